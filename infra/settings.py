@@ -60,9 +60,6 @@ class Settings(EngineSettings):
     """Broker. Empty: the embedded redis-server, started and supervised by us on loopback. With Sentinel:
     `redis+sentinel://:PASSWORD@HOST:26379,HOST:26379/0?master=NAME`."""
 
-    redis_port: int = 0
-    """Port of the embedded Redis; 0 takes a free one and remembers it in `home`."""
-
     api_host: str = "127.0.0.1"
     """Address that the API listens on."""
 
@@ -81,9 +78,6 @@ class Settings(EngineSettings):
     secret: str = ""
     """Signs customers' links and cookies; of several, spaces between, the first signs. Empty: one is made and
     kept in `home`, which several machines can't share."""
-
-    order_link_s: float = 86_400.0
-    """How long a customer's link to their order is good."""
 
     hosts: str = ""
     """Names that the API goes by, a comma list, beside the loopback names, `api_host` and `public_url`'s; a
@@ -139,16 +133,6 @@ class Settings(EngineSettings):
     max_audio_s: float = 60.0
     """Longer recordings are refused."""
 
-    decode_child_memory: int = 1_000_000_000
-    """Address space, in bytes, of the child process that decodes audio containers."""
-
-    decode_child_s: float = Field(20.0, gt=0)
-    """Wall seconds of that child; past them the machine was too slow, and the order is tried again."""
-
-    decode_child_cpu_s: float = Field(5.0, gt=0)
-    """CPU seconds of that child, ten times what a minute of speech takes; past them the recording is refused
-    for good. At most half of `decode_child_s` counts, so that this is reached first."""
-
     asr_threshold: float = 0.72
     """Calibrated ASR confidence under which a human looks at the order."""
 
@@ -158,9 +142,6 @@ class Settings(EngineSettings):
     max_order_total: int = 50_000
     """Minor units; a dearer order is taken for a mistake and shown to a human."""
 
-    stage_attempts: int = 4
-    """Tries of one stage on errors that are worth a retry."""
-
     stage_lease_s: float = 30.0
     """How long a claim lasts. A live worker renews it; a dead one's order is free after it."""
 
@@ -169,10 +150,6 @@ class Settings(EngineSettings):
 
     decode_concurrency: int = Field(1, ge=1, le=256)
     """Orders that one worker decodes at once, in threads. Over 1 it pays where the server batches (vLLM)."""
-
-    warm_menus: int = Field(8, ge=0)
-    """Menus, last ordered from first, that a worker reads before it serves; the decode worker then has their
-    prompts cached, one by one, while it has no order."""
 
     sweep_interval_s: float = 5.0
     """How often lost doorbells are looked for: orders that wait in SQL and that nobody holds."""
@@ -185,12 +162,6 @@ class Settings(EngineSettings):
 
     second_review_above: int = 0
     """Minor units; an order above it is settled only when two reviewers agree. 0: one is enough."""
-
-    staff_session_s: float = Field(43_200.0, gt=0)
-    """How long a sign-in of staff lasts at most."""
-
-    staff_idle_s: float = Field(7_200.0, gt=0)
-    """A sign-in that nobody used for so long is over; a page that only refreshes itself is no use."""
 
     staff_totp: Literal["optional", "required"] = "optional"
     """Codes from an authenticator at sign-in: for whoever wants them, or for all staff, who then set them up
@@ -255,12 +226,6 @@ class Settings(EngineSettings):
     """A Redis, named as in `REDIS_URL`, in which several API processes count these limits together; its user
     must be let run scripts. Empty: each process counts for itself."""
 
-    orphan_hours: float = 24.0
-    """Age at which a recording that belongs to no order is removed."""
-
-    idempotency_days: int = 7
-    """How long an `Idempotency-Key` is remembered."""
-
     keep_recordings_days: Days = 30
     """Days after its end that an order's recording is kept, or `forever`; `saycart shops set` says otherwise
     for one shop."""
@@ -295,9 +260,6 @@ class Settings(EngineSettings):
 
     log_level: str = "INFO"
     """Of the structured logs."""
-
-    log_bytes: int = Field(5_000_000, ge=10_000)
-    """Size at which a part's log is put aside, while it is written to, as `.log.1`; three such are kept."""
 
     log_json: bool = False
     """JSON lines rather than `key=value`, for collectors."""

@@ -23,10 +23,6 @@ class EngineSettings(OidcSettings):
     """Whether the recognisers of the model lock hear English with adapters that were trained on spoken orders
     (ADR 80): half the wrong words."""
 
-    whisper_fitted: bool = True
-    """Whether a recording is heard with a context of its own length first, in half the time, and with the
-    whole one only where that leaves doubt (where it was measured: Whisper base on a CPU, English)."""
-
     denoiser: str = "deepfilternet3.tar.gz"
     """As `whisper_model`: what turns noise down for one more hearing, where the first leaves doubt and there
     is noise (where it was measured: Whisper base on a CPU, English). Empty: none."""
@@ -50,9 +46,6 @@ class EngineSettings(OidcSettings):
     llm_api_key: str = ""
     """Sent as a bearer token to `llm_url`, if set. The embedded server asks for it; empty: for a new one at
     each start."""
-
-    llm_port: int = 0
-    """Port of the embedded llama.cpp server; 0 takes a free one and remembers it in `home`."""
 
     llm_threads: int = 2
     """CPU threads of the embedded llama.cpp server."""

@@ -117,10 +117,6 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, Event.REPLAYED_FROM_AUDIO): State.RECEIVED for state in REPLAYABLE},
 }
 
-# States that nothing leaves, and the events that lead there: an order has one of these once, or none.
-FINAL = TERMINAL - REPLAYABLE
-FINAL_BY = {event: state for (_, event), state in TRANSITIONS.items() if state in FINAL}
-
 # The events after which nothing follows.
 ENDS = frozenset(event for (_, event), state in TRANSITIONS.items() if state in TERMINAL)
 

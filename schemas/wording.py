@@ -1,6 +1,6 @@
-"""How amounts, options and the customer's words are written for people, on a terminal and on a page.
+"""Amounts, options and the customer's words as people read them, on a terminal and on a page.
 
-What a customer reads is in their menu's `language`, what staff reads in English.
+Customers read their menu's `language`, staff read English.
 """
 
 from __future__ import annotations
@@ -79,32 +79,32 @@ def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
 _REASONS = {
     ReviewReason.ALLERGY_SAID: "an allergy or a diet was mentioned",
     ReviewReason.LOW_ASR_CONFIDENCE: "hard to hear",
-    ReviewReason.NOTHING_HEARD: "nothing was said",
-    ReviewReason.NOT_ON_MENU: "asks for something that is not on the menu",
-    ReviewReason.BLOCKING_FINDING: "something does not add up",
-    ReviewReason.DECODE_FAILED: "the machine could not make a cart",
-    ReviewReason.DECODE_TRUNCATED: "too long for the machine",
-    ReviewReason.DECODER_UNAVAILABLE: "the machine was not available",
-    ReviewReason.STAGE_FAILED: "a step failed several times",
-    ReviewReason.TOO_MUCH_TO_READ: "more than the machine reads for one order",
+    ReviewReason.NOTHING_HEARD: "nothing was heard",
+    ReviewReason.NOT_ON_MENU: "not on the menu",
+    ReviewReason.BLOCKING_FINDING: "order unclear",
+    ReviewReason.DECODE_FAILED: "no cart could be made",
+    ReviewReason.DECODE_TRUNCATED: "order too long",
+    ReviewReason.DECODER_UNAVAILABLE: "decoder was down",
+    ReviewReason.STAGE_FAILED: "processing failed",
+    ReviewReason.TOO_MUCH_TO_READ: "too much to process",
 }
 
-# Findings that say that it was hard to hear, and what.
+# Findings that say what was hard to hear.
 _HARD_TO_HEAR = {"field_doubtful", "heard_again", "heard_quietly", "nothing_heard"}
 
 
 def reason(given: ReviewReason) -> str:
-    """Why a human must look, in words for the one who looks."""
+    """Return why a person must look, in a few words for staff."""
     return _REASONS[given]
 
 
 def told(given: ReviewReason, language: str = ENGLISH) -> str:
-    """Why a human must look, as a sentence for the customer, where no finding says it better."""
+    """Return why a person must look, as a sentence for the customer."""
     return sentences(language)(f"reason_{given.value}")
 
 
 def unsaid(reasons: Iterable[ReviewReason], findings: Iterable[Finding]) -> list[ReviewReason]:
-    """The reasons that no finding says already, and better."""
+    """Return the reasons that no finding says already, and better."""
     codes = {found.code for found in findings if found.severity is Severity.BLOCKING}
     said = {
         given: bool(codes & _HARD_TO_HEAR) if given is ReviewReason.LOW_ASR_CONFIDENCE else bool(codes)
@@ -185,6 +185,15 @@ def begun(text: str) -> str:
     """A sentence as it begins: with a capital, behind what opens a question in Spanish."""
     opened = len(text) - len(text.lstrip("¿¡"))
     return text[:opened] + text[opened : opened + 1].upper() + text[opened + 1 :]
+
+
+def percent(probability: float) -> str:
+    """Return a probability in percent; never 0% or 100% unless it is exactly that."""
+    if 0 < probability < 0.01:
+        return "under 1%"
+    if 0.99 < probability < 1:
+        return "over 99%"
+    return f"{probability:.0%}"
 
 
 def lasted(seconds: float) -> str:

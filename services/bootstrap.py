@@ -30,7 +30,6 @@ from services.settings_checks import (
     webhook_signer,
 )
 from services.storage.audit.log import AuditLog
-from services.storage.counts.tallies import TallyStore
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.orders.watched import CHANNEL, WatchedStore
@@ -57,6 +56,8 @@ if TYPE_CHECKING:
     from services.masked.answering import Answering
 
 log = structlog.get_logger()
+# Menus, last ordered from first, that a worker reads and warms before it serves.
+WARM_MENUS = 8
 
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
 READY_PROBE_S = 2.0
@@ -84,7 +85,6 @@ class Container(EngineParts):
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
         self.removals = RemovalStore(self.database)
-        self.tallies = TallyStore(self.database)
         self.review_log = ReviewLog(self.database, EVERY_SHOP)
         self.menus = MenuStore(self.database, EVERY_SHOP)
         self.shops = ShopStore(self.database)
@@ -181,7 +181,7 @@ class Container(EngineParts):
 
     def wanted_menus(self) -> list[tuple[Menu, int]]:
         """The menus that were ordered from last, with their newest versions."""
-        used = self.menus.lately_used(self.settings.warm_menus)
+        used = self.menus.lately_used(WARM_MENUS)
         return [(stored.menu, stored.version) for stored in used]
 
     def read_menus(self) -> None:

@@ -31,6 +31,7 @@ from services.storage.outbox.endpoints import EndpointStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.reviews.log import ReviewLog
+from services.storage.reviews.statistics import decided
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 
@@ -111,7 +112,7 @@ class Desk:
 
     def decided(self, hours: int) -> Decided:
         """What the shop's reviewers decided in so many hours."""
-        return self._box.tallies.decided(self.shop, hours)
+        return decided(self._box.database, self.shop, hours)
 
     def cancel_order(self, order_id: str) -> OrderRecord:
         """End an order and remove its recording; errors as the order store's `cancel`."""

@@ -58,7 +58,6 @@ class EngineParts:
                 device=config.whisper_device,
                 threads=config.whisper_threads,
                 role=role,
-                fits=config.whisper_fitted,
                 denoiser=denoiser,
             )
 
@@ -97,13 +96,7 @@ class EngineParts:
         from services.engines.recognition.audio import DecodeLimits, read
 
         config = self.settings
-        limits = DecodeLimits(
-            max_audio_s=config.max_audio_s,
-            max_bytes=config.max_upload_bytes,
-            memory_bytes=config.decode_child_memory,
-            child_s=config.decode_child_s,
-            cpu_s=config.decode_child_cpu_s,
-        )
+        limits = DecodeLimits(max_audio_s=config.max_audio_s, max_bytes=config.max_upload_bytes)
         return read(file, limits)
 
     @cached_property

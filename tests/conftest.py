@@ -17,6 +17,7 @@ from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from infra.sql.database import Database
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from tests.servers.object_store import ObjectStore
 
 NUMBERS = count(1)
+# Drawn examples a test, where it names no number of its own; `make fuzz` draws as many as are asked for.
+settings.register_profile("short", max_examples=30)
+settings.load_profile("short")
 HERE = Path(__file__).parent
 
 # The many stacks and workers of the tests have the learned reader for open orders alone: it would take
@@ -56,21 +60,21 @@ LONG = (
     ),
 )
 
-# `make test` runs these after all others: whole stacks, models that take both cores, and what is held to a
-# clock (a lease that must not lapse, an answer within a second). The others run three at a time, each file in
+# `make test` runs these after all others: whole stacks, models of gigabytes, and what is held to a clock (a
+# lease that must not lapse, an answer within a second). The others run three at a time, each file in
 # one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
     "api_orders api_problems called_off choices costly_audio decode_worker decoder leases llama_server",
-    "masked_api masked_command rates_shared reader reader_process slow_clients spanish_heard whisper worker",
+    "masked_api masked_command rates_shared reader reader_process slow_clients worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 # Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
 # at a time, in this order, the longest files first. What is left runs one after the other.
 WAITING = (
     "customer review short menu api_orders worker slow_clients decoder api_problems leases second_step",
-    "decode_worker oidc choices masked_api called_off two_carts rates_shared example_triage masked_command",
-    "example_query doubts telemetry",
+    "decode_worker restart oidc choices masked_api called_off two_carts rates_shared masked_command doubts",
+    "llama_server telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
 # The three steps by what they ask pytest for, and the mark of the files that each has.

@@ -46,10 +46,8 @@ class PortBook:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def port(self, name: str, wanted: int = 0) -> int:
-        """`wanted` if it is not 0; else the remembered port while it is free; else a new one, remembered."""
-        if wanted:
-            return wanted
+    def port(self, name: str) -> int:
+        """The remembered port while it is free; else a new one, remembered."""
         book = self._read()
         port = book.get(name, 0)
         taken = {other for key, other in book.items() if key != name}

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -191,25 +191,6 @@ class Database:
     def now(self, session: Session) -> datetime:
         """The database's clock, UTC: leases are compared by one clock, however many machines there are."""
         return session.execute(select(self.clock())).scalar_one()
-
-    def quiet_since(self, session: Session, lag_s: float) -> datetime:
-        """A moment before which nothing is written any more, `lag_s` seconds ago or earlier.
-
-        What a transaction writes carries its own `now`, and turns up only once it commits. So on PostgreSQL
-        this is no later than the begin of the oldest transaction that runs; those of other users of the
-        server can't be seen, and have `lag_s` to end. To be asked before the rows are read, and not in the
-        same statement. On SQLite the one writer reads the clock after all others have committed.
-        """
-        quiet = self.now(session) - timedelta(seconds=lag_s)
-        if self.is_sqlite:
-            return quiet
-        oldest: datetime | None = session.execute(
-            text(
-                "SELECT min(xact_start) FROM pg_stat_activity WHERE datname = current_database() "
-                "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            )
-        ).scalar_one()
-        return quiet if oldest is None else min(quiet, oldest.astimezone(UTC))
 
     def lock(self, session: Session, name: str) -> None:
         """Hold a named lock to the end of this write transaction, waiting up to 10 s for it.

@@ -1,7 +1,7 @@
-"""What customers are told and asked, in the language of their menu: one file a language, beside this.
+"""Customer sentences in the language of their menu: one TOML file per language in this folder.
 
-A language without a file of its own is spoken to in English. All files have the same sentences, with the same
-values to fill in, which `tests/unit/service/test_sentences_told.py` walks. Staff pages are English.
+A language without a file gets English. All files have the same keys with the same placeholders, as
+`tests/unit/service/test_sentences_told.py` checks. Staff pages are English.
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ ENGLISH = "en"
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """One language's sentences by their keys. `before` has what a joint becomes before some words: by joint a
-    pattern of how they begin, and the other joint."""
+    """One language's sentences by key. `before` maps a conjunction to a pattern of the words that change it,
+    and what it changes to ("y" to "e")."""
 
     code: str
     told: Mapping[str, str]
     before: Mapping[str, tuple[str, str]]
 
     def __call__(self, key: str, **values: object) -> str:
-        """The sentence of `key`, with its values filled in."""
+        """Return the sentence of `key` with its values filled in."""
         return self.told[key].format(**values)
 
+    def spelled(self, number: int) -> str:
+        """Return a number as a word ("three"), or in figures where there is none."""
+        return self.told.get(f"number_{number}", str(number))
+
     def joined(self, names: Iterable[str], joint: str = "and") -> str:
-        """Names in a row, the last behind "and" or "or"."""
+        """Join names with commas, the last with "and" or "or"."""
         *most, last = names
         pattern, other = self.before.get(joint, ("(?!)", ""))
         word = other if re.match(rf"\W*(?:{pattern})", last, re.IGNORECASE) else self.told[joint]
@@ -39,14 +43,14 @@ class Sentences:
 
 
 def sentences(language: str) -> Sentences:
-    """The sentences of a language such as "es" or "es-MX"; the English ones where it has none."""
+    """Return the sentences of a language such as "es" or "es-MX", or the English ones if it has none."""
     code = language[:2]
     return _read(code if code in known() else ENGLISH)
 
 
 @cache
 def known() -> frozenset[str]:
-    """The languages that have sentences, by their two letters."""
+    """Return the two-letter codes of the languages that have sentences."""
     return frozenset(file.stem for file in FOLDER.glob("*.toml"))
 
 

@@ -1,15 +1,13 @@
-"""An entry of the audit log, its one canonical form and its hash, and how a chain of them is followed.
+"""An entry of the audit log, the line that it is written out as, and the head by which a log is known again.
 
-The form, so that anybody can check it: a JSON object of the row's columns without `hash`, named as the
-columns are; those that are NULL are left out; keys sorted, no spaces, UTF-8, nothing escaped that JSON lets
-stand (RFC 8785). Every value is text as the column holds it, `before` and `after` too; only `seq` is a whole
-number. `hash` is the SHA-256 of that, in hexadecimal. `previous` is the hash of the entry before, 64 zeros in
-the first. A column that is added later is NULL in what is there, so it changes no hash.
+A line is a JSON object of the row's columns, named as the columns are; those that are NULL are left out; keys
+sorted, no spaces, UTF-8, nothing escaped that JSON lets stand (RFC 8785). A head is SHOP:SEQ:DIGEST, the
+SHA-256 of the lines of a shop's entries from the first to SEQ, each with its newline. A column that is added
+later is NULL in what is there, so it changes no digest.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,9 +15,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from schemas.errors import InputError
-
-GENESIS = "0" * 64
-"""`previous` of the first entry of a chain."""
 
 MAX_CHARS = 200
 
@@ -67,65 +62,39 @@ class Entry:
     object_id: str
     before: str | None
     after: str | None
-    previous: str
-    hash: str
+
+    @property
+    def line(self) -> str:
+        """Its canonical JSON; raises TypeError for what SQLite lets stand in a column, and JSON does not."""
+        return canonical({name: value for name, value in asdict(self).items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest entry of a chain, to be kept where who can write the database can't: `SHOP:SEQ:HASH`."""
+    """The newest entry of a shop's log with a digest of all up to it: `SHOP:SEQ:DIGEST`, to be kept where who
+    can write the database can't."""
 
     shop_id: str
     seq: int
-    hash: str
+    digest: str
 
     def __str__(self) -> str:
-        return f"{self.shop_id}:{self.seq}:{self.hash}"
+        return f"{self.shop_id}:{self.seq}:{self.digest}"
 
     @classmethod
     def parse(cls, text: str) -> Head:
         """Raises InputError."""
         shop, _, rest = text.strip().partition(":")
         seq, _, digest = rest.partition(":")
-        is_hash = len(digest) == len(GENESIS) and not set(digest) - set("0123456789abcdef")
-        if not (shop and seq.isascii() and seq.isdecimal() and int(seq) and is_hash):
-            raise InputError(f"{text!r} is no head", hint="`saycart audit head` prints one: SHOP:SEQ:HASH.")
+        is_digest = len(digest) == 64 and not set(digest) - set("0123456789abcdef")
+        if not (shop and seq.isascii() and seq.isdecimal() and int(seq) and is_digest):
+            raise InputError(f"{text!r} is no head", hint="`saycart audit head` prints one: SHOP:SEQ:DIGEST.")
         return cls(shop, int(seq), digest)
-
-
-class Chain:
-    """Follows the entries of one shop from the first on, and says what is wrong with the first that is."""
-
-    def __init__(self, shop_id: str) -> None:
-        self.head = Head(shop_id, 0, GENESIS)
-
-    def fault(self, entry: Entry) -> str | None:
-        """What is wrong with the entry that comes next, None when it is right and now the head."""
-        wanted = self.head.seq + 1
-        if entry.seq != wanted:
-            return f"entry {wanted} is missing: the next one there is numbered {entry.seq!r}"
-        try:
-            is_whole = entry.hash == digest_of(entry)
-        except (TypeError, ValueError):  # bytes, or text that is no Unicode: somebody's hand, not ours
-            is_whole = False
-        if not is_whole:
-            return f"entry {wanted} was changed: its fields do not give its hash"
-        if entry.previous != self.head.hash:
-            before = f"entry {wanted - 1}" if self.head.seq else "the beginning"
-            return f"entry {wanted} does not follow {before}: one of them was written anew"
-        self.head = Head(self.head.shop_id, wanted, entry.hash)
-        return None
 
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces. What RFC 8785 says, for text, whole numbers and keys of ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def digest_of(entry: Entry) -> str:
-    """The hash that an entry should have, by its other fields."""
-    fields = {name: value for name, value in asdict(entry).items() if name != "hash" and value is not None}
-    return hashlib.sha256(canonical(fields).encode()).hexdigest()
 
 
 def stamp(at: datetime) -> str:

@@ -50,8 +50,9 @@ from services.web import site
 log = structlog.get_logger(__name__)
 
 DESCRIPTION = (
-    "Spoken orders in, priced carts out, or a human is asked. Money is in integer minor units, times in "
-    "seconds, timestamps RFC 3339 UTC. Errors are RFC 9457 problems with a stable type and a request id."
+    "Spoken orders in, priced carts out; a person is asked when in doubt. Money is in integer minor units, "
+    "times in seconds, timestamps RFC 3339 UTC. Errors are RFC 9457 problems with a stable type and a"
+    " request id."
 )
 
 # Bodies that are read by our own reader (`bodies.py`), and what streams carry: FastAPI can't see them.

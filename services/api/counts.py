@@ -1,8 +1,7 @@
-"""What `/metrics/database` shows: all orders, events, codes and messages, as the database has them.
+"""What `/metrics/database` shows: orders, messages and what happened lately, as the database has them.
 
 Each replica of the API can answer, and all would say the same, so one of them is asked: a scrape target for
-the service, not for each process. Whatever is older than a minute is counted already, the rest by an
-index; only orders and messages that still wait are looked at one by one.
+the service, not for each process. All is counted by indexes.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterable
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from schemas.errors import SaycartError
@@ -28,7 +27,7 @@ class _Counts(Collector):
         self.container = container
 
     def collect(self) -> Iterable[Metric]:
-        up = GaugeMetricFamily("saycart_database_up", "1 when the orders could be counted")
+        up = GaugeMetricFamily("saycart_database_up", "1 if the orders could be counted")
         try:
             # Whole before anything is told: half of it would look like a fall to nothing.
             counted = [*self._orders(), *self._waiting(), *self._messages()]
@@ -41,10 +40,12 @@ class _Counts(Collector):
 
     def _orders(self) -> Iterable[Metric]:
         orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
-        events = CounterMetricFamily("saycart_order_events", "events of all orders by type", labels=["type"])
-        codes = CounterMetricFamily(
+        events = GaugeMetricFamily(
+            "saycart_order_events", "events of all orders by type, of the last 24 hours", labels=["type"]
+        )
+        codes = GaugeMetricFamily(
             "saycart_order_codes",
-            "failures, findings, review reasons, dropped results, extra runs",
+            "failures, findings, review reasons, dropped results, extra runs, of the last 24 hours",
             labels=["kind", "code"],
         )
         counts = self.container.orders.counts()
@@ -60,13 +61,13 @@ class _Counts(Collector):
         load = self.container.load.load()
         oldest = GaugeMetricFamily(
             "saycart_queue_oldest_seconds",
-            "age of the order that has been due for a stage for longest, and that nobody holds",
+            "age of the oldest order due for a stage and not held by a worker",
             labels=["stage"],
         )
-        held = GaugeMetricFamily("saycart_orders_held", "orders that a worker holds", labels=["stage"])
+        held = GaugeMetricFamily("saycart_orders_held", "orders held by a worker", labels=["stage"])
         longest = GaugeMetricFamily(
             "saycart_lease_oldest_seconds",
-            "for how long an order that a worker holds has not moved on, with its wait before, at most",
+            "longest time a held order has gone without progress, including its wait",
             labels=["stage"],
         )
         backlog = self.container.load.backlog()
@@ -75,26 +76,26 @@ class _Counts(Collector):
             oldest.add_metric([stage], found.oldest_s)
             held.add_metric([stage], found.held)
             longest.add_metric([stage], found.longest_held_s)
-        waiting = GaugeMetricFamily("saycart_orders_waiting", "orders that wait for workers", load.waiting)
+        waiting = GaugeMetricFamily("saycart_orders_waiting", "orders waiting for workers", load.waiting)
         limit = GaugeMetricFamily(
             "saycart_orders_waiting_limit",
-            "from so many on orders are refused; 0: never",
+            "waiting orders from which new ones are refused; 0: never",
             self.container.settings.max_backlog,
         )
         rate = GaugeMetricFamily(
             "saycart_orders_per_second",
-            "orders that the workers finished, over the last minute",
+            "orders finished by the workers in the last minute",
             load.per_second,
         )
         return waiting, limit, rate, oldest, held, longest
 
     def _messages(self) -> Iterable[Metric]:
-        messages = GaugeMetricFamily("saycart_webhooks", "messages to the shop by state", labels=["state"])
+        messages = GaugeMetricFamily("saycart_webhooks", "webhook messages by state", labels=["state"])
         for name, count in self.container.outbox.counts().items():
             messages.add_metric([name], count)
         age = GaugeMetricFamily(
             "saycart_webhooks_oldest_seconds",
-            "age of the oldest message that waits",
+            "age of the oldest waiting message",
             self.container.outbox.oldest_s(),
         )
         return messages, age

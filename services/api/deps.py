@@ -17,8 +17,8 @@ def container(request: Request) -> Container:
     return wired
 
 
-Cursor = Annotated[str | None, Query(max_length=300, description="`next_cursor` of the page before")]
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="rows a page")]
+Cursor = Annotated[str | None, Query(max_length=300, description="`next_cursor` of the previous page")]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="rows per page")]
 
 
 Wired = Annotated[Container, Depends(container)]

@@ -76,14 +76,14 @@ def _following(path: str, operation: dict[str, Any]) -> Iterator[tuple[str, str]
     body, asked = "requestBody" in operation, operation.get("parameters", [])
     yield "400", "the request can't be read"
     if operation.get("security"):
-        yield "401", "no key, or one that is unknown or over"
-        yield "403", "the key lacks the scope, or another site's page asks"
+        yield "401", "no key, or an unknown or expired one"
+        yield "403", "the key lacks the scope, or a cross-site request"
         yield "429", "over a limit of requests, bytes or open streams"
-        yield "503", "the database can't answer now"
+        yield "503", "the database is unavailable"
     if "{" in path:
-        yield "404", "there is no such thing in this shop"
+        yield "404", "not found in this shop"
     if body:
         yield "413", "the body is too large"
-        yield "415", "another content type is taken"
+        yield "415", "unsupported content type"
     if body or asked:
-        yield "422", "a field, a parameter or an id is not usable; `errors` names each place"
+        yield "422", "a field, parameter or id is invalid; `errors` lists each place"

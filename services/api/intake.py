@@ -94,7 +94,7 @@ async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
     raise RequestRefused(
         "unsupported_media_type",
         415,
-        f"An order comes as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
+        f"Send an order as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
     )
 
 
@@ -205,12 +205,12 @@ def find_menu(box: Desk, menu_id: str | None) -> MenuVersion:
         menus = box.menus.headers(limit=NAMED)
         if len(menus) == 1:
             return box.menus.get(menus[0].id, menus[0].version)
-        shown = ", ".join(menu.id for menu in menus) or "none is imported yet"
-        raise invalid([("/menu", f"is missing; name one of the menus: {shown}")])
+        shown = ", ".join(menu.id for menu in menus) or "no menu has been imported yet"
+        raise invalid([("/menu", f"is missing; choose one of: {shown}")])
     try:
         return box.menus.get(menu_id)
     except NotFound:
-        raise UnknownMenu(f"There is no menu {menu_id[:80]!r}.") from None
+        raise UnknownMenu(f"No menu {menu_id[:80]!r}.") from None
 
 
 def speak(menu: MenuVersion, asked: str | None) -> str:

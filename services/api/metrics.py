@@ -40,7 +40,7 @@ class _Refusals(Collector):
 
     def collect(self) -> Iterable[Metric]:
         refused = CounterMetricFamily(
-            "saycart_orders_refused", "orders refused before their body was read", labels=["code"]
+            "saycart_orders_refused", "orders refused before reading their body", labels=["code"]
         )
         for error in (TooManyOrders, Overloaded, IntakeLate, IdempotencyInFlight):
             refused.add_metric([error.code], self.pressure.refused[error.code])
@@ -55,7 +55,7 @@ class _Limited(Collector):
 
     def collect(self) -> Iterable[Metric]:
         limited = CounterMetricFamily(
-            "saycart_requests_limited", "requests refused over a limit a minute", labels=["limit"]
+            "saycart_requests_limited", "requests refused by a per-minute limit", labels=["limit"]
         )
         for name, count in sorted(self.rates.refused.items()):
             limited.add_metric([name], count)
@@ -70,7 +70,9 @@ class _Ended(Collector):
 
     def collect(self) -> Iterable[Metric]:
         ended = CounterMetricFamily(
-            "saycart_connections_ended", "connections closed on slow or too many clients", labels=["reason"]
+            "saycart_connections_ended",
+            "connections closed because a client was slow or had too many",
+            labels=["reason"],
         )
         for reason, count in sorted(self.door.ended.items()):
             ended.add_metric([reason], count)
@@ -84,11 +86,19 @@ class Metrics:
         self.registry = CollectorRegistry()
         database, config = container.database, container.settings
         for name, says, value in (
-            ("clients_waiting", "long polls and event streams of this process", lambda: waiting.watchers),
-            ("clients_waiting_limit", "so many may wait; 0: any number", lambda: config.max_waits),
-            ("masked_limit", "so many masked calls it may have in hand", lambda: config.masked_in_flight),
-            ("api_connections_busy", "connections that this process's pool lends", lambda: database.lent),
-            ("api_connections_limit", "so many it may open", lambda: database.lends_at_most),
+            (
+                "clients_waiting",
+                "open long polls and event streams of this process",
+                lambda: waiting.watchers,
+            ),
+            (
+                "clients_waiting_limit",
+                "limit of long polls and event streams; 0: none",
+                lambda: config.max_waits,
+            ),
+            ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_in_flight),
+            ("api_connections_busy", "database connections in use by this process", lambda: database.lent),
+            ("api_connections_limit", "limit of database connections", lambda: database.lends_at_most),
         ):
             Gauge(f"saycart_{name}", says, registry=self.registry).set_function(value)
         if (folder := metrics.shared()) is not None:
@@ -111,23 +121,23 @@ class Metrics:
 
         self.accepted = Histogram(
             "saycart_order_accepted_seconds",
-            "from the last byte of an order to the first of the answer that accepts it",
+            "time from an order's last byte to the first byte of the answer accepting it",
             buckets=_ACCEPTED,
             registry=self.registry,
         )
         self.masked_busy = Gauge(
-            "saycart_masked_busy", "masked calls that this process has in hand", registry=self.registry
+            "saycart_masked_busy", "masked calls running in this process", registry=self.registry
         )
         self.masked = Histogram(
             "saycart_masked_seconds",
-            "one masked call, by its task and how it ended",
+            "duration of a masked call, by task and outcome",
             ["task", "outcome"],
             buckets=_BUCKETS,
             registry=self.registry,
         )
         self.masked_tokens = Counter(
             "saycart_masked_tokens_total",
-            "tokens of whole masked answers, as decode servers told",
+            "tokens of complete masked answers, as reported by decode servers",
             ["task", "kind"],
             registry=self.registry,
         )

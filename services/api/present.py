@@ -51,9 +51,7 @@ class MenuSummary(BaseModel):
     language: str
     items: int
     created_at: str
-    notes: list[MenuNote] = Field(
-        default=[], description="names that an import dropped, since they repeat one of the same thing"
-    )
+    notes: list[MenuNote] = Field(default=[], description="duplicate names that the import dropped")
 
 
 class MenuList(BaseModel):

@@ -1,7 +1,7 @@
 """Every answer that is not a success, as an RFC 9457 problem.
 
 `type` is a stable relative URI (`/problems/<code>`, which the API also serves as a page); `code` is never
-reused for something else. The tree in `schemas/errors.py` says what went wrong, `STATUS` here says which
+reused for something else. The tree in `schemas/errors` says what went wrong, `STATUS` here says which
 HTTP status that is. What nobody foresaw becomes a 500 that names the request id and nothing else.
 """
 
@@ -33,15 +33,15 @@ log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
-# What a call declares whose thing may have moved on since the caller read it.
+# Declared by calls on things that may have changed since the caller read them.
 CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {"description": "it is not, or no longer, as this call needs it; some answers show it as it is now"}
+    409: {"description": "not in the state this call needs; some answers include the current state"}
 }
 
 LOGGED_CHARS = 200
 """Characters of a caller's own text, such as a path, that one field of a log line holds."""
 
-# Seconds after which a caller may try again when something that we lean on is down.
+# Seconds before a caller should retry when a dependency is down.
 RETRY_AFTER_S = 2
 
 
@@ -63,7 +63,7 @@ class Problem(BaseModel):
     code: str
     retryable: bool = False
     request_id: str
-    errors: list[FieldError] = Field(default=[], description="each bad field, where there are any")
+    errors: list[FieldError] = Field(default=[], description="each invalid field, if any")
 
 
 class RequestRefused(errors.InputError):
@@ -125,55 +125,55 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.StorageFull: 507,
 }
 
-# What a code means, for `/problems/<code>` and as the problem's title.
+# Titles by code, also for the pages at `/problems/<code>`.
 TITLES: dict[str, str] = {
-    "invalid_input": "The request has fields that can't be used",
-    "malformed_body": "The body can't be read",
-    "body_too_large": "The body is larger than this call takes",
-    "unsupported_media_type": "This call takes another content type",
-    "upload_too_slow": "The body did not come in time",
-    "head_too_slow": "The head of the request did not come in time",
-    "too_many_connections": "Too many connections of this address are open",
-    "misdirected": "This server does not go by that name",
+    "invalid_input": "The request is invalid",
+    "malformed_body": "The request body can't be read",
+    "body_too_large": "The request body is too large",
+    "unsupported_media_type": "Unsupported content type",
+    "upload_too_slow": "The upload took too long",
+    "head_too_slow": "The request headers took too long",
+    "too_many_connections": "Too many open connections from this address",
+    "misdirected": "Unknown host name",
     "audio_empty": "The recording is empty",
-    "audio_too_large": "The recording is larger than the cap",
-    "unsupported_audio": "The recording is not in an accepted format",
-    "unknown_menu": "There is no such menu",
-    "idempotency_mismatch": "The idempotency key was used for another request",
-    "idempotency_in_flight": "The first request under this key is not done yet",
-    "too_many_orders": "Too many orders of this client are waiting",
-    "too_many_waiting": "Too many long polls and event streams are open",
-    "too_many_requests": "Too many requests, or too much data, within a minute",
+    "audio_too_large": "The recording is too large",
+    "unsupported_audio": "Unsupported audio format",
+    "unknown_menu": "Unknown menu",
+    "idempotency_mismatch": "This idempotency key was used for another request",
+    "idempotency_in_flight": "The first request with this key is still running",
+    "too_many_orders": "Too many orders from this client are waiting",
+    "too_many_waiting": "Too many open long polls and event streams",
+    "too_many_requests": "Too many requests, or too much data, per minute",
     "overloaded": "Too many orders are waiting",
-    "intake_late": "Orders come faster than they can be stored",
-    "invalid_menu": "The menu contradicts itself",
-    "invalid_cart": "The menu does not allow this cart",
-    "unauthorized": "This needs a credential",
-    "forbidden": "This goes further than you may",
-    "not_found": "There is no such thing",
-    "method_not_allowed": "This address does not take this method",
-    "cross_site": "Another site's page may not call this API",
-    "conflict": "It changed since it was read",
+    "intake_late": "Orders are arriving faster than they can be stored",
+    "invalid_menu": "The menu is invalid",
+    "invalid_cart": "The menu doesn't allow this cart",
+    "unauthorized": "Authentication required",
+    "forbidden": "You don't have permission to do this",
+    "not_found": "Not found",
+    "method_not_allowed": "Method not allowed",
+    "cross_site": "Cross-site requests are not allowed",
+    "conflict": "This conflicts with the current state",
     "recording_lost": "The recording can't be found",
     "range_not_satisfiable": "The recording ends before that range",
-    "recordings_away": "The store of recordings does not answer",
-    "recording_removed": "The recording was removed",
-    "stale_state": "It changed since it was read",
-    "too_many_attempts": "Too many attempts to sign in",
-    "sign_in_busy": "Too many are signing in",
-    "not_begun_here": "This sign-in was not begun here, or is over",
-    "not_let_in": "You were not let in",
-    "provider_away": "The provider of sign-ins does not answer",
-    "engine_unavailable": "The decoder does not answer",
-    "engine_misconfigured": "The decoder does not take such requests",
-    "decode_truncated": "The decoder stopped before its answer was whole",
+    "recordings_away": "The recording store is not responding",
+    "recording_removed": "The recording was deleted",
+    "stale_state": "It changed since you read it",
+    "too_many_attempts": "Too many sign-in attempts",
+    "sign_in_busy": "Too many people are signing in",
+    "not_begun_here": "This sign-in has expired or was started elsewhere",
+    "not_let_in": "You couldn't be signed in",
+    "provider_away": "The sign-in provider is not responding",
+    "engine_unavailable": "The decoder is not responding",
+    "engine_misconfigured": "The decoder doesn't support this request",
+    "decode_truncated": "The decoder stopped before it finished",
     "decode_invalid": "The decoder's answer is outside the mask",
-    "answer_refused": "The answer is well-formed, and the task's own rules refuse it",
-    "unknown_task": "There is no such task",
-    "masked_busy": "Too many masked calls are in hand",
-    "storage_unavailable": "The database or the store of recordings can't take it now",
+    "answer_refused": "The answer is well-formed but breaks the task's rules",
+    "unknown_task": "Unknown task",
+    "masked_busy": "Too many masked calls are running",
+    "storage_unavailable": "Storage is temporarily unavailable",
     "storage_full": "The disk is full",
-    "internal": "A fault in saycart",
+    "internal": "Internal error",
 }
 
 
@@ -248,14 +248,14 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
     elif isinstance(error, HTTPException):
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "invalid_input")
         detail = {
-            404: "There is nothing at this address.",
-            405: f"{request.method} is not possible here.",
+            404: "No such URL.",
+            405: f"{request.method} is not allowed here.",
         }.get(error.status_code, str(error.detail))
         error = RequestRefused(
             code,
             error.status_code,
             detail,
-            hint="The calls are listed at /docs.",
+            hint="See /docs for all calls.",
             headers=dict(error.headers or {}) | (_allowed(request) if error.status_code == 405 else {}),
         )
     if not isinstance(error, errors.SaycartError):

@@ -85,14 +85,14 @@ class _Form:
         disposition, options = parse_options_header(self._headers.get("content-disposition"))
         name = options.get(b"name")
         if disposition != b"form-data" or not name:
-            raise _malformed("a part has no Content-Disposition with a name")
+            raise _malformed("a part has no name in its Content-Disposition")
         if self._headers.get("content-transfer-encoding", b"binary").lower() not in _PLAIN:
             raise _malformed("a part is transfer-encoded, which multipart/form-data no longer allows")
         self._part = name.decode("utf-8", "replace")
         place = f"/{self._part}"
         if self._part != AUDIO and self._part not in FIELD_CAPS:
             known = ", ".join((AUDIO, *FIELD_CAPS))
-            raise invalid([(place[:80], f"there is no such field; this call takes {known}")])
+            raise invalid([(place[:80], f"unknown field; this call takes {known}")])
         if self._part in self.fields or (self._part == AUDIO and self.audio_seen):
             raise invalid([(place, "given twice")])
         if self._part == AUDIO:
@@ -132,7 +132,7 @@ class _Form:
     def _sniff(self) -> None:
         found = sniff(bytes(self.head))
         if found is None:
-            raise UnsupportedAudio("The recording's first bytes are not those of an accepted format.")
+            raise UnsupportedAudio("The recording's first bytes don't match a supported format.")
         self.audio_format = found.value
         self.pending.append(bytes(self.head))
 
@@ -157,7 +157,7 @@ def disk() -> Iterator[None]:
     try:
         yield
     except DiskFull as error:
-        raise StorageFull("There is no room for the recording.") from error
+        raise StorageFull("There is no space left for the recording.") from error
     except OSError as error:
         raise StorageUnavailable(f"The recording could not be written: {error}") from error
 
@@ -178,7 +178,7 @@ async def receive(request: Request, blobs: Blobs, limit: int) -> Upload:
     try:
         parser = form.parser(options[b"boundary"])
     except (KeyError, FormParserError):
-        raise _malformed("the content type names no usable boundary") from None
+        raise _malformed("the content type has no usable boundary") from None
     with disk():
         writer = await run_in_threadpool(blobs.open)
     try:

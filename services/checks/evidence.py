@@ -13,6 +13,7 @@ from schemas.evidence import Evidence, Mention, OptionEvidence
 from schemas.menu import Menu
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
+from schemas.wording import begun, percent
 from services.checks.naming import line_called, listed, option_name, quoted, size_called
 from services.checks.questions import which_item
 from services.reading.language.language import measured
@@ -109,7 +110,8 @@ def _used(draft: CartDraft) -> dict[str, set[object]]:
 def _numbers(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
     say = sentences(evidence.menu.language)
     for number in idle_numbers(draft, evidence):
-        yield Finding.blocking("number_unused", say("number_unused", number=number))
+        message = say("number_unused", number=number, spelled=begun(say.spelled(number)))
+        yield Finding.blocking("number_unused", message)
 
 
 def _unclear(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
@@ -204,7 +206,7 @@ def check_fields(
             "field_doubtful",
             _asked(name, draft.lines[index], menu),
             index,
-            detail=f"{_called(name)} of line {index + 1}: {sure:.2f}",
+            detail=f"Line {index + 1}: {percent(sure)} sure of {_called(name)}",
         )
         for sure, index, name in doubtful
         if name != "heard" or index not in in_part
@@ -228,7 +230,7 @@ def _asked(name: str, line: LineDraft, menu: Menu) -> str:
 
 
 def _called(name: str) -> str:
-    """A field as reviewers call it: `options/milk/oat` is "option oat"."""
+    """Return a field's name for reviewers: `options/milk/oat` is "the option oat"."""
     if name.startswith("options/"):
-        return f"option {name.rpartition('/')[2]}"
-    return {"sku": "item", "heard": "the words"}.get(name, name)
+        return f"the option {name.rpartition('/')[2]}"
+    return f"the {({'sku': 'item', 'heard': 'words'}).get(name, name)}"

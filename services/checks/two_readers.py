@@ -97,18 +97,16 @@ def findings_of(
     """What a human is told of two readings that left a doubt, and the customer is asked; `draft` is the cart
     that is proposed: where it is not what was read otherwise is quoted."""
     if readings.agreement is Agreement.RULES_ALONE:
-        detail = (
-            "the rules alone came to it: there is no learned reader for this model, or its server has none"
-        )
+        detail = "Only the rules read this order: the trained reader was not available."
         message = sentences(menu.language)("read_once")
         return [Finding.blocking("read_once", message, question=question, detail=detail)]
-    detail = f"the learned reader: {readings.answer} (probability {readings.probability:.2f})"
+    detail = f"The trained reader is {wording.percent(readings.probability)} sure of its cart."
     if readings.unsure:
-        unsure = (f"{piece.text} {piece.probability:.2f}" for piece in readings.unsure)
-        detail += f"; least sure of {', '.join(unsure)}"
+        unsure = (f"“{piece.text}” ({wording.percent(piece.probability)})" for piece in readings.unsure)
+        detail += f" Least sure of: {', '.join(unsure)}."
     other = readings.other
     if other is not None:
-        detail += f"; read otherwise, and not proposed: {wording.drafted(other, menu)}"
+        detail += f" It could also be: {wording.drafted(other, menu)}."
     if readings.agreement is Agreement.DIFFER:
         message = _asking("readers_differ", draft, other, menu)
         return [Finding.blocking("readers_differ", message, question=question, detail=detail)]

@@ -1,4 +1,4 @@
-"""What commands share: the client of a running stack, the database itself, problems told as sentences."""
+"""Shared by commands: the API client, the database, and errors printed as sentences."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def answer(response: httpx.Response) -> Any:
     said = problem.get("detail") or problem.get("title") or response.text[:200]
     raise SaycartError(
         f"{response.status_code} {said}{fields}",
-        hint=problem.get("hint") or "The stack's logs say more.",
+        hint=problem.get("hint") or "See the stack's logs.",
     )
 
 
@@ -113,12 +113,12 @@ def told() -> Iterator[Console]:
     try:
         yield Console(highlight=False)
     except httpx.TimeoutException as error:
-        problem.print(f"[bold red]error[/] Saycart did not answer in time: {escape(str(error))}")
-        problem.print("[dim]hint[/]  It may be busy: try again shortly, and look at `saycart doctor`.")
+        problem.print(f"[bold red]error[/] saycart didn't respond in time: {escape(str(error))}")
+        problem.print("[dim]hint[/]  It may be busy. Try again shortly, or run `saycart doctor`.")
         raise typer.Exit(1) from None
     except httpx.ConnectError as error:
-        problem.print(f"[bold red]error[/] No saycart answers there: {escape(str(error))}")
-        problem.print("[dim]hint[/]  Start it with `saycart run`, or name another with --url.")
+        problem.print(f"[bold red]error[/] No saycart is running there: {escape(str(error))}")
+        problem.print("[dim]hint[/]  Start it with `saycart run`, or use --url.")
         raise typer.Exit(1) from None
     except (SaycartError, TablesUnfit, OSError) as error:
         problem.print(f"[bold red]error[/] {escape(str(error))}", soft_wrap=True)

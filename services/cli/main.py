@@ -27,7 +27,7 @@ from services.cli.commands import (
 
 app = typer.Typer(
     name="saycart",
-    help="A spoken order comes out as a correct, priced cart, or a human is asked.",
+    help="Spoken orders in, priced carts out; a person is asked when in doubt.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -43,19 +43,19 @@ app.command("restore")(backup.restore)
 app.command("erase")(privacy.erase)
 app.command("export")(privacy.export)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
-app.add_typer(reviews.app, name="reviews", help="What staff corrected, to learn from.")
-app.add_typer(recordings.app, name="recordings", help="What customers said, where it is kept.")
-app.add_typer(shops.app, name="shops", help="Shops, to which everything belongs.")
-app.add_typer(keys.app, name="keys", help="Keys of a shop's machines, with what they may do.")
-app.add_typer(staff.app, name="staff", help="Accounts of those who settle doubts at /review.")
-app.add_typer(audit.app, name="audit", help="Who did what: the log that is only ever added to.")
+app.add_typer(reviews.app, name="reviews", help="Export what staff corrected.")
+app.add_typer(recordings.app, name="recordings", help="Where customer recordings are stored.")
+app.add_typer(shops.app, name="shops", help="Manage shops.")
+app.add_typer(keys.app, name="keys", help="Manage API keys and their scopes.")
+app.add_typer(staff.app, name="staff", help="Manage staff accounts.")
+app.add_typer(audit.app, name="audit", help="Show and verify the append-only audit log.")
 app.add_typer(
     webhooks.app,
     name="webhooks",
-    help="Where shops are told of orders, and what they are told.",
+    help="Manage webhook endpoints and messages.",
 )
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
-app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows, in process.")
+app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows.")
 app.command("doctor")(doctor.doctor)
 
 

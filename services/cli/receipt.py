@@ -21,7 +21,7 @@ def headline(order: Order, label: str = "") -> str:
     """Name, state and what was understood of the recording, as rich markup."""
     style = _STATUS_STYLE.get(order.status, "red")
     said = one_line(order.transcript.text) if order.transcript else ""
-    text = f"“{escape(said)}”" if said.strip() else "[dim]nothing was heard[/]"
+    text = f"“{escape(said)}”" if said.strip() else "[dim]no speech heard[/]"
     return f"[bold]{escape(label or order.id)}[/] [{style}]{order.status.replace('_', ' ')}[/]  {text}"
 
 

@@ -20,28 +20,27 @@ _TELL = 1000
 
 @app.callback()
 def recordings() -> None:
-    """What customers said, where it is kept."""
+    """Where customer recordings are stored."""
 
 
 @app.command()
 def copy(
     folder: Annotated[
-        Path | None, typer.Argument(file_okay=False, help="with recordings; default: this home's")
+        Path | None,
+        typer.Argument(file_okay=False, help="folder with recordings; default: the one in SAYCART_HOME"),
     ] = None,
 ) -> None:
     """Copy recordings from a folder into the bucket that SAYCART_RECORDINGS_URL names.
 
-    Create-only: nothing is written over, and a copy that was cut off goes on. The stack may run.
+    Nothing is overwritten, and an interrupted copy resumes. The stack may run meanwhile.
     """
     with told() as console:
         config = settings()
         if not config.recordings_url:
-            raise InputError(
-                "Into which bucket?", hint="Set SAYCART_RECORDINGS_URL, for this command alone if need be."
-            )
+            raise InputError("No bucket is set", hint="Set SAYCART_RECORDINGS_URL, if only for this command.")
         source = folder or config.blobs
         if not source.is_dir():
-            raise InputError(f"{source} is no folder", hint="Name the one that holds the recordings.")
+            raise InputError(f"{source} is not a folder", hint="Pass the folder with the recordings.")
         from infra.blobs.bucket import BlobBucket
         from infra.blobs.moving import Fate, copied
         from services.recordings import store_of
@@ -53,7 +52,7 @@ def copy(
         for key, fate in copied(source, bucket, _media_type):
             counts[fate] += 1
             if fate is Fate.ANOTHER:
-                console.print(f"[bold red]left[/] {escape(key)}: {fate}")
+                console.print(f"[bold red]skipped[/] {escape(key)}: {fate}")
             if not counts.total() % _TELL:
                 console.print(f"{counts.total()} so far")
         told_of = "; ".join(f"{counts[fate]} {fate}" for fate in Fate if counts[fate])

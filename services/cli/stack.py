@@ -34,10 +34,10 @@ from services.workers.stack import Stack
 _LABELS = {
     "redis": "queue (redis)",
     "llm": "language model",
-    "reader": "learned reader",
+    "reader": "trained reader",
     StageName.TRANSCRIBE: "worker: transcribe",
     StageName.READ: "worker: read, validate",
-    StageName.DECODE: "worker: decode, which reads each new menu once",
+    StageName.DECODE: "worker: decode (prepares each new menu once)",
 }
 
 
@@ -127,15 +127,15 @@ def run_stack(
             done = on_ready(stack)
             if not once:
                 console.print(
-                    f"\nServing on [bold]{stack.base_url}[/]: order at /, settle doubts at /review,"
-                    " calls at /docs.\nStaff sign in: `saycart staff add NAME` makes the first account."
+                    f"\nServing on [bold]{stack.base_url}[/]: order at /, review at /review,"
+                    " API docs at /docs.\nCreate the first staff account with `saycart staff add NAME`."
                     f" Ctrl-C stops everything.\n{_credential(stack)}"
                 )
                 while not stack.wait(1.0):
                     pass
             return done
         except KeyboardInterrupt:
-            console.print("\nStopping; orders under way finish their stage. Ctrl-C again to stop at once.")
+            console.print("\nStopping; running stages finish first. Press Ctrl-C again to stop now.")
             return done
         finally:
             with view.live():
@@ -144,9 +144,9 @@ def run_stack(
 
 def _credential(stack: Stack) -> str:
     if stack.settings.open:
-        return "[bold red]Open[/]: every caller may do everything (SAYCART_OPEN). Not for customers."
+        return "[bold red]Open[/]: anyone can do anything (SAYCART_OPEN). Not for production."
     file = stack.settings.home / KEY_FILE
-    return f"A key for programs is in {escape(str(file))}; `saycart` finds it, `saycart keys add` makes more."
+    return f"API key: {escape(str(file))} (`saycart` finds it; `saycart keys add` makes more)."
 
 
 def run() -> None:
@@ -155,7 +155,9 @@ def run() -> None:
 
 
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="Stop after the carts instead of serving on.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop when all samples are done instead of serving on.")
+    ] = False,
 ) -> None:
     """Start the stack, order the sample recordings over HTTP, show the carts, keep serving."""
 

@@ -12,7 +12,7 @@ from services.cli.samples import Sample
 # So often a line is written where there is no terminal to draw on.
 EVERY_S = 5.0
 DOING = {
-    StageName.TRANSCRIBE: "hear",
+    StageName.TRANSCRIBE: "transcribe",
     StageName.READ: "read",
     StageName.DECODE: "decode",
     StageName.VALIDATE: "check",

@@ -170,3 +170,19 @@ def spelling_version() -> str:
     """Changes when and only when the compact spelling does."""
     shape = json.dumps(CartDraft.model_json_schema(), sort_keys=True)
     return hashlib.sha256(shape.encode()).hexdigest()[:12]
+
+
+def integers(of: Integer) -> str:
+    """A regular expression of whole numbers, between slashes, by their count of digits."""
+    parts, low = [], of.least
+    while low <= of.most:
+        digits = len(str(low))
+        high = min(of.most, 10**digits - 1)
+        if digits == 1:
+            parts.append(f"[{low}-{high}]")
+        elif (low, high) == (10 ** (digits - 1), 10**digits - 1):
+            parts.append(f"[1-9][0-9]{{{digits - 1}}}")
+        else:
+            parts.append("|".join(map(str, range(low, high + 1))))
+        low = high + 1
+    return f"/{'|'.join(parts)}/"

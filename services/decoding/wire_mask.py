@@ -23,6 +23,7 @@ from services.decoding.spelling import (
     Object,
     Union,
     Words,
+    integers,
     spelling_version,
 )
 from services.engines.masks.mask import Mask
@@ -78,8 +79,8 @@ class _Maker:
                 return self._one_of(part.upper(), getattr(shape, part))
             case Choice(values):
                 return self._one_of("CHOICE", values)
-            case Integer(least, most):
-                return _Expression(self._name("INTEGER", _integers(least, most)), len(str(most)))
+            case Integer():
+                return _Expression(self._name("INTEGER", integers(node)), len(str(node.most)))
             case Words(longest):
                 return self._words(longest)
             case Array(each, most, some):
@@ -173,19 +174,3 @@ def _quoted(text: str) -> str:
 
 def _size(text: str) -> int:
     return len(text.encode())
-
-
-def _integers(least: int, most: int) -> str:
-    """A regular expression of the numbers `least` to `most`, by their number of digits."""
-    parts, low = [], least
-    while low <= most:
-        high = min(most, 10 ** len(str(low)) - 1)
-        digits = len(str(low))
-        if digits == 1:
-            parts.append(f"[{low}-{high}]")
-        elif (low, high) == (10 ** (digits - 1), 10**digits - 1):
-            parts.append(f"[1-9][0-9]{{{digits - 1}}}")
-        else:
-            parts.append("|".join(map(str, range(low, high + 1))))
-        low = high + 1
-    return f"/{'|'.join(parts)}/"

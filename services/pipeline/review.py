@@ -97,7 +97,9 @@ def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> It
         yield finding.model_copy(update={"question": None}) if asked else finding
     offered = "; or: ".join(choice.text for choice in question.answers if choice.id not in DECLINED)
     message = sentences(menu.language)("reading_declined")
-    yield Finding.blocking("reading_declined", message, detail=f"asked: {question.text} offered: {offered}")
+    yield Finding.blocking(
+        "reading_declined", message, detail=f"The customer said no. Asked: {question.text} Offered: {offered}"
+    )
 
 
 def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) -> Outcome:

@@ -55,6 +55,8 @@ from services.storage.orders.store import OrderStore
 log = structlog.get_logger()
 
 T = TypeVar("T")
+# Tries of one stage on errors that are worth a retry.
+ATTEMPTS = 4
 # Seconds. Four tries with waits of up to 5, 10 and 20 outlast the restart of a language model, which takes
 # five seconds and more; from 1 s up they did not, and a killed model sent all that waited for it to review.
 BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0

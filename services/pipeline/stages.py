@@ -176,7 +176,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     known: tuple[Finding, ...] = ()
     if order.engine.get("settled_check") == DIFFERS:
         sentence = sentences(menu.menu.language)("readers_differ")
-        detail = "the language model, asked as a check, came to another cart than the words leave"
+        detail = "The language model's check came to a different cart."
         known = (Finding.blocking("settled_differs", sentence, detail=detail),)
     policy = tools.policy(confirm=order.confirm)
     made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy, known=known)

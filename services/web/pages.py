@@ -182,7 +182,7 @@ async def read_form(request: Request) -> Form:
         if isinstance(value, str):
             fields.setdefault(name, []).append(value)
     if any("\0" in value for values in fields.values() for value in values):
-        raise RequestRefused("malformed_body", 400, "The form holds a NUL character.")
+        raise RequestRefused("malformed_body", 400, "The form has a NUL character.")
     return Form(fields)
 
 

@@ -41,7 +41,7 @@ from schemas.lifecycle import StageName
 from services.bootstrap import Container, bootstrap
 from services.pipeline import counted
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
-from services.pipeline.runner import Runner
+from services.pipeline.runner import ATTEMPTS, Runner
 from services.settings_checks import check_traces
 from services.workers import measuring
 from services.workers.drain import Drain
@@ -163,7 +163,7 @@ def _start() -> None:
         doorbell=_container.doorbell,
         tools=_container.tools,
         owner=f"{_family(main)}:{os.getpid()}",
-        attempts=settings().stage_attempts,
+        attempts=ATTEMPTS,
         lease_s=settings().stage_lease_s,
     )
     if StageName.TRANSCRIBE in _queues:

@@ -9,11 +9,11 @@ from services.recordings import reading
 
 log = structlog.get_logger()
 
-_HOUR_S = 3600.0
+AGE_S = 86_400.0
 
 
 def collect_orphans(container: Container) -> int:
-    """Remove recordings that no order names and that are over `orphan_hours` old; how many there were. Also
+    """Remove recordings that no order names and that are over `AGE_S` old; how many there were. Also
     what a killed API has left half written.
 
     The age keeps off uploads whose transaction is still to come: those end within minutes.
@@ -24,9 +24,7 @@ def collect_orphans(container: Container) -> int:
     blobs = container.blobs
     blobs.clear_leftovers()
     with reading():
-        orphans = container.load.unknown_recordings(
-            blobs.older_than(container.settings.orphan_hours * _HOUR_S)
-        )
+        orphans = container.load.unknown_recordings(blobs.older_than(AGE_S))
         for key in orphans:
             blobs.delete(key)
     if orphans:

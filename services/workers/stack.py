@@ -21,7 +21,7 @@ import httpx
 from infra.home import keep_key, kept_key
 from infra.observability import metrics
 from infra.private import keep_private, narrow
-from infra.processes.ports import PortBook, free, listen
+from infra.processes.ports import PortBook, listen
 from infra.processes.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
@@ -69,9 +69,7 @@ class Stack:
         before anybody orders from them."""
         self._menus = tuple(menus)
         self.settings = settings.model_copy(update={"home": settings.home.resolve()})
-        self._supervisor = Supervisor(
-            self.settings.home, on_change, about=self.base_url, log_cap=settings.log_bytes
-        )
+        self._supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
         self._unready: dict[str, str] = {}
         self._listener: socket.socket | None = None
         self.key = ""
@@ -193,14 +191,12 @@ class Stack:
         config, children = self.settings, list[Child]()
         ports = PortBook(config.home / "ports.json")
         if not config.redis_url:
-            port = ports.port("redis", config.redis_port)
-            _must_be_free(port, "embedded Redis", "SAYCART_REDIS_PORT")
+            port = ports.port("redis")
             server = EmbeddedRedis(config.home / "redis", port, self.log_path("redis"))
             children.append(server.child("redis"))
             config = config.model_copy(update={"redis_url": server.url})
         if not config.llm_url:
-            port = ports.port("llm", config.llm_port)
-            _must_be_free(port, "embedded llama.cpp server", "SAYCART_LLM_PORT")
+            port = ports.port("llm")
             own = ports.port("reader") if has_reader_process(config) else 0
             config = served_at(config, port)
             if own:
@@ -334,11 +330,3 @@ def as_environment(settings: Settings) -> dict[str, str]:
     }
     # Standard output of a child is a file: unbuffered, or its last words before a crash would be lost.
     return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
-
-
-def _must_be_free(port: int, what: str, variable: str) -> None:
-    if not free(port):
-        raise SupervisorError(
-            f"Port {port} is taken, and the {what} should serve there.",
-            f"Stop what listens there, or unset {variable}: a free port is found then.",
-        )

@@ -4,8 +4,7 @@ SQL is the truth. Orders that wait, that nobody holds and that nothing has happe
 enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
 killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
 each sweep is not, so only what is missing is rung for (ADR 1). Many sweepers may run, one works at a time.
-It also folds closed history into tallies, and removes recordings that orders have let go of and
-what shops have kept for long enough (ADR 44).
+It also removes recordings that orders have let go of, and what shops have kept for long enough (ADR 44).
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ log = structlog.get_logger()
 # What one sweep looks at, and what it rings for at most: at a millisecond each it should end within seconds.
 LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
+# How long an `Idempotency-Key` is remembered.
+KEYS_S = 7 * 86_400.0
 # How often it is looked for what is over its time, once nothing is left.
 KEEP_EVERY_S = 600.0
-# Seconds of one sweep that go to folding.
-FOLD_S = 2.0
 
 
 def sweep(container: Container, idle_s: float) -> int:
@@ -69,17 +68,6 @@ def sweep(container: Container, idle_s: float) -> int:
 def _traces(container: Container, order_ids: list[str]) -> dict[str, str | None]:
     """Where each of these orders stands in its trace, so that a ring of ours shows there."""
     return container.orders.traceparents(order_ids) if tracing.on() and order_ids else {}
-
-
-def fold(container: Container) -> int:
-    """Fold closed history into tallies, for about `FOLD_S` seconds; how many rows."""
-    folded, until = 0, time.monotonic() + FOLD_S
-    with container.database.try_lock("folding") as mine:
-        while mine and (rows := container.tallies.fold()):
-            folded += rows
-            if time.monotonic() >= until:
-                break
-    return folded
 
 
 def _done(part: str, work: Callable[[], int]) -> int | None:
@@ -121,14 +109,13 @@ def main() -> None:
         # Each by itself: what one of them meets must not keep the others from their work.
         if _done("sweep", partial(sweep, container, idle_s)) is not None:
             idle_s = config.sweep_idle_s
-        _done("fold", partial(fold, container))
         # Where something is left to do, in the next round again.
         if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
             next_keeping = time.monotonic() + KEEP_EVERY_S
         _done("remove", container.remove_recordings)
         if time.monotonic() >= next_forgetting:
             next_forgetting = time.monotonic() + FORGET_EVERY_S
-            _done("forget", partial(container.orders.forget_keys, config.idempotency_days * 86_400))
+            _done("forget", partial(container.orders.forget_keys, KEYS_S))
             _done("collect", partial(collect_orphans, container))
             _done("log", container.database.empty_log)
         if stop.wait(config.sweep_interval_s):

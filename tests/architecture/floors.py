@@ -15,11 +15,15 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "schemas": (),
     "infra": (),
     "services.engines.ports": ("schemas",),
-    "services.engines": ("schemas", "infra", "services.engines.ports"),
+    # The tree of a cart's spelling, which every grammar that decodes an order walks.
+    "services.decoding.spelling": ("schemas",),
+    "services.engines": ("schemas", "infra", "services.engines.ports", "services.decoding.spelling"),
     # It starts a server, and knows nothing of what is asked of it.
     "services.engines.servers.embedded": ("schemas", "infra", "services.engines"),
     "services.retrieval": ("schemas",),
-    "services.decoding": ("schemas", "services.engines", "services.retrieval"),
+    "services.decoding": (
+        "schemas", "services.engines", "services.retrieval", "services.decoding.spelling",
+    ),
     "services.storage": ("schemas", "infra"),
     **READING,
     "services.checks": (

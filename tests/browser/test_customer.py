@@ -94,7 +94,7 @@ def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -
     cafe.parts.orders.commit(order, stages.validate(order, cafe.parts.tools))
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
     page.get_by_role("button", name="Yes, order for $5.50").click()
-    expect(page.get_by_role("heading", name="Thank you, your order is in")).to_be_visible()
+    expect(page.get_by_role("heading", name="Thanks, your order is in")).to_be_visible()
     assert cafe.parts.orders.get(order.id).state is State.COMPLETED
 
 
@@ -114,7 +114,7 @@ def test_a_cart_is_corrected_by_tapping_with_the_menus_prices(page: Page, cafe: 
     page.get_by_label("How many").nth(1).blur()
     expect(page.locator("#changed-total")).to_have_text("$13.08")
     assert cafe.parts.orders.get(order.id).version == order.version, "a look at the price stores nothing"
-    page.get_by_role("button", name="Order it like this").click()
+    page.get_by_role("button", name="Order it this way").click()
     expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
     done = cafe.parts.orders.get(order.id)
     assert done.state is State.COMPLETED
@@ -155,8 +155,8 @@ def test_speaking_again_takes_the_order_back(page: Page, cafe: World) -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        (ReviewReason.NOTHING_HEARD, "We could not hear you"),
-        (ReviewReason.NOT_ON_MENU, "A colleague is checking"),
+        (ReviewReason.NOTHING_HEARD, "We couldn't hear you"),
+        (ReviewReason.NOT_ON_MENU, "A team member is checking your order"),
     ],
 )
 def test_a_doubt_is_told_in_plain_words(page: Page, cafe: World, reason: ReviewReason, words: str) -> None:
@@ -186,7 +186,7 @@ def test_scripts_in_words_and_menus_are_shown_as_text(page: Page, cafe: World) -
 @pytest.mark.parametrize(
     ("name", "body", "words"),
     [
-        ("a.wav", b"this is no recording at all", "not in an accepted format"),
+        ("a.wav", b"this is no recording at all", "Unsupported audio format"),
         ("b.wav", wav(1.0) + bytes(1_100_000), "larger than the cap"),
         ("c.wav", b"", "empty"),
     ],
@@ -225,7 +225,7 @@ def drop_file(page: Page, target: str, name: str, body: bytes) -> None:
 def test_a_dropped_file_is_sent(page: Page, cafe: World, target: str) -> None:
     page.goto(f"/?menu={MENU['id']}")
     drop_file(page, target, "notes.wav", b"this is no recording at all")
-    expect(page.get_by_role("alert")).to_contain_text("not in an accepted format")
+    expect(page.get_by_role("alert")).to_contain_text("Unsupported audio format")
     body = wav(0.2)
     drop_file(page, target, "order.wav", body)
     page.wait_for_url("**/orders/ord_*")
@@ -259,7 +259,7 @@ def test_an_unknown_menu_is_told_and_the_words_are_kept(browser: Browser, cafe: 
         page.get_by_label("Your order").fill("a latte")
         page.locator("form input[name=menu]").first.evaluate("i => { i.value = 'nowhere' }")
         page.get_by_role("button", name="Send order").click()
-        expect(page.get_by_role("alert")).to_contain_text("There is no such menu")
+        expect(page.get_by_role("alert")).to_contain_text("Unknown menu")
         expect(page.get_by_label("Your order")).to_have_value("a latte")
 
 
@@ -273,7 +273,7 @@ def test_without_scripts_an_order_is_followed_and_confirmed(browser: Browser, ca
         assert page.locator("meta[http-equiv=refresh]").count() == 0
         page.get_by_text("Change something").click()
         page.get_by_label("small").check()
-        page.get_by_role("button", name="Order it like this").click()
+        page.get_by_role("button", name="Order it this way").click()
         expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
     assert cafe.parts.orders.get(order.id).cart.total == 450
 
@@ -389,4 +389,4 @@ def test_the_end_of_the_events_is_no_fault(page: Page, cafe: World) -> None:
     page.wait_for_timeout(RECONNECT_MS + 1_500)
     assert (len(held), len(listened)) == (1, 1)
     held[0].continue_()
-    expect(page.get_by_role("heading", name="This order was taken back")).to_be_visible()
+    expect(page.get_by_role("heading", name="This order was cancelled")).to_be_visible()

@@ -43,7 +43,7 @@ def confirmed(page: Page, client: httpx.Client) -> dict[str, Any]:
     """Say yes on the order's page; the order as the API has it then."""
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible(timeout=SETTLE_MS)
     page.get_by_role("button", name="Yes, order for").click()
-    expect(page.get_by_role("heading", name="Thank you, your order is in")).to_be_visible()
+    expect(page.get_by_role("heading", name="Thanks, your order is in")).to_be_visible()
     order: dict[str, Any] = client.get(f"/v1/orders/{page.url.rpartition('/')[2]}").json()
     assert order["status"] == "completed"
     return order
@@ -110,7 +110,7 @@ def test_silence_is_told_and_leads_back(browser: Browser, stack: Stack, client: 
         page.goto("/?menu=harbor-coffee")
         page.get_by_label("Choose a recording").set_input_files(RECORDINGS / "hc-13.flac")
         page.get_by_role("button", name="Send recording").click()
-        heading = page.get_by_role("heading", name="We could not hear you")
+        heading = page.get_by_role("heading", name="We couldn't hear you")
         expect(heading).to_be_visible(timeout=SETTLE_MS)
         order_id = page.url.rpartition("/")[2]
         page.get_by_role("button", name="Speak again").click()

@@ -44,7 +44,7 @@ def test_a_customer_reads_what_is_doubted_once_and_in_words(browser: Browser, ca
         for size in (DESKTOP, PHONE):
             page.set_viewport_size(size)
             page.goto(cafe.link(order.id))
-            expect(page.get_by_role("heading", name="A colleague is checking")).to_be_visible()
+            expect(page.get_by_role("heading", name="A team member is checking your order")).to_be_visible()
             first, second = page.locator(".lines li").all()
             expect(first.locator(".doubt")).to_have_text(
                 [
@@ -52,7 +52,7 @@ def test_a_customer_reads_what_is_doubted_once_and_in_words(browser: Browser, ca
                     "Did you say “large” for “latte”? It was hard to hear.",
                 ]
             )
-            expect(second.locator(".doubt")).to_have_text(["“a unicorn” is not on the menu."])
+            expect(second.locator(".doubt")).to_have_text(["“a unicorn” isn't on the menu."])
             expect(page.locator(".doubt")).to_have_count(3)
             shown = page.locator("main").inner_text()
             assert shown.count("not on the menu") == 1

@@ -83,7 +83,7 @@ def test_there_and_back_and_out_again(
     at_provider(page, "eve@example.com")
     expect(page.get_by_text("Nobody here has invited you")).to_be_visible()
     sound(page)
-    page.get_by_role("link", name="Back to the sign-in").click()
+    page.get_by_role("link", name="Back to sign-in").click()
     page.wait_for_url("**/sign-in")
     context.close()
     assert not watch.faults, "\n".join(watch.faults)

@@ -99,7 +99,7 @@ def test_every_key_is_shown_and_esc_leaves(desk: Desk, page: Page) -> None:
 def test_a_correction_by_keyboard_with_live_price(desk: Desk, page: Page) -> None:
     review = desk.order()
     take(page, review.id)
-    expect(page.locator("#changes")).to_contain_text("As the machine proposed it")
+    expect(page.locator("#changes")).to_contain_text("As proposed")
     page.keyboard.press("e")
     expect(page.get_by_label("Item")).to_be_focused()
     page.get_by_label("Size").focus()
@@ -138,7 +138,7 @@ def test_a_correction_by_keyboard_with_live_price(desk: Desk, page: Page) -> Non
 def test_options_and_lines_come_and_go_by_keys_alone(desk: Desk, page: Page) -> None:
     review = desk.order(f"{SAID} and a pepperoni pizza,", [LATTE, PIZZA], reasons=(ReviewReason.NOT_ON_MENU,))
     take(page, review.id)
-    expect(page.locator(".problem")).to_contain_text("is not on the menu")
+    expect(page.locator(".problem")).to_contain_text("isn't on the menu")
     page.keyboard.press("a")
     expect(page.get_by_role("alert")).to_contain_text("Not sent")
     assert after(desk, review).status == "claimed"
@@ -211,7 +211,7 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
     sound_loaded(page)
     expect(page.locator(".words .doubtful")).to_have_text(re.compile(r"latte\s*41 %"))
     expect(page.locator(".words .unsure")).to_have_text("oat")
-    page.get_by_text("Way through the stages").click()
+    page.get_by_text("Processing history").click()
     moves = page.locator("#history li strong").all_inner_texts()
     assert moves == ["received", "transcribed", "settled", "doubted"]
     slow: list[Route] = []
@@ -298,7 +298,7 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
                 expect(bob.locator(f"#open-{review.id}")).not_to_contain_text("is on it", timeout=15_000)
                 take(bob, review.id)
                 ann.unroute("**/renew")
-                expect(ann.locator("#lease")).to_contain_text("You no longer hold this order", timeout=10_000)
+                expect(ann.locator("#lease")).to_contain_text("This order is no longer yours", timeout=10_000)
                 expect(ann.locator("#lease")).to_contain_text("Bob holds this review")
         assert desk.acts(review) == [("Ann", "claimed"), ("Bob", "taken_over")]
 
@@ -340,7 +340,7 @@ def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
     expect(page.locator(f"#open-{review.id}")).to_contain_text("<script>document.title=")
     take(page, review.id)
     expect(page.locator(".words")).to_contain_text("<script>document.title=")
-    expect(page.get_by_text("A second recogniser heard “<script>document.title=")).to_be_visible()
+    expect(page.get_by_text("A second recognizer heard “<script>document.title=")).to_be_visible()
     expect(page.locator("#line-0-sku option[selected]")).to_have_text("<script>alert(2)</script>")
     expect(page.locator("#changes")).to_be_visible()
     page.get_by_label("Quantity").first.fill("2")
@@ -382,7 +382,7 @@ def test_the_sign_in_page_is_accessible_and_says_what_is_wrong(desk: Desk, brows
         page.get_by_label("Name").fill("Ann")
         page.get_by_label("Password").fill("a wrong guess")
         page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert").last).to_contain_text("not right")
+        expect(page.get_by_role("alert").last).to_contain_text("Wrong name or password")
         expect(page.get_by_label("Password")).to_be_focused()
         assert_accessible(page)
         assert_fits(page)

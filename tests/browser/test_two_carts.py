@@ -27,7 +27,7 @@ def test_two_whole_carts_are_two_buttons(
     with watched(browser, cafe.url, viewport=viewport) as page:
         page.goto(cafe.link(order["id"]))
         expect(page.get_by_role("heading", level=1)).to_have_text("One question")
-        expect(page.get_by_role("heading", name="Which is your order?")).to_be_visible()
+        expect(page.get_by_role("heading", name="Which one is your order?")).to_be_visible()
         # Nothing else is asked: what the rules could not make out of the words is in the question.
         expect(page.locator(".doubt")).to_have_count(0)
         assert_accessible(page)
@@ -58,7 +58,7 @@ def test_neither_brings_a_colleague_who_sees_both(browser: Browser, cafe: World,
     with watched(browser, cafe.url) as page:
         page.goto(cafe.link(order["id"]))
         page.get_by_role("button", name="Neither").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("A colleague is checking")
+        expect(page.get_by_role("heading", level=1)).to_have_text("A team member is checking your order")
         expect(page.locator(".doubts")).to_contain_text("not what we asked you about")
     review = works.reviews.by_order(order["id"])
     assert review is not None

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.faults import claims, cuts, kills, report, restarts
+from tests.faults import cuts, kills, report, restarts
 from tests.faults.bench import POSTGRESQL, SQLITE, Bench
 
 BOTH = (SQLITE, POSTGRESQL)
@@ -28,9 +28,6 @@ SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] 
     "chaos": (kills.chaos, BOTH),
     "boundaries": (kills.boundaries, BOTH),
     "sigstop": (kills.sigstop, BOTH),
-    "tripled": (claims.tripled, BOTH),
-    "claims": (claims.claims, BOTH),
-    "keys": (claims.keys, BOTH),
     "database_killed": (cuts.database_killed, (POSTGRESQL,)),
     "database_cut": (cuts.database_cut, (POSTGRESQL,)),
     "redis_cut": (cuts.redis_cut, BOTH),

@@ -13,9 +13,6 @@ TITLES = {
     "boundaries": "`kill -9` at each boundary of each stage and of the accept path",
     "chaos": "random kills, Redis kills, flushes, workers put to sleep",
     "sigstop": "SIGSTOP past the lease, then SIGCONT",
-    "tripled": "every message delivered three times",
-    "claims": "50 claims at once on one order",
-    "keys": "20 posts at once under one key",
     "database_killed": "PostgreSQL killed, away for 10 s",
     "database_cut": "PostgreSQL cut off by the network (namespace, veth down)",
     "redis_cut": "Redis cut off by the network (namespace, veth down)",
@@ -92,7 +89,7 @@ def _row(parts: list[dict[str, Any]]) -> str:
 
 
 def _done(figures: dict[str, Any]) -> str:
-    plain = ("kills", "rounds", "posts", "claims")
+    plain = ("kills", "rounds")
     said = [f"{figures[name]} {name}" for name in plain if name in figures]
     said += [f"at each point {figures[FEWEST]} or more"] if FEWEST in figures else []
     said += [

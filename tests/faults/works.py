@@ -82,7 +82,6 @@ class Wanted:
     concurrency: int = 2
     sweepers: int = 2
     strikes: bool = False
-    rings: int = 1
     work_s: float = 0.02
     lease_s: float = 6.0
     settings: dict[str, Any] = field(default_factory=dict)
@@ -248,7 +247,6 @@ class Works:
         env = as_environment(self.settings) | {
             "FAULTS_RUNS": str(self.runs),
             "FAULTS_WORK_S": str(self.wanted.work_s),
-            "FAULTS_RINGS": str(self.wanted.rings),
             **({"FAULTS_STRUCK": str(self.folder / "struck")} if self.wanted.strikes else {}),
         }
         self._nursery = subprocess.Popen(

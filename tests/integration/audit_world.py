@@ -18,10 +18,10 @@ ANN = Actor("staff:ann", "192.0.2.7", "0123456789abcdef")
 _TRIGGERS = ("audit_log_next", "audit_log_no_update", "audit_log_no_delete")
 
 
-def act(database: Database, number: int = 0, shop: str = "main") -> Head:
+def act(database: Database, number: int = 0, shop: str = "main") -> None:
     """One entry in a transaction of its own."""
     with writing(database.everywhere()) as (session, now):
-        return record(
+        record(
             database,
             session,
             now,
@@ -59,5 +59,5 @@ def tamper(database: Database, statement: str, **values: Any) -> None:
 
 
 def faults(database: Database, *noted: Head) -> list[str]:
-    """What `verify` finds, of all chains."""
+    """What `verify` finds, of all shops."""
     return [one.fault for one in AuditLog(database).verify(noted=noted) if one.fault is not None]

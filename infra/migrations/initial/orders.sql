@@ -46,17 +46,6 @@ CREATE INDEX ix_orders_may_go_on
     ON orders (state, updated_at)
     WHERE state IN ('proposed', 'in_review', 'failed');
 
-CREATE INDEX ix_orders_may_go_on_shops
-    ON orders (state, shop_id)
-    WHERE state IN ('proposed', 'in_review', 'failed');
-
-CREATE INDEX ix_orders_other_shops
-    ON orders (state, shop_id)
-    WHERE state NOT IN (
-        'received', 'transcribed', 'read', 'decoded', 'proposed', 'in_review', 'failed',
-        'completed', 'rejected', 'cancelled'
-    );
-
 CREATE INDEX ix_orders_shop_listing ON orders (shop_id, created_at, id);
 
 CREATE INDEX ix_orders_status_listing ON orders (shop_id, state, created_at, id);
@@ -98,11 +87,12 @@ CREATE TABLE order_codes (
     seq INTEGER NOT NULL,
     kind VARCHAR NOT NULL,
     code VARCHAR NOT NULL,
+    at {time} NOT NULL,
     PRIMARY KEY (order_id, seq, kind, code),
     FOREIGN KEY (order_id) REFERENCES orders (id)
 );
 
-CREATE INDEX ix_order_codes_code ON order_codes (kind, code);
+CREATE INDEX ix_order_codes_at ON order_codes (at, kind, code);
 
 CREATE TABLE reviews (
     id VARCHAR NOT NULL,
@@ -145,7 +135,7 @@ CREATE TABLE review_records (
     FOREIGN KEY (review_id) REFERENCES reviews (id)
 );
 
-CREATE INDEX ix_review_records_action ON review_records (action, at);
+CREATE INDEX ix_review_records_decided ON review_records (at) WHERE action = 'decided';
 
 CREATE INDEX ix_review_records_review ON review_records (review_id, at, id);
 
@@ -213,26 +203,3 @@ CREATE TABLE removals (
 );
 
 CREATE INDEX ix_removals_order ON removals (order_id);
-
-CREATE TABLE tallies (
-    kind VARCHAR NOT NULL,
-    code VARCHAR NOT NULL,
-    count BIGINT NOT NULL,
-    PRIMARY KEY (kind, code)
-);
-
-CREATE TABLE tally_marks (
-    name VARCHAR NOT NULL,
-    until {time} NOT NULL,
-    PRIMARY KEY (name)
-);
-
-CREATE TABLE review_tallies (
-    shop_id VARCHAR DEFAULT 'main' NOT NULL,
-    hour {time} NOT NULL,
-    kind VARCHAR NOT NULL,
-    code VARCHAR NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (shop_id, hour, kind, code),
-    FOREIGN KEY (shop_id) REFERENCES shops (id)
-);

@@ -173,7 +173,7 @@ CREATE TABLE webhook_endpoints (
 
 CREATE INDEX ix_webhook_endpoints_shop ON webhook_endpoints (shop_id, created_at);
 
--- All text, `at` too: what was hashed must read back the same whatever the driver or time zone.
+-- All text, `at` too: what a digest was made of must read back the same whatever the driver or time zone.
 CREATE TABLE audit_log (
     shop_id VARCHAR NOT NULL,
     seq BIGINT NOT NULL,
@@ -186,8 +186,6 @@ CREATE TABLE audit_log (
     object_id VARCHAR NOT NULL,
     before VARCHAR,
     after VARCHAR,
-    previous VARCHAR NOT NULL,
-    hash VARCHAR NOT NULL,
     PRIMARY KEY (shop_id, seq)
 );
 

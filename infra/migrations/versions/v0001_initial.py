@@ -21,7 +21,6 @@ _BELONGS = {
         "audit_log",
         "idempotency",
         "orders",
-        "review_tallies",
         "reviews",
         "staff",
         "webhook_endpoints",

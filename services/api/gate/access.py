@@ -51,7 +51,7 @@ async def credential(request: Request) -> Access:
     if scheme.lower() == "bearer" and token.strip():
         found = await rates.look_up(request, token.strip(), box.keys.access)
         if found is None:
-            raise Unauthorized("This key is not known here, or it is over.")
+            raise Unauthorized("Unknown or expired key.")
         if (traced := request.scope["state"].get("traced")) is not None:
             traced.known()
         await rates.count(("key", found.family), ("shop", found.shop))
@@ -74,7 +74,7 @@ def check(access: Access, scopes: Iterable[Scope]) -> None:
     """Raises Forbidden, which names the scopes that are missing."""
     missing = [scope for scope in scopes if scope not in access.scopes]
     if missing:
-        raise Forbidden(f"This needs the scope {', '.join(missing)}, which {access.actor} does not hold.")
+        raise Forbidden(f"This needs the scope {', '.join(missing)}, which {access.actor} doesn't have.")
 
 
 def undeclared(app: FastAPI) -> list[str]:

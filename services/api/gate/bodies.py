@@ -50,7 +50,7 @@ def parse_json(data: bytes | str, rule: Rule = BODY, root: str = "") -> Any:
     """
 
     def refuse(name: str) -> NoReturn:
-        raise ValueError(f"not JSON: {name} is no number of it")
+        raise ValueError(f"not JSON: {name} is not a JSON number")
 
     try:
         document = json.loads(data, parse_constant=refuse, parse_int=_whole)
@@ -62,11 +62,11 @@ def parse_json(data: bytes | str, rule: Rule = BODY, root: str = "") -> Any:
         deep = f"nested over {rule.depth} levels deep; flatten it"
         raise ValueError(deep) from None
     except UnicodeError:
-        raise ValueError("not JSON: it holds text that is not valid Unicode") from None
+        raise ValueError("not JSON: it has text that is not valid Unicode") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
     if "\\u0000" in text.replace("\\\\", ""):
-        raise ValueError("not storable: it holds a NUL character")
+        raise ValueError("not storable: it has a NUL character")
     # Last, since its pointers are made of the document's own keys.
     if found := faults(document, rule, root):
         raise invalid(found)

@@ -172,7 +172,7 @@ class Guarded(H11Protocol):
         if at_once:
             self.transport.abort()
             return
-        hint = "Use connections again, or close those that are not needed."
+        hint = "Reuse connections, or close those you don't need."
         self.transport.write(_problem(503, "too_many_connections", hint, retry_after_s=10))
         # Closing at once would make the kernel throw the answer away where the request is already here.
         self.transport.write_eof()

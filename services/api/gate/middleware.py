@@ -149,7 +149,7 @@ def _request_id(headers: Headers) -> str:
 def _refuse(scope: Scope) -> RequestRefused | None:
     """What no route should have to think about."""
     if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-        return RequestRefused("malformed_body", 400, "The address holds a NUL character.")
+        return RequestRefused("malformed_body", 400, "The URL has a NUL character.")
     if scope["method"] in _BODILESS:
         headers = Headers(scope=scope)
         if "transfer-encoding" in headers or headers.get("content-length", "0").strip("0"):
@@ -157,7 +157,7 @@ def _refuse(scope: Scope) -> RequestRefused | None:
             return RequestRefused(
                 "malformed_body",
                 400,
-                f"A {scope['method']} takes no body.",
+                f"A {scope['method']} can't have a body.",
                 headers={"Connection": "close"},
             )
     return None

@@ -40,14 +40,14 @@ def authority(text: str) -> tuple[str, int | None]:
     """
     match = _AUTHORITY.fullmatch(text)
     if match is None or int(match[2] or 0) > 65_535:
-        raise ValueError(f"{text[:80]!r} is no host")
+        raise ValueError(f"{text[:80]!r} is not a host name")
     port = int(match[2]) if match[2] else None
     if match[1].startswith("["):
         address = ipaddress.IPv6Address(match[1][1:-1])
         return str(address.ipv4_mapped or address), port
     name = match[1].lower().removesuffix(".")
     if not name or name.startswith(".") or ".." in name:
-        raise ValueError(f"{text[:80]!r} is no host")
+        raise ValueError(f"{text[:80]!r} is not a host name")
     return name, port
 
 
@@ -67,7 +67,7 @@ class Origin:
         """
         parts = urlsplit(url)
         if parts.scheme not in _PORTS:
-            raise ValueError(f"{url[:80]!r} is no http or https URL")
+            raise ValueError(f"{url[:80]!r} is not an http or https URL")
         host, port = authority(parts.netloc)
         return cls(parts.scheme, host, _PORTS[parts.scheme] if port is None else port)
 
@@ -98,7 +98,7 @@ class Own:
         try:
             hosts = {authority(name)[0] for name in names}
         except ValueError as error:
-            raise ValueError(f"SAYCART_HOSTS: {error}; it is a comma list of names") from None
+            raise ValueError(f"SAYCART_HOSTS: {error}; it is a comma-separated list of names") from None
         bound = wanted.api_host.lower()
         return cls(frozenset(hosts | {bound} | ({public.host} if public else set())), public)
 
@@ -122,19 +122,19 @@ class Own:
         """Why a request is not for us, or may come from a page that has no business here; else None."""
         headers = Headers(scope=scope)
         if not scope["path"].startswith("/"):
-            return _malformed("The request names more than a path.")
+            return _malformed("The request target must be a path.")
         if scope["path"] not in _NAMELESS:
             given = headers.getlist("host")
             try:
                 (text,) = given
                 host, _ = authority(text)
             except ValueError:
-                return _malformed("The request does not name one host.")
+                return _malformed("The request must name exactly one host.")
             if self.hosts is not None and host not in self.hosts and not is_this_machine(host):
                 return RequestRefused(
                     "misdirected",
                     421,
-                    f"This server does not go by the name {host[:80]}.",
+                    f"This server doesn't serve the host name {host[:80]}.",
                     hint="If it should, add the name to SAYCART_HOSTS.",
                 )
         return None if scope["method"] in _SAFE_METHODS else self._foreign(scope, headers)
@@ -153,7 +153,7 @@ class Own:
         return RequestRefused(
             "cross_site",
             403,
-            "The request does not say from which page it comes.",
+            "The request doesn't say which page it comes from.",
             hint="Let your browser send Origin or Referer. Programs call the API under /v1.",
         )
 
@@ -185,6 +185,6 @@ def _cross_site() -> RequestRefused:
     return RequestRefused(
         "cross_site",
         403,
-        "A page of another site may not change anything here.",
+        "Pages from other sites can't change anything here.",
         hint="Call the API from your own server.",
     )

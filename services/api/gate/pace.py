@@ -57,9 +57,9 @@ class Paced:
             raise RequestRefused(
                 "upload_too_slow",
                 408,
-                f"After {self._waited_s + time.monotonic() - began:.0f} seconds {self._received} bytes of the"
-                " body had come, and not its end.",
-                hint="Send it again, over a faster connection.",
+                f"The body was incomplete after {self._waited_s + time.monotonic() - began:.0f} seconds"
+                f" and {self._received} bytes.",
+                hint="Try again over a faster connection.",
                 headers={"Connection": "close"},
             ) from None
         self._waited_s += time.monotonic() - began

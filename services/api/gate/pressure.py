@@ -97,7 +97,7 @@ class Pressure:
         self._keep_up()
         held = (shop, keys, key) if key else None
         if held in self._keys:
-            in_flight = "The first request under this Idempotency-Key is not done yet."
+            in_flight = "The first request with this Idempotency-Key is still running."
             self._refuse(IdempotencyInFlight(in_flight, wait_s=IN_FLIGHT_S))
         if held:
             self._keys.add(held)

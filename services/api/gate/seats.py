@@ -60,9 +60,9 @@ class Seats:
 
 
 _FULL = {
-    "address": "Too many long polls and event streams of this address are open",
-    "order": "Too many wait for this order",
-    "all": "Too many wait for their orders",
+    "address": "Too many open long polls and event streams from this address",
+    "order": "Too many connections are waiting for this order",
+    "all": "Too many connections are waiting for orders",
 }
 
 

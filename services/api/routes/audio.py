@@ -25,9 +25,9 @@ router = APIRouter(prefix="/v1/orders", tags=["orders"])
 LINK_S = 60
 """Seconds for which a link into the bucket is good: to be followed at once."""
 
-_SOUND = {"content": {"audio/*": {}}, "description": "the recording, as it was sent"}
-_LINK = {"description": "where the recording is, for a minute; only with `SAYCART_RECORDINGS_LINKS`"}
-_BEYOND = {"description": "the recording ends before the range that was asked for"}
+_SOUND = {"content": {"audio/*": {}}, "description": "the recording as uploaded"}
+_LINK = {"description": "redirect to the recording, valid for a minute; only with `SAYCART_RECORDINGS_LINKS`"}
+_BEYOND = {"description": "the recording ends before the requested range"}
 # It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
 _HEADERS = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII | re.IGNORECASE)
@@ -76,7 +76,7 @@ def wanted(header: str, size: int) -> tuple[int, int] | None:
             "range_not_satisfiable",
             416,
             f"The recording has {size} bytes.",
-            hint="Ask for a range within it, or for all of it.",
+            hint="Request a range within it, or all of it.",
             headers={"Content-Range": f"bytes */{size}"},
         )
     return (start, stop) if start < stop else None
@@ -87,7 +87,7 @@ def wanted(header: str, size: int) -> tuple[int, int] | None:
     response_class=Response,
     responses={
         200: _SOUND,
-        206: _SOUND | {"description": "the range that was asked for"},
+        206: _SOUND | {"description": "the requested range"},
         307: _LINK,
         416: _BEYOND,
     },
@@ -114,7 +114,7 @@ def recording(box: Desk, order_id: str) -> Response:
 def _of(order: OrderRecord) -> tuple[str, str]:
     """An order's audio format and key."""
     if order.audio_format is None:
-        raise NotFound("This order came as text and has no recording.")
+        raise NotFound("This order was sent as text and has no recording.")
     if order.audio_key is None:
-        raise RecordingRemoved("The recording of this order was removed.")
+        raise RecordingRemoved("The recording of this order was deleted.")
     return order.audio_format, order.audio_key

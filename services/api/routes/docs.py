@@ -80,7 +80,7 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
     answers = ", ".join(f"{code}" for code in operation.get("responses", {}))
     for code, told in operation.get("responses", {}).items():
         for shown in filter(None, map(_example, told.get("content", {}).values())):
-            parts.append(f"<li>an answer {escape(code)}{shown}</li>")
+            parts.append(f"<li>response {escape(code)}{shown}</li>")
     parts.append(f"<li>answers {escape(answers)}</li></ul></section>")
     return "".join(parts)
 
@@ -99,10 +99,10 @@ def problem(code: str) -> HTMLResponse:
     if title is None:
         raise HTTPException(404)  # counted as any address that leads nowhere
     hint = next((cls.hint for cls in _tree(errors.SaycartError) if cls.code == code), None)
-    again = "yes, the same request may work later" if code in _RETRYABLE else "no, change the request first"
+    again = "yes, the same request may work later" if code in _RETRYABLE else "no, fix the request first"
     inner = (
         f"<p><code>{escape(code)}</code></p><p>{escape(hint or errors.InputError.hint)}</p>"
-        f'<p>Worth another try: {again}.</p><p><a href="/docs">All calls and problems</a></p>'
+        f'<p>Worth a retry: {again}.</p><p><a href="/docs">All calls and problems</a></p>'
     )
     return page(title, inner)
 

@@ -1,6 +1,6 @@
 """`POST /v1/orders/{id}/link`: a customer's right to one order, under our signature.
 
-It names shop and order, and is good for the time of the setting `order_link_s`. The pages keep it in a
+It names shop and order, and is good for `LINK_S`. The pages keep it in a
 cookie; who takes orders elsewhere (a phone line, a till) can send the link.
 """
 
@@ -18,6 +18,9 @@ from services.api.gate.access import WritesOrders
 from services.api.present import rfc3339
 from services.bootstrap import Container
 
+LINK_S = 86_400
+"""How long a customer's link to their order is good."""
+
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
 _HOLDER_SCOPES = frozenset({Scope.ORDERS_READ, Scope.ORDERS_WRITE})
@@ -26,9 +29,7 @@ _HOLDER_SCOPES = frozenset({Scope.ORDERS_READ, Scope.ORDERS_WRITE})
 class OrderLink(BaseModel):
     """Where a customer can follow, confirm and answer their order."""
 
-    path: str = Field(
-        description="to be opened below the address of the pages; whoever has it holds the order"
-    )
+    path: str = Field(description="path on the pages' site; anyone who has it can see and answer the order")
     expires_at: str = Field(description="RFC 3339 UTC")
 
 
@@ -36,7 +37,7 @@ class OrderLink(BaseModel):
 def link(order_id: str, request: Request, box: WritesOrders) -> OrderLink:
     """A new link to the order's page, for its customer."""
     order = box.orders.get(order_id)
-    until = datetime.now(UTC) + timedelta(seconds=box.settings.order_link_s)
+    until = datetime.now(UTC) + timedelta(seconds=LINK_S)
     return OrderLink(path=link_to(container(request), box.shop, order.id), expires_at=rfc3339(until))
 
 
@@ -55,7 +56,7 @@ def opened_by(box: Container, token: str, order_id: str) -> Access | None:
     if not token:
         return None
     try:
-        shop, order = _signer(box).loads(token, max_age=int(box.settings.order_link_s))
+        shop, order = _signer(box).loads(token, max_age=LINK_S)
         access = Access(shop=shop, actor="customer", scopes=_HOLDER_SCOPES, order=order)
     except (BadData, ValueError, TypeError):
         return None

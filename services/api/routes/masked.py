@@ -49,8 +49,8 @@ _ANSWER = {
 _AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"example": _ANSWER}}},
-    404: {"description": "`unknown_task`: the hint lists those that there are"},
-    422: {"description": "`answer_refused`: well-formed, and the task's own rules refuse it; or a bad field"},
+    404: {"description": "`unknown_task`: the hint lists the registered ones"},
+    422: {"description": "`answer_refused`: well-formed but breaks the task's rules; or an invalid field"},
     502: {"description": "`decode_truncated`, `decode_invalid`, `engine_misconfigured`: the decode server"},
     503: {"description": "`engine_unavailable`, `masked_busy`", "headers": _AGAIN},
 }

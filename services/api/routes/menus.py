@@ -71,7 +71,7 @@ def put(menu_id: str, box: WritesMenus, sent: Document) -> Response:
     """
     menu, notes = Menu.read(sent)
     if menu.id != menu_id:
-        raise InvalidMenu([("/id", f"is {menu.id!r}, but the address says {menu_id!r}")])
+        raise InvalidMenu([("/id", f"is {menu.id!r}, but the URL says {menu_id!r}")])
     box.check_menu(menu, next_version(box, menu_id))
     stored, created = box.menus.put(menu, by=box.by)
     log.info("menu.imported", menu=menu.id, version=stored.version, created=created)

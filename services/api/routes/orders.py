@@ -43,9 +43,9 @@ _SPOKEN = {
             "format": "binary",
             "description": "WAV, FLAC, Ogg/Opus, MP3, M4A or WebM; its first bytes decide, not its name",
         },
-        "menu": {"type": "string", "description": "may be left out when there is only one menu"},
+        "menu": {"type": "string", "description": "optional if there is only one menu"},
         "language": {"type": "string", "description": "the menu's language, or its prefix"},
-        "metadata": {"type": "string", "description": "a JSON object of the caller's own, up to 8000 bytes"},
+        "metadata": {"type": "string", "description": "any JSON object, up to 8000 bytes"},
     },
 }
 _SUBMIT = {
@@ -54,8 +54,8 @@ _SUBMIT = {
             "name": "Idempotency-Key",
             "in": "header",
             "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
-            "description": "the same key and body bring the first answer's order again; 409 while the first "
-            "request is not done",
+            "description": "the same key and body return the first request's order; 409 while that request "
+            "is running",
         }
     ],
     "requestBody": {
@@ -102,9 +102,9 @@ def shown(
 
 _AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    409: {"description": "the first request under this Idempotency-Key is not done yet", "headers": _AGAIN},
-    429: {"description": "too many orders of this client wait", "headers": _AGAIN},
-    503: {"description": "too many orders wait, are stored late, or can't be stored now", "headers": _AGAIN},
+    409: {"description": "the first request with this Idempotency-Key is still running", "headers": _AGAIN},
+    429: {"description": "too many of this client's orders are waiting", "headers": _AGAIN},
+    503: {"description": "too many orders are waiting, or they can't be stored right now", "headers": _AGAIN},
     507: {"description": "the disk is full", "headers": _AGAIN},
 }
 
@@ -131,7 +131,7 @@ async def one(
     order_id: str,
     request: Request,
     box: ReadsOrders,
-    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait for it to settle")] = 0,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait for it to finish")] = 0,
 ) -> Response:
     """One order. With `wait`, answers as soon as the order is settled, at the latest after that time.
 
@@ -184,7 +184,7 @@ def cancel(order_id: str, box: WritesOrders) -> Response:
     except (Conflict, StaleState) as error:
         record, review = read(box, order_id)
         if record.state is not State.CANCELLED:
-            what = f"The order is {STATUS[record.state]} and can't be cancelled any more."
+            what = f"The order is {STATUS[record.state]} and can no longer be cancelled."
             raise _conflict(error, what, Conflict.hint, record, review) from None
     return shown(*read(box, order_id))
 

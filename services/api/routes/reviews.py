@@ -30,7 +30,7 @@ def page(
     box: Reviews,
     cursor: Cursor = None,
     limit: Limit = 20,
-    include_claimed: Annotated[bool, Query(description="also those that a reviewer holds now")] = True,
+    include_claimed: Annotated[bool, Query(description="also those claimed by a reviewer")] = True,
 ) -> present.ReviewPage:
     """Undecided reviews, longest waiting first."""
     records, next_cursor = box.reviews.list(cursor=cursor, limit=limit, include_claimed=include_claimed)
@@ -97,9 +97,7 @@ def _reviewer(box: Desk, said: Claim | ReviewDecision) -> str:
         Forbidden: it names none, or the body names another.
     """
     if said.reviewer not in (None, box.person):
-        raise Forbidden(
-            "The body names another reviewer than the credential does.", hint="Leave `reviewer` out."
-        )
+        raise Forbidden("The reviewer in the body is not the one signed in.", hint="Leave `reviewer` out.")
     return box.person
 
 

@@ -21,13 +21,13 @@ router = APIRouter(prefix="/v1/schema", tags=["schema"])
     responses={
         200: {"content": {"application/schema+json": {}}, "description": "JSON Schema, with its `version`"},
         304: {"description": "unchanged"},
-        404: {"description": "there is no such menu"},
+        404: {"description": "no such menu"},
     },
 )
 def cart(
     request: Request,
     box: ReadsMenus,
-    menu: Annotated[str | None, Query(description="close the enums to this menu's values")] = None,
+    menu: Annotated[str | None, Query(description="restrict the enums to this menu's values")] = None,
 ) -> Response:
     """What a model may say. With `menu`, the ids are that menu's newest version's."""
     document = box.cart_schema(menu)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -11,12 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from schemas.errors import NotFound
-from schemas.shops.audit import Entry, Head, canonical
+from schemas.shops.audit import Head
 from services.cli.client import opened, told
 from services.cli.commands.replay import seconds
 
 app = typer.Typer(no_args_is_help=True)
-Shop = Annotated[str | None, typer.Option("--shop", help="one shop's chain; default: all")]
+Shop = Annotated[str | None, typer.Option("--shop", help="one shop's log; default: all")]
 
 
 @app.command("list")
@@ -24,22 +23,20 @@ def list_(
     shop: Shop = None,
     since: Annotated[
         str | None,
-        typer.Option(help="of the last 90s, 30m, 2h, 3d, or from 2026-11-23 or 2026-11-23T18:00 (UTC) on"),
+        typer.Option(help="90s, 30m, 2h or 3d ago, or a UTC time such as 2026-11-23 or 2026-11-23T18:00"),
     ] = None,
     action: Annotated[
-        str | None, typer.Option(help="such as price.changed, or menu for all of menus")
+        str | None, typer.Option(help="such as price.changed, or menu for all menu actions")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="at most so many, the newest; not with --json")] = 50,
-    json: Annotated[
-        bool, typer.Option("--json", help="all, one canonical JSON object a line, for an auditor")
-    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="newest entries to show; not with --json")] = 50,
+    json: Annotated[bool, typer.Option("--json", help="all entries as JSON Lines, for an auditor")] = False,
 ) -> None:
-    """Show what was done, oldest first."""
+    """Show audit entries, oldest first."""
     with told() as console, opened() as box:
         start = _start(since)
         if json:
             for entry in box.audit.entries(shop=shop, action=action, since=start):
-                typer.echo(canonical(_members(entry)))
+                typer.echo(entry.line)
             return
         table = Table("entry", "at (UTC)", "who", "from", "what", "object", "before → after", box=None)
         for entry in box.audit.newest(limit, shop=shop, action=action, since=start):
@@ -59,7 +56,8 @@ def list_(
 
 @app.command()
 def head(shop: Shop = None) -> None:
-    """Print the newest entry of each chain, to be kept where this database's owner can't change it."""
+    """Print the newest entry of each shop with a digest of all up to it, to be kept where this database's
+    owner can't change it."""
     with told(), opened() as box:
         for one in box.audit.heads(shop):
             typer.echo(str(one))
@@ -69,34 +67,25 @@ def head(shop: Shop = None) -> None:
 def verify(
     shop: Shop = None,
     head: Annotated[
-        list[str] | None, typer.Option("--head", help="as `audit head` printed it earlier; may be repeated")
+        list[str] | None, typer.Option("--head", help="a line that `audit head` printed earlier; repeatable")
     ] = None,
 ) -> None:
-    """Follow every chain from its first entry on; ends with 1 at the first entry that is wrong."""
+    """Look for gaps from the first entry on, and for heads that no longer match; ends with 1 where there is
+    one."""
     with told() as console, opened() as box:
         noted = [Head.parse(text) for text in head or ()]
         found = box.audit.verify(shop, noted)
         if shop is not None and not any(one.head.seq or one.fault for one in found):
-            raise NotFound(f"No entry of a shop {shop!r}", hint="`saycart audit head` shows every chain.")
+            raise NotFound(f"No entry of a shop {shop!r}", hint="`saycart audit head` shows every shop's.")
         for one in found:
-            gone = (
-                f"; the records of {one.erased} decisions are gone, as erasure leaves it"
-                if one.erased
-                else ""
-            )
-            verdict = f"broken: {one.fault}" if one.fault else f"whole{gone}"
+            verdict = f"broken: {one.fault}" if one.fault else "whole"
             console.print(
                 f"{one.head.shop_id}: {one.head.seq} entries, {verdict}", markup=False, soft_wrap=True
             )
         if not found:
-            console.print("No entry yet")
+            console.print("No entries yet")
         if any(one.fault for one in found):
             raise typer.Exit(1)
-
-
-def _members(entry: Entry) -> dict[str, object]:
-    """What is hashed, and the hash."""
-    return {name: value for name, value in asdict(entry).items() if value is not None}
 
 
 def _start(since: str | None) -> datetime | None:

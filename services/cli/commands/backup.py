@@ -28,7 +28,9 @@ from services.cli.client import opened, told
 
 MANIFEST = "backup.json"
 RECORDINGS = "recordings"
-Folder = Annotated[Path, typer.Argument(file_okay=False, help="holds the backups, and their recordings once")]
+Folder = Annotated[
+    Path, typer.Argument(file_okay=False, help="folder for backups; each recording is stored once")
+]
 
 
 def backup(folder: Folder) -> None:
@@ -51,17 +53,15 @@ def backup(folder: Folder) -> None:
         manifest = {"made_at": made.name, "sha256": dumps.sha256(file), "audit_heads": heads}
         private.write(half / MANIFEST, json.dumps(manifest, indent=1) + "\n")
         half.rename(made)
-        files = f"{copied} new, {removed} that no order has any more removed"
+        files = f"{copied} new, {removed} unused ones removed"
         if box.settings.recordings_url:
-            files = "in their bucket, which is not copied"
+            files = "in their bucket (not copied)"
         console.print(f"{escape(str(made))}: the database; recordings: {files}")
 
 
 def restore(
     folder: Folder,
-    backup: Annotated[
-        str | None, typer.Option(help="the folder's name, a moment; default: the newest")
-    ] = None,
+    backup: Annotated[str | None, typer.Option(help="the backup's folder name; default: the newest")] = None,
 ) -> None:
     """Put a backup into this home, which must have no database yet. Then `saycart run`."""
     with told() as console:
@@ -74,10 +74,10 @@ def restore(
             file = chosen / dumps.name_of(box.database.url)
             if not file.is_file():
                 raise InputError(
-                    f"{chosen} is of another kind of database than {box.database.url.drivername}"
+                    f"{chosen} was made from a different database than {box.database.url.drivername}"
                 )
             if dumps.sha256(file) != manifest["sha256"]:
-                raise InputError(f"{file} is not what was written there", hint="Take another backup.")
+                raise InputError(f"{file} doesn't match its checksum", hint="Choose another backup.")
             _dumped(lambda: dumps.load(file, _past_pooler(box)))
             if (chosen / "secret").is_file():
                 private.write(config.home / "secret", (chosen / "secret").read_text())
@@ -93,9 +93,7 @@ def restore(
         console.print(
             f"As of {chosen.name}: {counts or 'no orders'}; {copied} recordings; {freed} leases freed"
         )
-        console.print(
-            "What came after that moment is not in it, erasures too: see docs/operations.md, Backups."
-        )
+        console.print("Later changes, including erasures, are missing: see docs/operations.md, Backups.")
         for one in broken:
             console.print(f"[bold red]audit log[/] {one.head.shop_id}: {escape(str(one.fault))}")
         if broken:
@@ -106,12 +104,14 @@ def _dumped(act: Any) -> None:
     try:
         act()
     except dumps.DumpFailed as error:
-        raise InputError(str(error), hint="Nothing of this home was changed.") from None
+        raise InputError(str(error), hint="Nothing was changed.") from None
 
 
 def _past_pooler(box: Container) -> URL:
     if box.database.session_url is None:
-        raise InputError("A copy can't be made by way of a pooler", hint="Set SAYCART_DATABASE_DIRECT_URL.")
+        raise InputError(
+            "A backup can't be made through a connection pooler", hint="Set SAYCART_DATABASE_DIRECT_URL."
+        )
     return box.database.session_url
 
 
@@ -120,7 +120,7 @@ def _chosen(folder: Path, name: str | None) -> Path:
         return folder / name
     found = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
     if not found:
-        raise InputError(f"No finished backup in {folder}", hint="`saycart backup FOLDER` makes one.")
+        raise InputError(f"No complete backup in {folder}", hint="`saycart backup FOLDER` makes one.")
     return found[-1]
 
 
@@ -129,7 +129,7 @@ def _manifest(chosen: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((chosen / MANIFEST).read_text())
         manifest["sha256"], manifest["audit_heads"]
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{chosen} is no finished backup: {error}") from None
+        raise InputError(f"{chosen} is not a complete backup: {error}") from None
     return manifest
 
 

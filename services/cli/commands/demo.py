@@ -44,7 +44,7 @@ def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None
     """
     menus, samples = load_menus(), load_samples()
     console.print(
-        f"Ordering {len(samples)} recordings at {base_url}; each is heard, then decoded, then checked."
+        f"Ordering {len(samples)} recordings at {base_url}; each is transcribed, decoded and checked."
     )
     asyncio.run(_order_all(base_url, key, console, menus, samples, check))
     for sample in samples:
@@ -85,7 +85,7 @@ async def _order_all(
                 await asyncio.wait(work, timeout=0.5)
                 moved = max((max(s.sent_at, s.stage_since) for s in samples), default=0.0)
                 if moved and time.monotonic() - moved > _STALL_S:
-                    raise EngineUnavailable(f"No order moved for {_STALL_S:.0f} s; see the logs.")
+                    raise EngineUnavailable(f"No order made progress for {_STALL_S:.0f} s; see the logs.")
             for task in work:
                 task.result()
 
@@ -150,7 +150,9 @@ async def _call(ask: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
         except httpx.TransportError as error:
             problem = repr(error)
         if time.monotonic() > until:
-            raise EngineUnavailable(f"The API does not answer: {problem}", hint="See logs/api.log in home.")
+            raise EngineUnavailable(
+                f"The API is not responding: {problem}", hint="See logs/api.log in SAYCART_HOME."
+            )
         await asyncio.sleep(1.0)
 
 
@@ -180,7 +182,7 @@ def _progress(samples: list[Sample]) -> Group:
     for sample in samples:
         order = sample.order
         if order is None:
-            table.add_row(sample.row["id"], "[dim]to be sent[/]")
+            table.add_row(sample.row["id"], "[dim]not sent yet[/]")
             continue
         worked = order.timings.model_dump(by_alias=True)
         cells = [
@@ -215,13 +217,11 @@ def _print_tally(samples: list[Sample], console: Console) -> None:
     console.print()
     console.print(
         f"[bold]{sum(s.right for s in plain)} of {len(plain)}[/] plain samples completed with the gold cart; "
-        f"[bold]{sum(s.right for s in doubtful)} of {len(doubtful)}[/] doubtful ones went to a human."
+        f"[bold]{sum(s.right for s in doubtful)} of {len(doubtful)}[/] doubtful ones went to a person."
     )
     took = [sample.settled_at - sample.sent_at for sample in plain if sample.settled_at]
     if took:
-        console.print(
-            f"Half of the plain ones were settled within {statistics.median(took):.1f} s of being sent."
-        )
+        console.print(f"Median time from upload to result: {statistics.median(took):.1f} s.")
     wrong = [sample.row["id"] for sample in samples if not sample.right]
     if wrong:
         console.print(f"Not as expected: {', '.join(wrong)}")

@@ -21,22 +21,22 @@ from infra.weights.models import ModelError, resolve
 from schemas.errors import SaycartError
 from services.engines.servers.embedded import has_reader_process
 
-# (what, how it is, how to mend it; empty when it is well)
+# (part, state, fix; the fix is empty when all is well)
 Check = tuple[str, str, str]
 PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
 
 
 def doctor(
     probe: Annotated[
-        bool, typer.Option(help="start the embedded decode server, if none is set, and probe its mask")
+        bool, typer.Option(help="check that the decode server applies the mask; starts one if needed")
     ] = True,
     engine: Annotated[
-        bool, typer.Option("--engine", help="schema, menus and the model's own tokenizer against the mask")
+        bool, typer.Option("--engine", help="check the mask against schema, menus and the model's tokenizer")
     ] = False,
     tokenizer: Annotated[
-        Path | None, typer.Option(help="with --engine: GGUF file or tokenizer.json, if not the model's own")
+        Path | None, typer.Option(help="with --engine: GGUF file or tokenizer.json; default: the model's own")
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="with --engine: figures for machines")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="with --engine: print JSON")] = False,
 ) -> None:
     """Check this installation part by part; exit code 1 when something is missing."""
     console = Console(highlight=False)
@@ -49,15 +49,15 @@ def doctor(
         checks.append(_decoder)
     missing = 0
     for check in checks:
-        for what, state, mend in check(settings()):
-            missing += bool(mend)
-            console.print(f"{'[red]✗[/]' if mend else '[green]✓[/]'} {what}: {escape(state)}", soft_wrap=True)
-            if mend:
-                console.print(f"    [dim]{escape(mend)}[/]", soft_wrap=True)
+        for what, state, fix in check(settings()):
+            missing += bool(fix)
+            console.print(f"{'[red]✗[/]' if fix else '[green]✓[/]'} {what}: {escape(state)}", soft_wrap=True)
+            if fix:
+                console.print(f"    [dim]{escape(fix)}[/]", soft_wrap=True)
     if missing:
-        console.print(f"\n{missing} to mend.")
+        console.print(f"\n{missing} to fix.")
         raise typer.Exit(1)
-    console.print("\nAll well.")
+    console.print("\nEverything works.")
 
 
 def _python(_config: Settings) -> Iterator[Check]:
@@ -99,7 +99,7 @@ def _models(config: Settings) -> Iterator[Check]:
     yield (
         "disk",
         f"{free_gb:.0f} GB free",
-        "" if free_gb > 3 else "Free some; weights and recordings need 3 GB.",
+        "" if free_gb > 3 else "Free some space; weights and recordings need 3 GB.",
     )
 
 
@@ -113,30 +113,30 @@ def _database(config: Settings) -> Iterator[Check]:
 
     def ping() -> str:
         database.ping()
-        return "answers"
+        return "ok"
 
     yield from _tried("database", ping, "Check DATABASE_URL.")
     try:
         found = database.row_security()
-        kept = f"the role {found.role} is held to the policies of {len(found.held)} tables"
+        kept = f"the policies of {len(found.held)} tables apply to the role {found.role}"
         yield ("row security", *(found.fault or (kept, "")))
     except DatabaseUnavailable:
-        pass  # told above
+        pass  # reported above
     finally:
         database.close()
 
 
 def _recordings(config: Settings) -> Iterator[Check]:
     if not config.recordings_url:
-        yield "recordings", "a folder", ""
+        yield "recordings", "local folder", ""
         return
     from services.recordings import store_of
 
     def tried() -> str:
         store_of(config).check()
-        return f"{config.recordings_url} takes them"
+        return f"{config.recordings_url} is writable"
 
-    yield from _tried("recordings", tried, "Check SAYCART_RECORDINGS_URL, and the credentials of the bucket.")
+    yield from _tried("recordings", tried, "Check SAYCART_RECORDINGS_URL and the bucket's credentials.")
 
 
 def _queue(config: Settings) -> Iterator[Check]:
@@ -148,13 +148,13 @@ def _queue(config: Settings) -> Iterator[Check]:
     def ping() -> str:
         with redis_address(config.redis_url).client(connect_s=2, answer_s=2) as client:
             client.ping()
-        return "answers"
+        return "ok"
 
     yield from _tried("queue", ping, "Check REDIS_URL.")
 
 
 def _stack(config: Settings) -> Iterator[Check]:
-    """A stack that does not run is no fault."""
+    """Check the stack; one that isn't running is not a problem."""
     url = f"http://{config.api_host}:{config.api_port}"
     try:
         ready = httpx.get(f"{url}/readyz", timeout=3.0, trust_env=False)
@@ -166,7 +166,7 @@ def _stack(config: Settings) -> Iterator[Check]:
 
 
 def _decoder(config: Settings) -> Iterator[Check]:
-    """Does the decode server apply a mask? Only a masked decoder can say the probe's word."""
+    """Check that the decode server applies a mask: only then can it produce the probe's word."""
     from services.engines.decoding.decoder import OpenAIDecoder
     from services.engines.servers.embedded import decode_server
 
@@ -182,10 +182,10 @@ def _decoder(config: Settings) -> Iterator[Check]:
     yield from _tried("decoder", masked, "Check SAYCART_LLM_URL and SAYCART_LLM_DIALECT.")
 
 
-def _tried(what: str, attempt: Callable[[], str], mend: str) -> Iterator[Check]:
+def _tried(what: str, attempt: Callable[[], str], fix: str) -> Iterator[Check]:
     try:
         yield what, attempt(), ""
     except SaycartError as error:
         yield what, error.detail, error.hint
     except Exception as error:
-        yield what, str(error)[:200] or repr(error), mend
+        yield what, str(error)[:200] or repr(error), fix

@@ -61,7 +61,7 @@ def report(console: Console, config: Settings, *, tokenizer: Path | None, ask: b
     if as_json:
         console.print_json(data={"failed": failed, "checks": [asdict(result) for result in results]})
     else:
-        console.print(f"\n{failed} to mend." if failed else "\nThis engine conforms.")
+        console.print(f"\n{failed} to fix." if failed else "\nThis engine passes.")
     return min(failed, 1)
 
 
@@ -73,7 +73,7 @@ def checks(config: Settings, tokenizer: Path | None, *, ask: bool) -> Iterator[R
         started = time.perf_counter()
         tokens = vocabulary.tokenizer()
     except (EngineMisconfigured, ModelError) as error:
-        hint = f"{error.hint} Or name the model's tokenizer.json with --tokenizer."
+        hint = f"{error.hint} Or pass the model's tokenizer.json with --tokenizer."
         yield Result("tokenizer", error.detail, {}, hint)
         return
     seconds = round(time.perf_counter() - started, 2)
@@ -98,7 +98,7 @@ def known_menus(config: Settings) -> Iterator[Menu]:
         try:
             stored = [found.menu for found in MenuStore(database, EVERY_SHOP).lately_used(MENUS)]
         except SaycartError:
-            stored = []  # `saycart doctor` says what ails it
+            stored = []  # `saycart doctor` reports it
         finally:
             database.close()
     yield from stored or [Menu.parse(document) for document in load_menus().values()]
@@ -129,7 +129,7 @@ def _asked(config: Settings, tokens: Any) -> Iterator[Result]:
                 decoder = OpenAIDecoder(
                     url, dialect=here.llm_dialect, model=here.llm_model, api_key=here.llm_api_key
                 )
-                yield _tried("server's mask", decoder.probe, "says the word that only a masked decoder can")
+                yield _tried("server's mask", decoder.probe, "applies the mask")
                 yield _server_features(decoder)
                 yield _cut_short(decoder)
                 yield _same_tokenizer(here, url, tokens)
@@ -159,11 +159,9 @@ def _server_features(decoder: OpenAIDecoder) -> Result:
             failed[name] = said
     figures = {"supported": sorted(FEATURES.keys() - failed.keys()), "failed": failed}
     if failed:
-        hint = "Serve with a newer llguidance (1.7 at least), as the backend `guidance`."
+        hint = "Use llguidance 1.7 or newer, as the backend `guidance`."
         return Result("server's grammar", f"fails: {', '.join(failed)}", figures, hint)
-    return Result(
-        "server's grammar", f"{len(FEATURES)} features of llguidance, each does as it should", figures
-    )
+    return Result("server's grammar", f"{len(FEATURES)} llguidance features work", figures)
 
 
 def _cut_short(decoder: OpenAIDecoder) -> Result:
@@ -172,11 +170,11 @@ def _cut_short(decoder: OpenAIDecoder) -> Result:
     try:
         said = decoder.answer(whole('start: "quixotry" "quixotry" "quixotry"'), 1)
     except DecodeTruncated:
-        return Result(what, "is seen as an error")
+        return Result(what, "is reported as an error")
     except SaycartError as error:
         return Result(what, error.whole, {}, error.hint)
-    hint = "The server must report `finish_reason: length`; do not put anything before it that hides this."
-    return Result(what, f"passes for a whole one: {said!r}", {}, hint)
+    hint = "The server must report `finish_reason: length`; check for a proxy that hides it."
+    return Result(what, f"was reported as complete: {said!r}", {}, hint)
 
 
 def _same_tokenizer(here: Settings, url: str, tokens: Any) -> Result:
@@ -194,12 +192,12 @@ def _same_tokenizer(here: Settings, url: str, tokens: Any) -> Result:
                 other.append(text)
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             return Result(
-                what, f"could not be asked: {error!r:.100}", {}, "Open /tokenize of the decode server."
+                what, f"request failed: {error!r:.100}", {}, "Make the decode server's /tokenize reachable."
             )
     figures = {"tried": len(AWKWARD), "other": other}
     if other:
-        hint = "Name the tokenizer.json of the served model with --tokenizer."
+        hint = "Pass the served model's tokenizer.json with --tokenizer."
         return Result(
-            what, f"cuts {len(other)} of {len(AWKWARD)} strings in another way: {other[0]!r}", figures, hint
+            what, f"splits {len(other)} of {len(AWKWARD)} strings differently: {other[0]!r}", figures, hint
         )
-    return Result(what, f"cuts all {len(AWKWARD)} strings as the one checked here", figures)
+    return Result(what, f"splits all {len(AWKWARD)} strings the same way", figures)

@@ -14,16 +14,16 @@ from schemas.shops.endpoint import Endpoint
 from services.cli.client import opened, operator, told
 
 app = typer.Typer()
-Id = Annotated[str, typer.Argument(help="as `saycart webhooks endpoints` shows it")]
+Id = Annotated[str, typer.Argument(help="the endpoint's id; see `saycart webhooks endpoints`")]
 Events = Annotated[
-    str | None, typer.Option("--events", help="types with commas between, or `all`; see docs/webhooks.md")
+    str | None, typer.Option("--events", help="comma-separated event types, or `all`; see docs/webhooks.md")
 ]
-_SECRET = "Its secret, shown this once, to verify signatures with:"  # noqa: S105 (words about one)
+_SECRET = "Secret for verifying signatures (shown only once):"  # noqa: S105 (words about one)
 
 
 @app.command()
 def endpoints() -> None:
-    """Show every shop's endpoints, without their secrets."""
+    """List all shops' endpoints, without secrets."""
     with told() as console, opened() as box:
         table = Table("endpoint", "shop", "url", "events", "waiting", "dead", "", "last test", box=None)
         for one in box.endpoints.list():
@@ -40,20 +40,20 @@ def add(
     shop: Annotated[str, typer.Option("--shop", help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
     events: Events = "all",
 ) -> None:
-    """Have a shop told at an endpoint of its own; print the endpoint's secret, this once."""
+    """Add a shop's webhook endpoint and print its secret once."""
     with told() as console, opened() as box:
         made, secret = box.endpoints.add(shop, url, _events(events), by=operator())
-        console.print(f"{made.id} is told of the orders of {shop}. {_SECRET}")
+        console.print(f"{made.id} receives the orders of {shop}. {_SECRET}")
         typer.echo(secret)
 
 
 @app.command("set")
 def set_(
     endpoint: Id,
-    url: Annotated[str | None, typer.Option(help="another address")] = None,
+    url: Annotated[str | None, typer.Option(help="new URL")] = None,
     events: Events = None,
     enabled: Annotated[
-        bool | None, typer.Option("--enable/--disable", help="whether it is told; what waits for it stays")
+        bool | None, typer.Option("--enable/--disable", help="send to it or not; waiting messages are kept")
     ] = None,
 ) -> None:
     """Change an endpoint."""
@@ -62,37 +62,37 @@ def set_(
         changed |= {} if events is None else {"events": _events(events)}
         changed |= {} if enabled is None else {"enabled": enabled}
         if not changed:
-            raise InputError("What is to change?", hint="--url, --events, --enable or --disable.")
-        console.print(f"{box.endpoints.change(endpoint, changed, by=operator()).id} is changed")
+            raise InputError("Nothing to change", hint="Use --url, --events, --enable or --disable.")
+        console.print(f"{box.endpoints.change(endpoint, changed, by=operator()).id} changed")
 
 
 @app.command()
 def rotate(
     endpoint: Id,
     overlap_hours: Annotated[
-        float, typer.Option(min=0, help="how long messages are signed under the old secret too")
+        float, typer.Option(min=0, help="hours during which messages are signed with the old secret too")
     ] = 24,
 ) -> None:
-    """Give an endpoint a new secret, and print it, this once."""
+    """Give an endpoint a new secret and print it once."""
     with told() as console, opened() as box:
         _, secret = box.endpoints.rotate(endpoint, overlap_hours * 3600, by=operator())
-        console.print(f"The old one signs too for {overlap_hours:g} more hours. {_SECRET}")
+        console.print(f"The old secret is also used for {overlap_hours:g} more hours. {_SECRET}")
         typer.echo(secret)
 
 
 @app.command()
 def remove(endpoint: Id) -> None:
-    """Remove an endpoint; what waits for it is withdrawn."""
+    """Remove an endpoint and drop its waiting messages."""
     with told() as console, opened() as box:
         withdrawn = box.endpoints.remove(endpoint, by=operator())
-        console.print(f"{endpoint} is removed; {withdrawn} messages were withdrawn with it")
+        console.print(f"{endpoint} removed; {withdrawn} waiting messages dropped")
 
 
 @app.command()
 def test(endpoint: Id) -> None:
-    """Have the courier send an endpoint a test message; `endpoints` shows how it went."""
+    """Send an endpoint a test message; `endpoints` shows the result."""
     with told() as console, opened() as box:
-        console.print(f"{box.endpoints.ask_test(endpoint, by=operator()).id} gets a test message")
+        console.print(f"{box.endpoints.ask_test(endpoint, by=operator()).id} will get a test message")
 
 
 def _events(text: str | None) -> list[str] | None:
@@ -105,5 +105,5 @@ def _test(one: Endpoint) -> str:
     if one.test_asked_at is None:
         return ""
     if one.test_sent_at is None:
-        return "is to be sent"
-    return one.test_error or "taken"
+        return "not sent yet"
+    return one.test_error or "delivered"

@@ -43,32 +43,31 @@ def evaluate(
     menu: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="menu document")] = None,
     gold: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="gold rows (JSONL)")] = None,
     audio_dir: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="recordings; without it rows are text")
+        Path | None,
+        typer.Option(exists=True, file_okay=False, help="folder of recordings; without it, rows are text"),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="write prediction rows here (JSONL); go on where it stopped"),
+        typer.Option(help="write prediction rows here (JSONL); resumes where it stopped"),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="write figures.json and index.html here")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="only the first so many rows")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="only the first N rows")] = None,
     condition: Annotated[
-        str | None, typer.Option(help="what this run is called in the report, such as `babble 10 dB`")
+        str | None, typer.Option(help="label of this run in the report, such as `babble 10 dB`")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, max=16, help="orders at once; more than one makes latencies longer")
+        int, typer.Option(min=1, max=16, help="orders in parallel; more than one increases latencies")
     ] = 1,
     keep: Annotated[
         Path | None,
-        typer.Option(
-            file_okay=False, help="keep here what is heard and decoded, and take it from here the next time"
-        ),
+        typer.Option(file_okay=False, help="cache transcripts and decoded carts here"),
     ] = None,
 ) -> None:
-    """Score exact carts, reviews and silent errors. Needs no running stack."""
+    """Score exact carts, reviews and silent errors; needs no running stack."""
     if context.invoked_subcommand is not None:
         return
     if menu is None or gold is None:
-        raise typer.BadParameter("needed to score gold rows", param_hint="'--menu' and '--gold'")
+        raise typer.BadParameter("required", param_hint="'--menu' and '--gold'")
     with told() as console:
         gold_rows = _all_said(read_rows(gold)[:limit], audio_dir)
         document = _menu(menu)
@@ -103,13 +102,14 @@ def evaluate(
 @app.command("compare")
 def compare_runs(
     a: Annotated[Path, typer.Argument(exists=True, help="a report folder, or predictions (JSONL)")],
-    b: Annotated[Path, typer.Argument(exists=True, help="the other")],
+    b: Annotated[Path, typer.Argument(exists=True, help="the run to compare with")],
     gold: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="gold rows, for bare predictions")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="gold rows, needed for predictions without a report"),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="write comparison.json and index.html here")] = None,
 ) -> None:
-    """Which orders changed between two runs of one gold file, with paired tests."""
+    """Show which orders changed between two runs of one gold file, with paired tests."""
     with told() as console:
         rows = None if gold is None else [row for row in read_rows(gold) if "error" not in row]
         before, after = load_run(a, rows), load_run(b, rows)
@@ -126,7 +126,7 @@ def summary(
     reports: Annotated[list[Path], typer.Argument(exists=True, file_okay=False, help="report folders")],
     report: Annotated[Path, typer.Option(help="write summary.json and index.html here")],
 ) -> None:
-    """Several reports in one table, with exact carts by condition, in the order given."""
+    """Combine reports into one table, with exact carts by condition."""
     with told() as console:
         console.print(f"report: {write_summary(report, reports)}")
 
@@ -134,7 +134,7 @@ def summary(
 def _tests(found: dict[str, Any]) -> Table:
     a, b = found["a"], found["b"]
     table = Table(title=f"{escape(a['name'])} (A) and {escape(b['name'])} (B), {a['rows']} orders")
-    for name in ("", "A", "B", "B less A", "95% interval", "only A", "only B", "p"):
+    for name in ("", "A", "B", "B minus A", "95% interval", "only A", "only B", "p"):
         table.add_column(name, justify="right" if name else "left")
     for name, key in (("exact carts", "exact_share"), ("silent errors", "silent_share")):
         test = found["tests"][name]
@@ -179,7 +179,7 @@ def _all_said(rows: list[dict[str, Any]], audio_dir: Path | None) -> list[dict[s
     if unusable:
         raise InputError(
             f"{len(unusable)} rows have no utterance, only audio: {', '.join(unusable[:3])}",
-            hint="Name the folder of the recordings with --audio-dir.",
+            hint="Pass the folder of recordings with --audio-dir.",
         )
     return rows
 
@@ -221,7 +221,7 @@ def _run(
             predictions.write(row)
             progress.update(bar, advance=1)
         if len(predictions):
-            console.print(f"done before, so taken from {out}: {len(predictions)} of {len(whole)} orders")
+            console.print(f"already done in {out}: {len(predictions)} of {len(whole)} orders")
         with ExitStack() as stack:
             config = stack.enter_context(decode_server(settings(), reader_too=True))
             container = bootstrap(config)

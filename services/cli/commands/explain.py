@@ -31,9 +31,9 @@ _RIVALS = 4
 
 def explain(
     text: Annotated[str, typer.Argument(help="the words of an order")],
-    menu: Annotated[str, typer.Option("--menu", help="menu document (JSON), or the id of a stored menu")],
+    menu: Annotated[str, typer.Option("--menu", help="menu file (JSON) or the id of a stored menu")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, on one line.")] = False,
-    shop: Annotated[str, typer.Option("--shop", help="with a menu's id: whose it is")] = MAIN_SHOP,
+    shop: Annotated[str, typer.Option("--shop", help="with a menu's id: its shop")] = MAIN_SHOP,
 ) -> None:
     """Show what is found in TEXT, what is chosen over what, what the mask opens, and where the order goes."""
     with told() as console:
@@ -66,7 +66,7 @@ def _menu(named: str, shop: str) -> tuple[Menu, int]:
         except ValueError as error:
             raise InputError(f"{named} is not JSON: {error}") from None
     if "/" in named or file.suffix:
-        raise InputError(f"There is no file {named}", hint="Name a menu document (JSON) or a menu's id.")
+        raise InputError(f"No file {named}", hint="Pass a menu file (JSON) or a menu's id.")
     with opened() as box:
         stored = box.menus.of(shop).get(named)
         return stored.menu, stored.version
@@ -74,8 +74,8 @@ def _menu(named: str, shop: str) -> tuple[Menu, int]:
 
 def _show(console: Console, found: Explanation) -> None:
     parts = [
-        ("What the words are", _words(found)),
-        ("What the mask opens", _mask(found)),
+        ("How the words were read", _words(found)),
+        ("What the mask allows", _mask(found)),
         ("Where the order goes", _destination(found)),
     ]
     for title, body in parts:
@@ -132,21 +132,21 @@ def _mask(found: Explanation) -> Group:
             Text(line.words), Text("\n".join(_opened(line))), Text(left, style="" if line.open else "green")
         )
     for words in found.off_menu:
-        table.add_row(Text(words), Text("a wish off the menu", style="yellow"), Text())
+        table.add_row(Text(words), Text("not on the menu", style="yellow"), Text())
     return Group(table)
 
 
 def _opened(line: LineOpen) -> Iterable[str]:
-    must = " (has to be there)" if line.required else ""
+    must = " (required)" if line.required else ""
     yield " or ".join(item.name for item in line.items) + must
     yield "quantity " + " or ".join(map(str, line.quantities))
     if line.sizes:
-        must = " (has to be)" if line.size_required else ""
+        must = " (required)" if line.size_required else ""
         yield "size " + " or ".join(size.name for size in line.sizes) + must
     for option in line.options:
         amounts = [] if option.amounts == (Amount.NORMAL,) else [" or ".join(a.value for a in option.amounts)]
         counts = [] if option.counts == (1,) else [" or ".join(map(str, option.counts)) + " ×"]
-        must = " (has to be)" if option.required else ""
+        must = " (required)" if option.required else ""
         yield " ".join([*counts, option.ref.name, *(f"[{a}]" for a in amounts)]) + must
 
 
@@ -154,7 +154,7 @@ def _destination(found: Explanation) -> Group:
     to = found.destination
     style = "green" if to.to == "completed" else "yellow"
     lines = [Text(f"  {to.to}", style=f"bold {style}"), Text(f"  {OUTCOMES[found.outcome]}")]
-    asked = "  No model is asked." if to.settled else "  The model is asked, within the mask."
+    asked = "  No model is used." if to.settled else "  The model decodes within the mask."
     lines.append(Text(asked))
     lines += [Text(f"    {line}") for line in to.cart]
     if to.cart:

@@ -15,28 +15,28 @@ from services.storage.people.api_keys import ApiKey
 
 app = typer.Typer(no_args_is_help=True)
 Shop = Annotated[str, typer.Option("--shop", help="the shop's id; see `saycart shops list`")]
-KeyId = Annotated[str, typer.Argument(help="the key's id: what stands after `saycart_`")]
+KeyId = Annotated[str, typer.Argument(help="the key's id: the part after `saycart_`")]
 _DAY_S = 86_400.0
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="what it is for, such as `till 3`")],
+    name: Annotated[str, typer.Argument(help="a name, such as `till 3`")],
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", help=f"{', '.join(Scope)}; several with commas between")
+        list[str] | None, typer.Option("--scope", help=f"{', '.join(Scope)}; comma-separated or repeated")
     ] = None,
     shop: Shop = MAIN_SHOP,
     person: Annotated[
-        str | None, typer.Option(help="the account that it acts for; needed with the scope `reviews`")
+        str | None, typer.Option(help="the account it acts for; required with the scope `reviews`")
     ] = None,
     days: Annotated[
-        float | None, typer.Option(min=0.001, help="how long it is good; default: for good")
+        float | None, typer.Option(min=0.001, help="days until it expires; default: never")
     ] = None,
     page: Annotated[
-        bool, typer.Option("--page", help="The public key of the shop's order page instead.")
+        bool, typer.Option("--page", help="Make the public key of the shop's order page instead.")
     ] = False,
 ) -> None:
-    """Make a key and print it, this once."""
+    """Make a key and print it once."""
     with told() as console, opened() as box:
         if page:
             made = box.keys.add_page(shop, name, by=operator())
@@ -46,13 +46,13 @@ def add(
         _, token = box.keys.add(
             shop, name, _scopes(scope or ()), by=operator(), person=person, lasts_s=lasts_s
         )
-        console.print("It is shown this once; send it as `Authorization: Bearer KEY`:")
+        console.print("Shown only once. Send it as `Authorization: Bearer KEY`:")
         typer.echo(token)
 
 
 @app.command("list")
 def list_() -> None:
-    """Show every key, without what is secret of it."""
+    """List all keys, without their secrets."""
     with told() as console, opened() as box:
         table = Table("id", "shop", "name", "scopes", "person", "made", "last used", "", box=None)
         now = datetime.now(UTC)
@@ -65,22 +65,20 @@ def list_() -> None:
 
 @app.command()
 def revoke(key: KeyId) -> None:
-    """End a key, at once."""
+    """Revoke a key immediately."""
     with told() as console, opened() as box:
-        console.print(f"{box.keys.revoke(_id(key), by=operator()).name} opens nothing any more")
+        console.print(f"{box.keys.revoke(_id(key), by=operator()).name} revoked")
 
 
 @app.command()
 def rotate(
     key: KeyId,
-    overlap_hours: Annotated[
-        float, typer.Option(min=0, help="how long the old one stays good beside it")
-    ] = 24,
+    overlap_hours: Annotated[float, typer.Option(min=0, help="hours until the old key expires")] = 24,
 ) -> None:
-    """Make a new key like an old one, which ends after the overlap; print the new one, this once."""
+    """Replace a key with a new one, printed once; the old one expires after the overlap."""
     with told() as console, opened() as box:
         _, token = box.keys.rotate(_id(key), overlap_hours * 3600, by=operator())
-        console.print(f"The old one is good for {overlap_hours:g} more hours. The new one, shown this once:")
+        console.print(f"The old key works for {overlap_hours:g} more hours. New key (shown only once):")
         typer.echo(token)
 
 
@@ -105,5 +103,5 @@ def _state(key: ApiKey, now: datetime) -> str:
     if key.revoked_at is not None:
         return f"revoked {_day(key.revoked_at)}"
     if key.expires_at is not None:
-        return f"{'over since' if key.expires_at <= now else 'until'} {_day(key.expires_at)}"
+        return f"{'expired' if key.expires_at <= now else 'until'} {_day(key.expires_at)}"
     return ""

@@ -29,16 +29,16 @@ BESIDE_S = 15.0
 
 
 def masked(
-    name: Annotated[str | None, typer.Argument(help="a task; without one all are listed")] = None,
-    text: Annotated[str | None, typer.Argument(help="what is asked about; without it NAME is shown")] = None,
+    name: Annotated[str | None, typer.Argument(help="a task; without one, list all")] = None,
+    text: Annotated[str | None, typer.Argument(help="the input; without it, show the task")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, on one line.")] = False,
     score: Annotated[bool, typer.Option("--score", help="Show each field's probability, unmasked.")] = False,
-    temperature: Annotated[float, typer.Option(min=0, max=2, help="0 takes the likeliest")] = 0.0,
+    temperature: Annotated[float, typer.Option(min=0, max=2, help="0 picks the most likely token")] = 0.0,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=MOST_SEED, help="makes draws over temperature 0 come again")
+        int | None, typer.Option(min=0, max=MOST_SEED, help="makes sampling reproducible")
     ] = None,
     here: Annotated[
-        bool, typer.Option("--here", help="Answer in this process, without a running stack.")
+        bool, typer.Option("--here", help="Run in this process, without a running stack.")
     ] = False,
     url: Annotated[str | None, typer.Option("--url", help="API to talk to")] = None,
 ) -> None:

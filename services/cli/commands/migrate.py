@@ -20,9 +20,9 @@ NEEDED = 3
 
 def migrate(
     check: Annotated[
-        bool, typer.Option("--check", help="only say whether it is needed: then exit status 3")
+        bool, typer.Option("--check", help="only check; exits with 3 if a migration is needed")
     ] = False,
-    sql: Annotated[bool, typer.Option("--sql", help="only print what it would run on PostgreSQL")] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="only print the SQL for PostgreSQL")] = False,
 ) -> None:
     """Bring the tables up to date. Safe beside running parts, on many machines at once, and again."""
     with told() as console, _database() as database:
@@ -39,7 +39,7 @@ def migrate(
         if sql and found.is_ == "older":
             as_sql(found.at)
         elif found.is_ == "older":
-            console.print(f"The tables are at {found.at or 'none'}: `saycart migrate` is needed.")
+            console.print(f"The tables are at {found.at or 'none'}: run `saycart migrate`.")
             raise typer.Exit(NEEDED)
         elif check:
             console.print(f"The tables are at {found.at}: nothing to do.")
@@ -51,6 +51,6 @@ def _database() -> Iterator[Database]:
     try:
         yield database
     except DatabaseUnavailable as error:
-        raise StorageUnavailable(str(error), hint="Is DATABASE_URL right, and its server up?") from error
+        raise StorageUnavailable(str(error), hint="Check DATABASE_URL and its server.") from error
     finally:
         database.close()

@@ -16,7 +16,7 @@ from infra.settings import settings
 from infra.weights.models import ModelError, default_names, fetch, installed, lock, test_names, verify
 from services.bootstrap import bootstrap
 
-app = typer.Typer(help="The model weights: fetch, list, verify.", no_args_is_help=True)
+app = typer.Typer(help="Fetch, list and verify model weights.", no_args_is_help=True)
 output = Console()
 # Progress and errors go to stderr: a list stays clean in a pipe.
 messages = Console(stderr=True)
@@ -35,11 +35,11 @@ def _errors_shown() -> Iterator[None]:
 
 @app.command("fetch")
 def fetch_command(
-    names: Annotated[list[str] | None, typer.Argument(help="Names in the lock; see `models list`.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every model in the lock.")] = False,
-    tests: Annotated[bool, typer.Option("--tests", help="Also what the tests need.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="Model names; see `models list`.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Fetch every model in the lock.")] = False,
+    tests: Annotated[bool, typer.Option("--tests", help="Also fetch what the tests need.")] = False,
 ) -> None:
-    """Fetch weights and check them. Without names: the default ones and those that the settings name."""
+    """Fetch and verify weights; by default those that the settings use."""
     configured = settings()
     wanted = list(names or ())
     if every:
@@ -64,12 +64,12 @@ def fetch_command(
         bootstrap(configured).write_adapted(wanted)
     size = decimal(sum(lock().get(name).bytes for name in wanted))
     where = escape(str(configured.models_dir))
-    messages.print(f"weights are here: {len(wanted)}, {size}, {where}", soft_wrap=True, highlight=False)
+    messages.print(f"weights present: {len(wanted)}, {size}, {where}", soft_wrap=True, highlight=False)
 
 
 @app.command("list")
 def list_command() -> None:
-    """What can be fetched, how large it is, under which licence, and whether it is here."""
+    """List models with size, license and whether they are present."""
     folder = settings().models_dir
     # Names are there to be copied: never cut, whatever the width.
     table = Table(Column("name", no_wrap=True), "size", "licence", "for", "here", box=None, pad_edge=False)
@@ -82,18 +82,18 @@ def list_command() -> None:
 
 @app.command("verify")
 def verify_command() -> None:
-    """Read every model that is here in full, and compare it with the lock."""
+    """Verify the checksums of all present models."""
     folder = settings().models_dir
     present = [name for name in lock().names if (folder / name).exists()]
     damaged = []
     with _errors_shown():
         for name in present:
             problems = verify(name, folder, messages)
-            output.print(f"{name}: {'; '.join(problems) or 'whole'}", soft_wrap=True, highlight=False)
+            output.print(f"{name}: {'; '.join(problems) or 'ok'}", soft_wrap=True, highlight=False)
             if problems:
                 damaged.append(name)
         if damaged:
             again = " ".join(damaged)
             raise ModelError(f"Damaged: {again}.", hint=f"Run `saycart models fetch {again}`.")
         if not present:
-            raise ModelError(f"There are no weights in {folder}.", hint="Run `make weights`.")
+            raise ModelError(f"No weights in {folder}.", hint="Run `make weights`.")

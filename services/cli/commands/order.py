@@ -21,9 +21,9 @@ _SETTLED = {STATUS[state] for state in SETTLED}
 
 def order(
     files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="recordings")],
-    menu: Annotated[str | None, typer.Option(help="menu id; may be left out if there is one menu")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Follow each order to its end.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print orders as JSON, one a line.")] = False,
+    menu: Annotated[str | None, typer.Option(help="menu id; optional if there is only one menu")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for each order to finish.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print orders as JSON Lines.")] = False,
     url: Annotated[str | None, typer.Option("--url", help="API to talk to")] = None,
 ) -> None:
     """Order by recording: each FILE is one order."""

@@ -12,21 +12,19 @@ from schemas.errors import Conflict, InputError
 from schemas.shops.access import MAIN_SHOP
 from services.cli.client import opened, operators_desk, told
 
-Metadata = Annotated[
-    str | None, typer.Option("--metadata", help="KEY=VALUE: all orders whose metadata has this text there")
-]
+Metadata = Annotated[str | None, typer.Option("--metadata", help="KEY=VALUE: all orders with this metadata")]
 ShopOf = Annotated[str, typer.Option("--shop", help="with --metadata: the shop's id")]
 
 
 def erase(
-    orders: Annotated[list[str] | None, typer.Argument(help="ids of orders that have ended")] = None,
+    orders: Annotated[list[str] | None, typer.Argument(help="ids of finished orders")] = None,
     metadata: Metadata = None,
     shop: ShopOf = MAIN_SHOP,
 ) -> None:
     """Erase recording, words and metadata of orders; the priced lines stay. It can't be undone."""
     with told() as console, opened() as box:
         if bool(orders) == (metadata is not None):
-            raise InputError("What should be erased?", hint="Name orders, or --metadata KEY=VALUE.")
+            raise InputError("What should be erased?", hint="Pass order ids or --metadata KEY=VALUE.")
         if metadata is not None:
             erased, left = operators_desk(box, shop).erase_customer(*_named(metadata))
         else:
@@ -39,15 +37,15 @@ def erase(
                     left.append(order_id)
         console.print(f"{len(erased)} orders erased")
         for order_id in left:
-            console.print(f"[bold red]left[/] {escape(order_id)}: under way; cancel it, or wait for its end")
+            console.print(
+                f"[bold red]skipped[/] {escape(order_id)}: in progress; cancel it or wait until it ends"
+            )
         if left:
             raise typer.Exit(1)
 
 
 def export(
-    metadata: Annotated[
-        str, typer.Option("--metadata", help="KEY=VALUE: all orders whose metadata has this text there")
-    ],
+    metadata: Annotated[str, typer.Option("--metadata", help="KEY=VALUE: all orders with this metadata")],
     out: Annotated[Path, typer.Option("--out", file_okay=False, help="a folder: orders.jsonl, recordings/")],
     shop: ShopOf = MAIN_SHOP,
 ) -> None:
@@ -64,5 +62,5 @@ def export(
 def _named(metadata: str) -> tuple[str, str]:
     key, _, value = metadata.partition("=")
     if not key or not value:
-        raise InputError(f"{metadata[:60]!r} names no metadata", hint="For example customer=123.")
+        raise InputError(f"{metadata[:60]!r} is not KEY=VALUE", hint="For example customer=123.")
     return key, value

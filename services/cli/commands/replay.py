@@ -27,7 +27,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 def replay(
     orders: Annotated[list[str] | None, typer.Argument(help="ids of orders in error or in review")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="every order in error")] = False,
-    since: Annotated[str | None, typer.Option(help="with --failed: of the last 90s, 30m, 2h, 3d")] = None,
+    since: Annotated[str | None, typer.Option(help="with --failed: only the last 90s, 30m, 2h or 3d")] = None,
     because: Annotated[
         str | None,
         typer.Option(
@@ -41,10 +41,10 @@ def replay(
     with told() as console:
         if bool(orders) + failed + (because is not None) != 1:
             raise InputError(
-                "What should be replayed?", hint="Name orders, or --failed, or --reviews-because."
+                "What should be replayed?", hint="Pass order ids, --failed or --reviews-because."
             )
         if since is not None and not failed:
-            raise InputError("--since goes with --failed")
+            raise InputError("--since requires --failed")
         since_s, reason = seconds(since), _reason(because)
         with opened() as box:
             if reason is not None:
@@ -62,11 +62,13 @@ def _replayed(box: Container, order_id: str, console: Console) -> bool:
     try:
         order = box.orders.replay(order_id)
     except SaycartError as error:
-        console.print(f"[bold red]left[/] {escape(order_id)}: {escape(error.detail)}. {escape(error.hint)}")
+        console.print(
+            f"[bold red]skipped[/] {escape(order_id)}: {escape(error.detail)}. {escape(error.hint)}"
+        )
         return False
     # Lost when Redis is away; the sweeper then rings.
     box.doorbell.ring(order.id, order.state)
-    console.print(f"{order.id}: again from {order.state.value}")
+    console.print(f"{order.id}: restarted from {order.state.value}")
     return True
 
 
@@ -76,7 +78,7 @@ def seconds(since: str | None) -> float | None:
         return None
     found = re.fullmatch(r"(\d{1,6})([smhd])", since)
     if found is None:
-        raise InputError(f"{since!r} is no length of time", hint="For example 90s, 30m, 2h or 3d.")
+        raise InputError(f"{since!r} is not a duration", hint="For example 90s, 30m, 2h or 3d.")
     return int(found[1]) * _SECONDS[found[2]]
 
 
@@ -85,5 +87,5 @@ def _reason(named: str | None) -> ReviewReason | None:
         return None
     known = {reason.value: reason for reason in MACHINE_REASONS}
     if named not in known:
-        raise InputError(f"No replay because of {named!r}", hint=f"One of {', '.join(known)}.")
+        raise InputError(f"Unknown reason {named!r}", hint=f"Use one of: {', '.join(known)}.")
     return known[named]

@@ -18,19 +18,19 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def reviews() -> None:
-    """What reviewers settled."""
+    """What reviewers decided."""
 
 
 @app.command()
 def export(
-    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="gold rows, one JSON object a line")],
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="gold rows (JSONL)")],
     aliases: Annotated[
-        Path | None, typer.Option("--aliases", dir_okay=False, help="proposed aliases, likewise")
+        Path | None, typer.Option("--aliases", dir_okay=False, help="proposed aliases (JSONL)")
     ] = None,
     shop: Annotated[str, typer.Option(help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
-    days: Annotated[int | None, typer.Option(min=1, help="only what was settled in so many days")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="only reviews of the last N days")] = None,
 ) -> None:
-    """Write what staff corrected. Works on the database itself, stack or no stack."""
+    """Export staff corrections; needs no running stack."""
     from services.evaluation.corrections import aliases as proposed
     from services.evaluation.corrections import gold_rows
 
@@ -40,10 +40,10 @@ def export(
         console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
         if settled:
             where = box.settings.recordings_url or box.settings.blobs
-            console.print(f"[dim]Recordings are below {where} (--audio-dir of eval takes a folder).[/]")
+            console.print(f"[dim]Recordings are under {where} (for `eval --audio-dir`).[/]")
         if aliases is not None:
             count = _write(aliases, proposed(settled, lambda menu_id: box.menus.of(shop).get(menu_id).menu))
-            console.print(f"{count} proposed aliases in {aliases}; look at each before it enters a menu")
+            console.print(f"{count} proposed aliases in {aliases}; check each before adding it to a menu")
 
 
 def _write(file: Path, rows: Iterable[dict[str, Any]]) -> int:

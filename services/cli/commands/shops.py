@@ -12,32 +12,31 @@ from schemas.shops.retention import parse_days
 from services.cli.client import opened, operator, told
 
 app = typer.Typer(no_args_is_help=True)
-_KEPT = "1 to 36500, `forever`, or `default`: as the settings say"
+_KEPT = "1 to 36500, `forever`, or `default` (from the settings)"
 
 
 @app.command()
 def add(
-    shop: Annotated[str, typer.Argument(help="its id: a-z, 0-9 and -, such as harbor-1")],
-    name: Annotated[str, typer.Option(help="as people call it; default: the id")] = "",
-    menus_of: Annotated[str | None, typer.Option(help="the shop that it has its menus from")] = None,
+    shop: Annotated[str, typer.Argument(help="the shop's id: a-z, 0-9 and -, such as harbor-1")],
+    name: Annotated[str, typer.Option(help="display name; default: the id")] = "",
+    menus_of: Annotated[str | None, typer.Option(help="the shop whose menus it uses")] = None,
 ) -> None:
     """Make a shop."""
     with told() as console, opened() as box:
         made = box.shops.add(shop, name or shop, by=operator(), menus_of=menus_of)
-        console.print(f"{made.id} is there; next: `saycart keys add NAME --shop {made.id} --scope ...`")
+        console.print(f"{made.id} created; next: `saycart keys add NAME --shop {made.id} --scope ...`")
 
 
 @app.command("set")
 def set_(
-    shop: Annotated[str, typer.Argument(help="its id")],
+    shop: Annotated[str, typer.Argument(help="the shop's id")],
     keep_recordings_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
     keep_transcripts_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
     keep_orders_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
-    menus_of: Annotated[str | None, typer.Option(help="the shop that it has its menus from")] = None,
-    own_menus: Annotated[bool, typer.Option("--own-menus", help="from no other shop any more")] = False,
+    menus_of: Annotated[str | None, typer.Option(help="the shop whose menus it uses")] = None,
+    own_menus: Annotated[bool, typer.Option("--own-menus", help="use its own menus again")] = False,
 ) -> None:
-    """Set for how many days after an order's end a shop keeps what, which the sweeper carries out, and which
-    shop it has its menus from."""
+    """Set how many days a shop keeps data after an order ends, and whose menus it uses."""
     with told() as console, opened() as box:
         given = {
             "recordings": keep_recordings_days,
@@ -46,9 +45,9 @@ def set_(
         }
         wanted = {what: parse_days(days) for what, days in given.items() if days is not None}
         if menus_of is not None and own_menus:
-            raise InputError("--menus-of and --own-menus contradict each other")
+            raise InputError("--menus-of and --own-menus can't be combined")
         if not wanted and menus_of is None and not own_menus:
-            raise InputError("What should be set?", hint="For example --keep-recordings-days 14.")
+            raise InputError("Nothing to set", hint="For example --keep-recordings-days 14.")
         if menus_of is not None or own_menus:
             box.shops.follow(shop, menus_of, by=operator())
         now = box.shops.keep(shop, wanted, by=operator())
@@ -59,7 +58,7 @@ def set_(
 
 @app.command("list")
 def list_() -> None:
-    """Show every shop."""
+    """List all shops."""
     with told() as console, opened() as box:
         table = Table(
             "id", "name", "since", "keeps recordings", "transcripts", "orders", "menus of", box=None

@@ -13,7 +13,7 @@ from schemas.shops.access import MAIN_SHOP, Role
 from services.cli.client import opened, operator, told
 
 app = typer.Typer(no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="the name that is typed to sign in, and shown in records")]
+Name = Annotated[str, typer.Argument(help="sign-in name, also shown in records")]
 FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
 
 
@@ -26,24 +26,24 @@ def add(
         Role | None, typer.Option(help="default: admin for a shop's first account, then reviewer")
     ] = None,
     no_password: Annotated[
-        bool, typer.Option("--no-password", help="Nobody signs in with one; then `staff invite` them.")
+        bool, typer.Option("--no-password", help="Create it without a password; then `staff invite` them.")
     ] = False,
 ) -> None:
-    """Make an account."""
+    """Create an account."""
     with told() as console, opened() as box:
         first = not any(one.shop == shop for one in box.staff.list())
         role = role or (Role.ADMIN if first else Role.REVIEWER)
         password = None if no_password else _password(password_stdin)
         made = box.staff.add(name, password, shop=shop, role=role, by=operator())
         how = f"; invite them: saycart staff invite {made.name!r} --email ..." if no_password else ""
-        console.print(f"{made.name}, {made.role} of {made.shop}, may sign in at /sign-in{how}")
+        console.print(f"{made.name}, {made.role} of {made.shop}, can sign in at /sign-in{how}")
 
 
 @app.command("list")
 def list_() -> None:
-    """Show every account."""
+    """List all accounts."""
     with told() as console, opened() as box:
-        table = Table("name", "shop", "role", "since", "second step", "provider", "disabled", box=None)
+        table = Table("name", "shop", "role", "since", "two-step", "provider", "disabled", box=None)
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
             step, since = "on" if one.second_step else "", one.created_at.strftime("%Y-%m-%d %H:%M")
@@ -54,38 +54,36 @@ def list_() -> None:
 @app.command()
 def invite(
     name: Name,
-    email: Annotated[
-        str | None, typer.Option(help="their e-mail address, which the provider has verified")
-    ] = None,
-    subject: Annotated[str | None, typer.Option(help="the provider's own id of them (`sub`)")] = None,
+    email: Annotated[str | None, typer.Option(help="their email address, verified by the provider")] = None,
+    subject: Annotated[str | None, typer.Option(help="the provider's id for them (`sub`)")] = None,
 ) -> None:
-    """Let an account be signed in to by the provider; ends its sessions."""
+    """Let an account sign in through the provider; ends its sessions."""
     with told() as console, opened() as box:
         if not box.settings.oidc_issuer:
-            raise InputError("No provider is set", hint="SAYCART_OIDC_ISSUER names it.")
+            raise InputError("No sign-in provider is set", hint="Set SAYCART_OIDC_ISSUER.")
         issuer = box.settings.oidc_issuer
         box.provider_accounts.invite(name, issuer, email=email, subject=subject, by=operator())
-        console.print(f"{name} may sign in with {box.settings.oidc_name}")
+        console.print(f"{name} can sign in with {box.settings.oidc_name}")
 
 
 @app.command()
 def unbind(name: Name) -> None:
-    """Take an account's binding to the provider away, or its invitation; ends its sessions."""
+    """Remove an account's link or invitation to the provider; ends its sessions."""
     with told() as console, opened() as box:
         box.provider_accounts.unbind(name, by=operator())
-        console.print(f"{name} signs in by password alone, if there is one: `saycart staff password`")
+        console.print(f"{name} now signs in with a password only; set one with `saycart staff password`")
 
 
 @app.command()
 def disable(name: Name) -> None:
-    """Shut an account and end its sessions."""
+    """Disable an account and end its sessions."""
     with told() as console, opened() as box:
         console.print(f"{box.staff.disable(name, by=operator()).name} can no longer sign in")
 
 
 @app.command()
 def role(name: Name, to: Annotated[Role, typer.Argument(help="reviewer, manager or admin")]) -> None:
-    """Give an account another role; open sessions follow at once."""
+    """Change an account's role; open sessions follow at once."""
     with told() as console, opened() as box:
         console.print(f"{name} is {box.staff.set_role(name, to, by=operator()).role} now")
 
@@ -100,7 +98,7 @@ def password(name: Name, password_stdin: FromStdin = False) -> None:
 
 @app.command("sign-out")
 def sign_out(name: Name) -> None:
-    """End every session of an account, and have its devices count as strangers."""
+    """End all sessions of an account and forget its devices."""
     with told() as console, opened() as box:
         box.sessions.end_named(name)
         console.print(f"{name} is signed out everywhere")
@@ -108,15 +106,15 @@ def sign_out(name: Name) -> None:
 
 @app.command("totp-reset")
 def totp_reset(name: Name) -> None:
-    """Take the second step away from somebody who lost phone and recovery codes; ends their sessions."""
+    """Turn off two-step sign-in for someone who lost phone and codes; ends their sessions."""
     with told() as console, opened() as box:
         box.second_steps.reset(name, by=operator())
-        console.print(f"{name} signs in with the password alone, until a second step is set up anew")
+        console.print(f"{name} now signs in with the password only, until two-step sign-in is set up again")
 
 
 def _password(from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\n")
     if not sys.stdin.isatty():
-        raise InputError("There is no terminal to ask for a password", hint="Use --password-stdin.")
+        raise InputError("No terminal to read a password from", hint="Use --password-stdin.")
     return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))

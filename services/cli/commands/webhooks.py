@@ -21,12 +21,14 @@ app.add_typer(endpoints.app)
 
 @app.command("list")
 def list_(
-    dead: Annotated[bool, typer.Option("--dead", help="those that were given up")] = False,
-    withdrawn: Annotated[bool, typer.Option("--withdrawn", help="those whose endpoint was removed")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="at most so many, oldest first")] = 50,
-    after: Annotated[str | None, typer.Option(help="where the list before this one ended")] = None,
+    dead: Annotated[bool, typer.Option("--dead", help="messages that were given up on")] = False,
+    withdrawn: Annotated[
+        bool, typer.Option("--withdrawn", help="messages whose endpoint was removed")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="number to show, oldest first")] = 50,
+    after: Annotated[str | None, typer.Option(help="cursor from the previous list")] = None,
 ) -> None:
-    """Show messages that wait."""
+    """List waiting messages."""
     with told() as console, opened() as box:
         table = Table("message", "order", "seq", "type", "endpoint", "tries", "last error", box=None)
         shown = box.outbox.list(dead=dead, withdrawn=withdrawn, limit=limit, after=after)
@@ -43,26 +45,28 @@ def list_(
 
 @app.command()
 def replay(
-    messages: Annotated[list[str] | None, typer.Argument(help="ids, as `list` shows them")] = None,
-    dead: Annotated[bool, typer.Option("--dead", help="all that were given up")] = False,
+    messages: Annotated[list[str] | None, typer.Argument(help="message ids; see `list`")] = None,
+    dead: Annotated[bool, typer.Option("--dead", help="all messages that were given up on")] = False,
 ) -> None:
-    """Make messages due again, under the same ids."""
+    """Resend messages, with the same ids."""
     with told() as console, opened() as box:
         if bool(messages) == dead:
-            raise InputError("Which messages?", hint="Name them, or use --dead for all that were given up.")
+            raise InputError(
+                "Which messages?", hint="Pass message ids, or --dead for all that were given up on."
+            )
         for message_id in box.outbox.replay(None if dead else messages):
-            console.print(f"{message_id} is due again")
+            console.print(f"{message_id} will be sent again")
 
 
 @app.command()
 def receive(
-    port: Annotated[int, typer.Option(help="on loopback; 0 takes a free one")],
-    secret: Annotated[str, typer.Option(help="as SAYCART_WEBHOOK_SECRET; several with spaces between")],
+    port: Annotated[int, typer.Option(help="port on localhost; 0 picks a free one")],
+    secret: Annotated[str, typer.Option(help="the endpoint's secret; several separated by spaces")],
     out: Annotated[
-        Path | None, typer.Option("--out", dir_okay=False, help="keep each message, one JSON object a line")
+        Path | None, typer.Option("--out", dir_okay=False, help="append each message to this file (JSONL)")
     ] = None,
 ) -> None:
-    """Receive webhooks and print a line for each, repeats left out, until Ctrl-C."""
+    """Receive webhooks and print one line each, without repeats, until Ctrl-C."""
     from infra.processes.signals import StopSignal
     from infra.webhooks import Signer
     from services.cli.receiver import Inbox, Receiver

@@ -1,23 +1,81 @@
 """The reader's mask: every short form of a menu and nothing else, as an llguidance grammar.
 
-It is of the whole menu, so one grammar serves every order of a menu version. Bounds are those of
-`schemas/cart.py`, which the cart read from a short form is checked against as well.
+It is of the whole menu, so one grammar serves every order of a menu version. Its bounds and amounts are read
+off the tree of `CartDraft` (`services/decoding/spelling.py`), as those of cart JSON are. A field that the
+short form can't spell is refused, so that it can't be decoded without a word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS
 from schemas.menu import Menu
+from services.decoding.spelling import (
+    CART,
+    Array,
+    Choice,
+    Integer,
+    Node,
+    Object,
+    Union,
+    integers,
+    spelling_version,
+)
 from services.engines.masks.mask import Mask
 from services.engines.reader.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
 
-_TOKENS_A_LINE = 120
+_SPELLED = {"lines", "sku", "quantity", "size", "options", "id", "amount", "count", "heard"}
 
 
-def short_mask(menu: Menu, names: Names) -> Mask:
-    """The mask of one menu version.
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the Pydantic source allows of a cart."""
+
+    lines: int
+    options: int
+    quantity: Integer
+    count: Integer
+    amounts: tuple[str, ...]
+
+
+def bounds_of(cart: Object) -> Bounds:
+    """The bounds of a draft's tree.
+
+    Raises:
+        TypeError: it has a field that the short form has no place for.
+    """
+    nodes: dict[str, Node] = {}
+    for name, node in _nodes(cart):
+        nodes.setdefault(name, node)  # an item's come first
+    if unknown := nodes.keys() - _SPELLED:
+        raise TypeError(f"The short form has no place for {', '.join(sorted(unknown))}")
+    lines, options = nodes["lines"], nodes["options"]
+    quantity, count, amounts = nodes["quantity"], nodes["count"], nodes["amount"]
+    assert isinstance(lines, Array)
+    assert isinstance(options, Array)
+    assert isinstance(quantity, Integer)
+    assert isinstance(count, Integer)
+    assert isinstance(amounts, Choice)
+    return Bounds(lines.most, options.most, Integer(1, quantity.most), count, amounts.values)
+
+
+def _nodes(node: Node) -> Iterator[tuple[str, Node]]:
+    """All fields under a node, by name."""
+    match node:
+        case Array(each):
+            yield from _nodes(each)
+        case Union(objects):
+            for one in objects:
+                yield from _nodes(one)
+        case Object(fields=fields):
+            for field in fields:
+                yield field.name, field.node
+                yield from _nodes(field.node)
+
+
+def short_mask(menu: Menu, names: Names, cart: Object = CART) -> Mask:
+    """The mask of one menu version, for drafts of the shape `cart`.
 
     All of it is one terminal: a lexer would take the longest name that may come, so that after "Espresso" a
     menu with an "Espresso Macchiato" would have no way to " + ".
@@ -33,22 +91,40 @@ def short_mask(menu: Menu, names: Names) -> Mask:
         options = f" OPTIONS{numbered[groups]}" if offered[groups] else ""
         rules.append(f"ITEM{index}: {sized}({either(called)}){options}")
         kinds.append(f"ITEM{index}")
-    amount = either(word for word in AMOUNTS.values() if word)
+    bounds = bounds_of(cart)
+    amount = either(AMOUNTS[amount] for amount in bounds.amounts)
     for groups, choices in offered.items():
         if choices:
             named = either(choice.name for choice in choices)
             option = f'" + " ({amount})? ({named}) (" x" COUNT)?'
-            rules.append(f"OPTIONS{numbered[groups]}: ({option}){{0,{MAX_OPTIONS}}}")
-    counts = "|".join(str(n) for n in range(2, MAX_COUNT + 1))
+            rules.append(f"OPTIONS{numbered[groups]}: ({option}){{0,{bounds.options}}}")
     head = [
         "%llguidance {}",
         "start: CART",
-        f'CART: "{NOTHING}" | LINE ("; " LINE){{0,{MAX_LINES - 1}}}',
+        f'CART: "{NOTHING}" | LINE ("; " LINE){{0,{bounds.lines - 1}}}',
         f'LINE: NUMBER " " ("{OFF_MENU}" | {" | ".join(kinds)})',
-        "NUMBER: /[1-9][0-9]{0,2}/",
-        f"COUNT: /{counts}/",
+        f"NUMBER: {integers(bounds.quantity)}",
+        f"COUNT: {integers(bounds.count)}",
     ]
-    return Mask("\n".join([*head, *rules]) + "\n", "short form", _TOKENS_A_LINE * MAX_LINES)
+    longest = _longest(menu, names, bounds)
+    return Mask("\n".join([*head, *rules]) + "\n", f"short form/{spelling_version()}", longest)
+
+
+def _longest(menu: Menu, names: Names, bounds: Bounds) -> int:
+    """The size in bytes of the longest text that the mask allows."""
+
+    def size(texts: Iterable[str]) -> int:
+        return max((len(text.encode()) for text in texts), default=0)
+
+    amount = size(AMOUNTS.values())
+    lines = [0]
+    for item in menu.items:
+        option = size(choice.name for choice in names.choices(item))
+        options = bounds.options * (option + amount + len(f" +  x{bounds.count.most}")) if option else 0
+        sized = size(names.sizes[one] for one in item.size_ids)
+        head = len(f"{bounds.quantity.most} ; ") + (sized + len(" | ") if sized else 0)
+        lines.append(head + len(names.items[item.sku].encode()) + options)
+    return max(len(NOTHING), bounds.lines * max(lines))
 
 
 def either(texts: Iterable[str]) -> str:

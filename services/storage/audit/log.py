@@ -1,4 +1,5 @@
-"""The audit log: who did what to which thing, before and after. One chain of hashes a shop.
+"""The audit log: who did what to which thing, before and after (ADR 41). Numbered for each shop
+without gaps; the database refuses all but the next entry.
 
 | action | object | before, after |
 |---|---|---|
@@ -15,20 +16,20 @@
 | `webhook.added`, `.changed`, `.rotated`, `.removed`, `.test_asked` | `webhook` | its URL's origin, events |
 | `sign_in.by_provider` | `account` | the provider |
 | `sign_in.refused` | `account`, or `identity` where it is nobody's | the provider, and why in a word |
-| `order.erased` | `order` | whether a recording went too; of retention for orders with a review alone |
+| `order.erased` | `order` | whether a recording went too |
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | the days that differ |
 | `shop.menus_of` | `shop` | the shop that it has its menus from |
-| `review.decided`, `review.awaits_second` | `review` | totals, the decision, the seal of its record |
+| `review.decided`, `review.awaits_second` | `review` | totals and the decision |
 
-What a reviewer did in full is in `review_records` alone, which can be erased with its order; the entry holds
-a seal of it: see `review_log.seal_of`.
+What a reviewer did in full is in `review_records` alone, which can be erased with its order.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -36,17 +37,7 @@ from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.shops.audit import (
-    GENESIS,
-    Actor,
-    Chain,
-    Entry,
-    Head,
-    digest_of,
-    stamp,
-    told,
-)
-from services.storage.audit.seals import Seals
+from schemas.shops.audit import Actor, Entry, Head, stamp, told
 from services.storage.base.changes import reading
 from services.storage.base.tables import AuditRow
 
@@ -65,19 +56,19 @@ def record(
     about: tuple[str, str],
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
-) -> Head:
+) -> None:
     """Append one entry inside the caller's write transaction, so that neither it nor the act is ever alone.
 
     `about` is type and id of the object; `before` and `after` hold what changed and nothing else, of plain
-    JSON values. To be called last: the chain is locked from here to the commit, and whoever took another lock
-    after it could wait in a circle.
+    JSON values. To be called last: the shop's log is locked from here to the commit, and whoever took another
+    lock after it could wait in a circle.
 
     Raises:
         ValueError: a field named like a secret or like a customer's words.
     """
     database.lock(session, f"audit:{shop}")
-    newest = select(AuditRow.seq, AuditRow.hash).where(AuditRow.shop_id == shop)
-    seq, previous = session.execute(newest.order_by(AuditRow.seq.desc()).limit(1)).first() or (0, GENESIS)
+    newest = select(func.max(AuditRow.seq)).where(AuditRow.shop_id == shop)
+    seq = session.scalar(newest) or 0
     kind, key = about
     entry = Entry(
         shop_id=shop,
@@ -91,26 +82,19 @@ def record(
         object_id=key,
         before=told(before),
         after=told(after),
-        previous=previous,
-        hash="",
     )
-    entry = replace(entry, hash=digest_of(entry))
     session.add(AuditRow(**asdict(entry)))
     # The next entry of this transaction follows this one.
     session.flush()
-    return Head(shop, entry.seq, entry.hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found of one chain: its `head` as far as it is right, and the first `fault`, None if all is.
-
-    `erased`: decisions whose record is no longer there, as after an erasure of their orders.
-    """
+    """What was found of one shop's log: its `head` as far as it is right, and the first `fault`, None if all
+    is."""
 
     head: Head
     fault: str | None
-    erased: int = 0
 
 
 class AuditLog:
@@ -132,7 +116,7 @@ class AuditLog:
     def entries(
         self, *, shop: str | None = None, action: str | None = None, since: datetime | None = None
     ) -> Iterator[Entry]:
-        """Every entry, chain by chain, in order. Read in pages, so that a slow reader holds nothing up."""
+        """Every entry, shop by shop, in order. Read in pages, so that a slow reader holds nothing up."""
         query = _wanted(shop, action, since).order_by(AuditRow.shop_id, AuditRow.seq).limit(PAGE)
         place = tuple_(AuditRow.shop_id, AuditRow.seq)
         last: tuple[str, int] | None = None
@@ -146,49 +130,39 @@ class AuditLog:
             last = (found[-1].shop_id, found[-1].seq)
 
     def heads(self, shop: str | None = None) -> list[Head]:
-        """The newest entry of each chain, by shop."""
-        last = select(AuditRow.shop_id, func.max(AuditRow.seq).label("seq")).group_by(AuditRow.shop_id)
-        if shop is not None:
-            last = last.where(AuditRow.shop_id == shop)
-        ends = last.subquery()
-        is_last = (AuditRow.shop_id == ends.c.shop_id) & (AuditRow.seq == ends.c.seq)
-        query = select(AuditRow.shop_id, AuditRow.seq, AuditRow.hash).join(ends, is_last)
-        with reading(self._database) as session:
-            return [Head(*row) for row in session.execute(query.order_by(AuditRow.shop_id))]
+        """The newest entry of each shop, with a digest of all up to it."""
+        return [one.head for one in self.verify(shop) if one.head.seq]
 
     def verify(self, shop: str | None = None, noted: Sequence[Head] = ()) -> list[Verdict]:
-        """Follow every chain, or one, through one snapshot. `noted`: heads that were printed earlier and kept
-        elsewhere; each must still be in its chain."""
+        """Read every log, or one shop's, for gaps. `noted`: heads that were printed earlier and kept
+        elsewhere; each must still be what its log comes to."""
         with reading(self._database) as session:
             there = {shop} if shop else set(session.scalars(select(AuditRow.shop_id).distinct()))
-            shops = sorted(there | {head.shop_id for head in noted}, key=str)
-            return [_follow(session, one, [head for head in noted if head.shop_id == one]) for one in shops]
+        shops = sorted(there | {head.shop_id for head in noted}, key=str)
+        return [self._follow(one, [head for head in noted if head.shop_id == one]) for one in shops]
 
-
-def _follow(session: Session, shop: str, noted: Sequence[Head]) -> Verdict:
-    chain, seals = Chain(shop), Seals(session)
-    # Fetched as it is read: a chain may be longer than memory.
-    rows = session.execute(
-        _of(select(*_COLUMNS), shop).order_by(AuditRow.seq), execution_options={"yield_per": PAGE}
-    )
-    with rows:
-        for row in rows:
-            entry = Entry(*row)
-            if fault := chain.fault(entry):
-                return Verdict(chain.head, fault)
-            if any(head.hash != entry.hash for head in noted if head.seq == entry.seq):
+    def _follow(self, shop: str, noted: Sequence[Head]) -> Verdict:
+        seq, digest = 0, hashlib.sha256()
+        head = Head(shop, 0, digest.hexdigest())
+        for entry in self.entries(shop=shop):
+            if entry.seq != seq + 1:
                 return Verdict(
-                    chain.head,
-                    f"entry {entry.seq} is not the one whose hash was noted: it, or one before it, was "
-                    "written anew with all that follow",
+                    head, f"entry {seq + 1} is missing: the next one there is numbered {entry.seq!r}"
                 )
-            seals.take(entry)
-    end = chain.head.seq
-    if (most := max((head.seq for head in noted), default=0)) > end:
-        return Verdict(
-            chain.head, f"entry {end + 1} is missing: entry {most} was noted, so the end was cut off"
-        )
-    return Verdict(chain.head, seals.fault(), seals.erased)
+            try:
+                digest.update(f"{entry.line}\n".encode())
+            except (TypeError, ValueError):
+                return Verdict(head, f"entry {seq + 1} is not text")
+            seq, head = entry.seq, Head(shop, entry.seq, digest.hexdigest())
+            if any(one != head for one in noted if one.seq == seq):
+                return Verdict(
+                    head, f"entry {seq}, or one before it, is not as it was when its head was noted"
+                )
+        if (most := max((one.seq for one in noted), default=0)) > seq:
+            return Verdict(
+                head, f"entry {seq + 1} is missing: entry {most} was noted, so the end was cut off"
+            )
+        return Verdict(head, None)
 
 
 def _wanted(shop: str | None, action: str | None, since: datetime | None) -> Select[Any]:

@@ -1,4 +1,4 @@
-"""What the audit log says of a review: who decided what it was worth, with the seal of the record."""
+"""What the audit log says of a review: who decided what it was worth."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.records import ReviewRecord
 from services.storage.base.tables import ReviewRecordRow
-from services.storage.reviews.log import seal_of
 
 
 def told_decision(
@@ -33,7 +32,6 @@ def told_decision(
             "reviewer": kept.actor,
             "order": review.order_id,
             "total": _total(kept.after),
-            "record": seal_of(kept),
         },
     )
 

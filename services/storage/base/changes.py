@@ -160,7 +160,7 @@ def record_event(
         )
     )
     session.add_all(
-        CodeRow(order_id=row.id, seq=row.version, kind=about, code=code) for about, code in set(codes)
+        CodeRow(order_id=row.id, seq=row.version, kind=about, code=code, at=now) for about, code in set(codes)
     )
 
 

@@ -198,7 +198,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What reviewers decided in some hours, counted. Times are in seconds, down to two digits."""
+    """What reviewers decided in some hours, counted. Times are in whole seconds."""
 
     by_hour: Counter[datetime]
     actions: Counter[str]

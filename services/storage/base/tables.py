@@ -19,12 +19,8 @@ ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
 WAITS = "state IN ('received', 'transcribed', 'read', 'decoded')"
 LEFT = "state NOT IN ('received', 'transcribed', 'read', 'decoded')"
 MAY_GO_ON = "state IN ('proposed', 'in_review', 'failed')"
-# States of a later release, which this one does not know.
-OTHER = (
-    "state NOT IN ('received', 'transcribed', 'read', 'decoded', 'proposed', 'in_review', 'failed', "
-    "'completed', 'rejected', 'cancelled')"
-)
 UNDECIDED = "status IN ('open', 'claimed')"
+DECIDED = "review_records.action = 'decided'"
 # The same twice. PostgreSQL may guess that nothing is open and then takes all indexes of what is for equally
 # good: what asks for the messages of one order is worded so that the index by order alone serves it.
 OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
@@ -104,10 +100,6 @@ class OrderRow(Base):
         Index("ix_orders_waiting_clients", "shop_id", "client", "state", **where(WAITS)),
         Index("ix_orders_left", "updated_at", **where(LEFT)),
         Index("ix_orders_may_go_on", "state", "updated_at", **where(MAY_GO_ON)),
-        # To be counted: with the shop, which the policy asks of each row, and without what differs from row
-        # to row, so that PostgreSQL keeps a key once and under it the rows as they lie.
-        Index("ix_orders_may_go_on_shops", "state", "shop_id", **where(MAY_GO_ON)),
-        Index("ix_orders_other_shops", "state", "shop_id", **where(OTHER)),
         Index("ix_orders_listing", "created_at", "id"),
         Index("ix_orders_shop_listing", "shop_id", "created_at", "id"),
         Index("ix_orders_status_listing", "shop_id", "state", "created_at", "id"),
@@ -194,7 +186,7 @@ class ReviewRecordRow(Base):
     __tablename__ = "review_records"
     __table_args__ = (
         Index("ix_review_records_review", "review_id", "at", "id"),
-        Index("ix_review_records_action", "action", "at"),
+        Index("ix_review_records_decided", "at", **where(DECIDED)),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -212,12 +204,13 @@ class CodeRow(Base):
     """What an event was about, in stable codes, so that it can be counted: see `mapping.codes_of`."""
 
     __tablename__ = "order_codes"
-    __table_args__ = (Index("ix_order_codes_code", "kind", "code"),)
+    __table_args__ = (Index("ix_order_codes_at", "at", "kind", "code"),)
 
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(primary_key=True)
     code: Mapped[str] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
 
 
 class IdempotencyRow(Base):
@@ -280,39 +273,8 @@ class RemovalRow(Base):
     at: Mapped[datetime]
 
 
-class TallyRow(Base):
-    """How many closed rows there are of a kind and code: see `tallies.py`."""
-
-    __tablename__ = "tallies"
-
-    kind: Mapped[str] = mapped_column(primary_key=True)
-    code: Mapped[str] = mapped_column(primary_key=True)
-    count: Mapped[int] = mapped_column(BigInteger)
-
-
-class TallyMarkRow(Base):
-    """Up to which moment rows are folded into tallies; those of the moment itself are not."""
-
-    __tablename__ = "tally_marks"
-
-    name: Mapped[str] = mapped_column(primary_key=True)
-    until: Mapped[datetime]
-
-
-class ReviewTallyRow(Base):
-    """What was decided in one hour, counted: see `review_tallies.py`. `hour` is its beginning."""
-
-    __tablename__ = "review_tallies"
-
-    shop_id: Mapped[str] = shop(primary_key=True)
-    hour: Mapped[datetime] = mapped_column(primary_key=True)
-    kind: Mapped[str] = mapped_column(primary_key=True)
-    code: Mapped[str] = mapped_column(primary_key=True)
-    count: Mapped[int]
-
-
 class AuditRow(Base):
-    """Who did what, hash chained: see `audit.py`. Rows are added and never changed; triggers see to it."""
+    """Who did what: see `audit/log.py`. Rows are added and never changed; triggers see to it."""
 
     __tablename__ = "audit_log"
     __table_args__ = (
@@ -331,5 +293,3 @@ class AuditRow(Base):
     object_id: Mapped[str]
     before: Mapped[str | None]
     after: Mapped[str | None]
-    previous: Mapped[str]
-    hash: Mapped[str]

@@ -19,8 +19,6 @@ from services.storage.base.changes import swap
 from services.storage.base.records import OrderRecord
 from services.storage.base.tables import WAITS, CodeRow, OrderRow
 
-KINDS = ("dropped", "extra_run")
-
 
 def claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
     """Nobody holds it, and it is time."""
@@ -61,10 +59,10 @@ def free(
         .returning(OrderRow.id, OrderRow.version, OrderRow.state)
     ).all()
     for order_id, version, state in freed:
-        count(session, order_id, version, "extra_run", State(state))
+        count(session, now, order_id, version, "extra_run", State(state))
     return [(order_id, State(state)) for order_id, _, state in freed]
 
 
-def count(session: Session, order_id: str, seq: int, kind: str, state: State) -> None:
+def count(session: Session, now: datetime, order_id: str, seq: int, kind: str, state: State) -> None:
     """Count one `kind` for the stage that `state` waits for; the same one twice is one."""
-    session.merge(CodeRow(order_id=order_id, seq=seq, kind=kind, code=STAGES[state]))
+    session.merge(CodeRow(order_id=order_id, seq=seq, kind=kind, code=STAGES[state], at=now))

@@ -31,8 +31,7 @@ from services.storage.base.mapping import codes_of, columns_of, document_of, eve
 from services.storage.base.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import WAITS, EventRow, IdempotencyRow, OrderRow, ReviewRow
-from services.storage.counts import tallies
-from services.storage.orders import leases, replays
+from services.storage.orders import counts, leases, replays
 from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
 
 MAX_SEQ = 2**31 - 1
@@ -112,7 +111,7 @@ class OrderStore:
             )
         with reading(self._database) as session:
             if status is not None:
-                query = query.where(OrderRow.state.in_(tallies.named(session, states)))
+                query = query.where(OrderRow.state.in_(counts.named(session, states)))
             orders = [order_of(row) for row in session.scalars(query)]
         if len(orders) <= limit:
             return orders, None
@@ -150,7 +149,7 @@ class OrderStore:
             if row is None:
                 return None
             if held_before:
-                leases.count(session, row.id, row.version, "extra_run", expected)
+                leases.count(session, now, row.id, row.version, "extra_run", expected)
             return replace(order_of(row), waited_s=max(0.0, (now - due).total_seconds()))
 
     def renew(self, order: OrderRecord, lease_s: float) -> bool:
@@ -174,8 +173,8 @@ class OrderStore:
 
     def drop(self, order: OrderRecord) -> None:
         """Count the result of a stage that came too late, under the version that it was claimed at."""
-        with writing(self._database) as (session, _):
-            leases.count(session, order.id, order.version, "dropped", order.state)
+        with writing(self._database) as (session, now):
+            leases.count(session, now, order.id, order.version, "dropped", order.state)
 
     def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
         """Store what a stage found and move the order on; opens its review when that is where it goes.
@@ -321,17 +320,17 @@ class OrderStore:
     def counts(self) -> dict[State, int]:
         """How many orders are in each state, zeros included."""
         with reading(self._database) as session:
-            return tallies.states(session)
+            return counts.states(session)
 
     def event_counts(self) -> dict[str, int]:
-        """How often each type of event has happened; outages and retries show up here."""
+        """How often each type of event happened in the last 24 hours; outages and retries show up here."""
         with reading(self._database) as session:
-            return tallies.events(session)
+            return counts.events(session, self._database.clock(counts.LATELY_S))
 
     def code_counts(self) -> dict[tuple[str, str], int]:
-        """How often each (kind, code) has come up; kinds as in `mapping.codes_of`."""
+        """How often each (kind, code) came up in the last 24 hours; kinds as in `mapping.codes_of`."""
         with reading(self._database) as session:
-            return tallies.codes(session)
+            return counts.codes(session, self._database.clock(counts.LATELY_S))
 
     def free_leases(self) -> int:
         """Give back every order that is held, when it is certain that no worker lives; how many.

@@ -21,7 +21,6 @@ from services.storage.base.changes import glancing, reading, swap, writing
 from services.storage.base.ids import cursor_after, parse_cursor
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
-from services.storage.counts import folding, tallies
 from services.storage.outbox import outbox_order
 from services.storage.outbox.outbox_order import OWN_URL, is_dead, is_open, is_open_of_order, is_withdrawn
 
@@ -155,9 +154,6 @@ class Outbox:
         fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "next_attempt_at": None}
         free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
         with writing(self._database) as (session, _):
-            self._database.lock(session, folding.LOCK)
-            told = select(OutboxRow.delivered_at).where(chosen, OutboxRow.delivered_at.is_not(None))
-            tallies.undeliver(self._database, session, list(session.scalars(told)))
             statement = update(OutboxRow).where(chosen).values({**fresh, **free})
             opened = session.execute(statement.returning(OutboxRow.id, OutboxRow.order_id)).all()
             found = sorted(key for key, _ in opened)
@@ -184,11 +180,12 @@ class Outbox:
         """How many messages are delivered or withdrawn (and not yet forgotten), waiting and dead."""
         # By the index that has `order_id`, all that a shop's policy looks at: by another each row is fetched.
         waiting = select(func.count()).select_from(OutboxRow).where(is_open_of_order())
+        delivered = select(func.count()).where(OutboxRow.delivered_at.is_not(None))
         dead = select(func.count()).where(is_dead())
         withdrawn = select(func.count()).where(is_withdrawn())
         with reading(self._database) as session:
             return {
-                "delivered": tallies.delivered(session),
+                "delivered": session.scalar(delivered) or 0,
                 "waiting": session.scalar(waiting) or 0,
                 "dead": session.scalar(dead) or 0,
                 "withdrawn": session.scalar(withdrawn) or 0,
@@ -208,10 +205,8 @@ class Outbox:
         """Drop messages that were delivered or withdrawn more than so many seconds ago; how many of them
         were delivered."""
         with writing(self._database) as (session, now):
-            self._database.lock(session, folding.LOCK)
             old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
             gone = session.scalars(delete(OutboxRow).where(old).returning(OutboxRow.delivered_at)).all()
-            tallies.undeliver(self._database, session, list(gone))
             too_old = OutboxRow.withdrawn_at < now - timedelta(seconds=older_than_s)
             session.execute(delete(OutboxRow).where(is_withdrawn(), too_old))
             return len(gone)

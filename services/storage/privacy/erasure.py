@@ -16,8 +16,8 @@
 | `outbox.payload`, `last_error` | cart, metadata, error; the receiver's words | as above |
 | `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
 
-Everything else about an order is ids, states, codes, times and counts: `order_codes`, `removals`, `tallies`,
-`review_tallies`, and `audit_log`, where nothing can ever be
+Everything else about an order is ids, states, codes, times and counts: `order_codes`, `removals`,
+and `audit_log`, where nothing can ever be
 erased and so nothing of this may stand. A test walks all tables and columns.
 """
 
@@ -36,7 +36,6 @@ from schemas.errors import Conflict, NotFound
 from schemas.lifecycle import STATUS, TERMINAL, State
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
-from services.storage.audit.seals import ERASED
 from services.storage.base.changes import let_go, writing
 from services.storage.base.mapping import order_of
 from services.storage.base.records import OrderRecord
@@ -84,13 +83,21 @@ class ErasureStore:
             row.audio_key = None
             wipe(session, now, [row])
             session.flush()
-            told_erased(self._database, session, now, row, by, recording=spoke)
+            record(
+                self._database,
+                session,
+                now,
+                shop=row.shop_id,
+                by=by,
+                action="order.erased",
+                about=("order", row.id),
+                after={"recording": spoke},
+            )
             return order_of(row)
 
 
-def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> set[str]:
-    """Take all of the table above out of ended orders that the caller has locked, but for their recordings;
-    ids of those that have records of a review, which no longer give their seals."""
+def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
+    """Take all of the table above out of ended orders that the caller has locked, but for recordings."""
     ids = [row.id for row in rows]
     for row in rows:
         _put(
@@ -114,17 +121,15 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> set[str]:
         # By the version: a courier that posts it right now can't write the receiver's words after this.
         version = message.version + 1
         _put(message, payload=redaction.message(message.payload), last_error=None, version=version)
-    reviews = {one.id: one for one in session.scalars(select(ReviewRow).where(ReviewRow.order_id.in_(ids)))}
-    for review in reviews.values():
+    reviews = session.scalars(select(ReviewRow).where(ReviewRow.order_id.in_(ids))).all()
+    for review in reviews:
         proposed = redaction.cart(review.proposed)
         _put(review, proposed=proposed, standing=None, reason=None, version=review.version + 1)
-    reviewed = set()
-    for kept in session.scalars(select(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(reviews))):
+    acts = select(ReviewRecordRow).where(ReviewRecordRow.review_id.in_([one.id for one in reviews]))
+    for kept in session.scalars(acts):
         before, after = redaction.cart(kept.before), redaction.cart(kept.after)
         _put(kept, before=before, after=after, reason=None, detail=redaction.act(kept.detail))
-        reviewed.add(reviews[kept.review_id].order_id)
     session.execute(delete(IdempotencyRow).where(IdempotencyRow.order_id.in_(ids)))
-    return reviewed
 
 
 def _put(row: Base, **values: Any) -> None:
@@ -132,13 +137,3 @@ def _put(row: Base, **values: Any) -> None:
     for name, value in values.items():
         setattr(row, name, value)
         flag_modified(row, name)
-
-
-def told_erased(
-    database: Database, session: Session, now: datetime, row: OrderRow, by: Actor, *, recording: bool = False
-) -> None:
-    """The audit log's entry, by which `verify` knows why a review's record gives another seal."""
-    after = {"recording": recording}
-    record(
-        database, session, now, shop=row.shop_id, by=by, action=ERASED, about=("order", row.id), after=after
-    )

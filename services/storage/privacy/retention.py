@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, delete, func, select, text
+from sqlalchemy import Select, delete, select, text
 from sqlalchemy.orm import Session, load_only
 
 from infra.sql.database import Database
@@ -31,11 +31,8 @@ from services.storage.base.tables import (
     OutboxRow,
     ReviewRecordRow,
     ReviewRow,
-    TallyRow,
 )
-from services.storage.counts import folding, tallies
-from services.storage.orders import leases
-from services.storage.privacy.erasure import told_erased, wipe
+from services.storage.privacy.erasure import wipe
 
 SWEEPER = Actor("system:sweeper")
 _NAMES = load_only(OrderRow.id, OrderRow.audio_key)
@@ -68,7 +65,7 @@ class RetentionStore:
         return self._step("transcripts", over, older_than_s, self._erase)
 
     def orders(self, older_than_s: float, limit: int = STEP) -> int:
-        """Take such orders away whole, once all that happened to them is folded into tallies."""
+        """Take such orders away whole."""
         return self._step("orders", self._over(limit), older_than_s, self._take_away, whole=True)
 
     def _step(
@@ -82,9 +79,6 @@ class RetentionStore:
             if session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is None:
                 return 0
         with writing(self._database) as (session, now):
-            if whole:
-                # First, as whoever else takes from the tallies does.
-                self._database.lock(session, folding.LOCK)
             # Held to the end; one that somebody else holds is left for the next time.
             query = _before(over, now, older_than_s, came=whole).with_for_update(skip_locked=True)
             count = do(session, now, session.scalars(query).all())
@@ -111,22 +105,15 @@ class RetentionStore:
 
     def _erase(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
         self._silence(session, now, rows)
-        reviewed = wipe(session, now, rows)
-        session.flush()
-        for row in rows:
-            if row.id in reviewed:
-                told_erased(self._database, session, now, row, SWEEPER)
+        wipe(session, now, rows)
         return len(rows)
 
     def _take_away(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
-        open_ = _unfolded(session, [row.id for row in rows])
-        ids = [row.id for row in rows if row.id not in open_]
         for row in rows:
-            if row.id not in open_:
-                let_go(session, now, row)
+            let_go(session, now, row)
         session.flush()
-        _remove(self._database, session, ids)
-        return len(ids)
+        _remove(session, [row.id for row in rows])
+        return len(rows)
 
     def _ended(self, condition: str, limit: int) -> Select[Any]:
         query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(condition))
@@ -144,37 +131,11 @@ def _before(over: Select[Any], now: datetime, older_than_s: float, *, came: bool
     return over.where(OrderRow.created_at < end) if came else over
 
 
-def _unfolded(session: Session, ids: Sequence[str]) -> set[str]:
-    """Those whose history is not all in the tallies yet."""
-    events = select(EventRow.order_id).where(
-        EventRow.order_id.in_(ids), EventRow.at >= folding.mark(session, "history")
-    )
-    decisions = (
-        select(ReviewRow.order_id)
-        .join(ReviewRecordRow, ReviewRecordRow.review_id == ReviewRow.id)
-        .where(
-            ReviewRow.order_id.in_(ids),
-            ReviewRecordRow.action == "decided",
-            ReviewRecordRow.at >= folding.mark(session, "decided"),
-        )
-    )
-    return {*session.scalars(events), *session.scalars(decisions)}
-
-
-def _remove(database: Database, session: Session, ids: Sequence[str]) -> None:
-    if not ids:
-        return
-    # What is counted from rows that go is counted in the tallies from here on.
-    messages = delete(OutboxRow).where(OutboxRow.order_id.in_(ids)).returning(OutboxRow.delivered_at)
-    tallies.undeliver(database, session, list(session.scalars(messages)))
-    codes = select(CodeRow.kind, CodeRow.code, func.count()).group_by(CodeRow.kind, CodeRow.code)
-    codes = codes.where(CodeRow.order_id.in_(ids), CodeRow.kind.in_(leases.KINDS))
-    counted = {(kind, code): count for kind, code, count in session.execute(codes)}
-    folding.add(database, session, TallyRow, counted)
+def _remove(session: Session, ids: Sequence[str]) -> None:
     reviews = select(ReviewRow.id).where(ReviewRow.order_id.in_(ids))
     records = delete(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(reviews))
     session.execute(records, execution_options=_QUIETLY)
-    for table in (ReviewRow, IdempotencyRow, CodeRow, EventRow):
+    for table in (OutboxRow, ReviewRow, IdempotencyRow, CodeRow, EventRow):
         of_orders = table.order_id.in_(ids)
         session.execute(delete(table).where(of_orders), execution_options=_QUIETLY)
     session.execute(delete(OrderRow).where(OrderRow.id.in_(ids)))

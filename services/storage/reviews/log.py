@@ -8,13 +8,11 @@
 | `decided` | the decision that settled the order | both |
 
 A decision is written in the transaction that makes it, so there is none without its record. The audit log
-says that it was made, and holds its seal.
+says that it was made.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,7 +22,6 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database
 from schemas.cart import Cart
 from schemas.errors import NotFound
-from schemas.shops.audit import canonical, stamp
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import act_of, document_of, order_of, review_of
@@ -59,25 +56,6 @@ def record_act(
     )
     session.add(row)
     return row
-
-
-def seal_of(row: ReviewRecordRow) -> str:
-    """What the audit log keeps of a record: by it a change is seen, and nothing of the content can be told.
-
-    Keyed with the record's id, of which 80 bits are random and which nothing else holds: once the record is
-    erased, nobody can try which cart or which reason it was.
-    """
-    said = [
-        row.review_id,
-        stamp(row.at),
-        row.actor,
-        row.action,
-        row.before,
-        row.after,
-        row.reason,
-        row.detail,
-    ]
-    return hmac.new(row.id.encode(), canonical(said).encode(), hashlib.sha256).hexdigest()
 
 
 class ReviewLog:

@@ -155,12 +155,12 @@ def confirmed(order_id: str, request: Request, box: Acting, form: Fields) -> Res
     corrected = None
     try:
         if form.get("version") != str(record.version) or record.state is not State.PROPOSED:
-            raise StaleState("The order has changed since this page was loaded")
+            raise StaleState("Your order has changed since you opened this page")
         if "line" in form and record.draft and record.cart:
             corrected, _ = read_draft(form, record.draft, record.cart, menu.menu)
         box.orders.commit(record, confirm(record, corrected, menu))
     except StaleState as error:
-        raise Conflict(error.detail, hint="Look at the order as it is now.") from None
+        raise Conflict(error.detail, hint="Check your order and try again.") from None
     log.info("order.confirmed", order_id=order_id, corrected=corrected is not None)
     return go(request, f"/orders/{order_id}")
 
@@ -172,7 +172,7 @@ def answered(order_id: str, request: Request, box: Acting, form: Fields) -> Resp
     try:
         box.answer_order(order_id, given)
     except StaleState as error:
-        raise Conflict(error.detail, hint="Look at the order as it is now.") from None
+        raise Conflict(error.detail, hint="Check your order and try again.") from None
     return go(request, f"/orders/{order_id}")
 
 
@@ -186,6 +186,6 @@ def again(order_id: str, request: Request, box: Acting) -> Response:
         current, _ = read(box, order_id)
         if STATUS[current.state] == "completed":
             raise InputError(
-                "This order is on its way and can't be taken back here.", hint="Speak to our staff."
+                "This order is already being made and can't be cancelled here.", hint="Please ask our staff."
             ) from None
     return go(request, f"/?menu={record.menu_id}")

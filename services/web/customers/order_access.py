@@ -21,7 +21,7 @@ from services.api.deps import address, container
 from services.api.gate.access import asking, check, desk, of_anybody
 from services.api.gate.origin import is_https
 from services.api.gate.rates import by_address, rates_of
-from services.api.routes.links import capability, opened_by
+from services.api.routes.links import LINK_S, capability, opened_by
 from services.desk import Desk
 from services.web.pages import PageRoute, go
 from services.web.staff import staff
@@ -36,7 +36,7 @@ def hand_over(request: Request, answer: Response, shop: str, order_id: str) -> R
     """Give the browser the capability for an order."""
     box = container(request)
     token, path = capability(box, shop, order_id), f"/orders/{order_id}"
-    return _keep(request, answer, ORDER_COOKIE, token, box.settings.order_link_s, path)
+    return _keep(request, answer, ORDER_COOKIE, token, LINK_S, path)
 
 
 def visitor_name(request: Request) -> str:
@@ -64,7 +64,7 @@ def _keep(
 def enter(page_key: str, request: Request) -> Response:
     """Open a shop's order page by its public key."""
     if container(request).keys.page_access(page_key) is None:
-        raise NotFound("No order page is here.", hint="Ask the shop for its address.")
+        raise NotFound("No order page here.", hint="Ask the shop for its link.")
     return _keep(request, go(request, "/"), PAGE_COOKIE, page_key, _PAGE_S)
 
 
@@ -86,7 +86,7 @@ async def _visiting(request: Request) -> Desk:
         return desk(request, access)
     await by_address(request)
     if not box.settings.page_shop:
-        raise NotFound("No order page is here.", hint="Open the address that the shop gave you.")
+        raise NotFound("No order page here.", hint="Use the link the shop gave you.")
     return desk(request, Access(box.settings.page_shop, "page", VISITOR_SCOPES))
 
 
@@ -109,9 +109,7 @@ async def _holding(order_id: str, request: Request) -> Desk:
         access = of_anybody(box.settings)
     if access is None:
         await by_address(request)
-        raise NotFound(
-            "There is no such order here.", hint="Open it in the browser that ordered, or by its link."
-        )
+        raise NotFound("Order not found.", hint="Open it in the browser you ordered with, or use its link.")
     return desk(request, access)
 
 

@@ -117,9 +117,9 @@ def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple
         lines = [_read_line(form, key, current, shown, menu) for key in keys]
         draft = CartDraft(lines=tuple(lines))
     except (ValidationError, ValueError, IndexError, KeyError):
-        raise InvalidCart([("/cart", "this form does not fit the order; load the page again")]) from None
+        raise InvalidCart([("/cart", "this form doesn't match your order; reload the page")]) from None
     if not draft.lines:
-        raise InvalidCart([("/cart", "nothing is left; speak again, or take the order back")])
+        raise InvalidCart([("/cart", "nothing is left in your order; speak again or start over")])
     return draft, keys
 
 

@@ -22,16 +22,16 @@ from services.bootstrap import Container
 from services.web.pages import Fields, Form, PageRoute, go, page
 from services.web.staff.leaving import provider_name, signed_out
 from services.web.staff.line import in_line
-from services.web.staff.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, read_cookie
+from services.web.staff.staff import COOKIE, ENROL, IDLE_S, Enrolling, Signed, SignedIn, read_cookie
 from services.web.staff.visits import OF_PROVIDER, visit_of
 
 router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
 
 ISSUER = "saycart"
 _DONE = {
-    "password": "The password is changed, and every other session is ended.",
-    "ended": "That session is ended.",
-    "off": "Signing in takes the password alone now.",
+    "password": "Password changed. You were signed out everywhere else.",
+    "ended": "Session ended.",
+    "off": "Two-step sign-in is off.",
 }
 
 
@@ -47,7 +47,7 @@ async def change_password(request: Request, box: Wired, staff: Signed, fields: F
     new, again = _typed(fields, "new"), _typed(fields, "again")
     try:
         if new != again:
-            raise InputError("The new password was not typed the same twice")
+            raise InputError("The new passwords don't match")
         await _prove(request, box, staff, fields)
         own = staff.session
         await in_line(
@@ -121,7 +121,7 @@ async def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) 
     """Back to the password alone, where that is allowed."""
     try:
         if box.settings.staff_totp == "required":
-            raise Conflict("Everybody here signs in with a code", hint="Ask whoever runs saycart.")
+            raise Conflict("Everyone here needs a code to sign in", hint="Ask your saycart administrator.")
         await _prove(request, box, staff, fields)
         await run_in_threadpool(box.second_steps.off, staff.session.staff_id, by=staff.desk.by)
     except SaycartError as error:
@@ -138,7 +138,7 @@ async def _prove(request: Request, box: Container, staff: SignedIn, fields: Form
     """
     current = _typed(fields, "current")
     if not await in_line(request, lambda: box.sign_ins.proves(staff.session, current)):
-        raise InputError("That is not your present password")
+        raise InputError("That's not your current password")
 
 
 def _typed(fields: Form, name: str) -> str:
@@ -157,7 +157,7 @@ def _page(
 ) -> Response:
     own, settings = staff.session, box.settings
     shown: dict[str, Any] = {
-        "sessions": box.sessions.list(own.staff_id, settings.staff_idle_s),
+        "sessions": box.sessions.list(own.staff_id, IDLE_S),
         "own": own,
         "codes_left": box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
         "required": settings.staff_totp == "required",

@@ -149,7 +149,7 @@ async def imported(request: Request, box: MenuDesk) -> Response:
     file = (await request.form()).get("menu")
     data = await file.read(MAX_JSON_BYTES + 1) if isinstance(file, UploadFile) else b""
     if not data:
-        raise invalid([("/menu", "choose a menu document, a JSON file")])
+        raise invalid([("/menu", "choose a menu file (JSON)")])
     if len(data) > MAX_JSON_BYTES:
         raise RequestRefused("body_too_large", 413, f"The file is over {MAX_JSON_BYTES} bytes.")
     try:
@@ -179,7 +179,7 @@ def publish(box: Desk, menu: Menu, after: int | None = None) -> None:
     version = next_version(box, menu.id)
     if after is not None and version != after + 1:
         # Before the work, and again in the transaction below.
-        raise Conflict("The menu has got a newer version since this page was loaded")
+        raise Conflict("The menu has changed since you opened this page")
     box.check_menu(menu, version)
     _warm(box, menu, version)
     stored, created = box.menus.put(menu, by=box.by, after=after)
@@ -247,5 +247,5 @@ def _whole(menu: Menu, **update: Any) -> tuple[Menu, tuple[Note, ...]]:
 
 def version_of(form: Form) -> int:
     if not form.get("version").isdecimal():
-        raise invalid([("/version", "is missing; load the page again")])
+        raise invalid([("/version", "is missing; reload the page")])
     return int(form.get("version"))

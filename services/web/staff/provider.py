@@ -28,7 +28,7 @@ from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, problem_page
 from services.web.staff.leaving import leave, own_address
 from services.web.staff.sign_in import entered
-from services.web.staff.staff import drop_cookie, read_cookie, safe_next, set_cookie
+from services.web.staff.staff import SESSION_S, drop_cookie, read_cookie, safe_next, set_cookie
 from services.web.staff.visits import OF_PROVIDER, visit_of
 
 log = structlog.get_logger(__name__)
@@ -74,7 +74,7 @@ async def back(
     provider, token = _provider(box), read_cookie(request, FLOW_COOKIE)
     if not token or not hmac.compare_digest((state or "").encode(), Secrets.of(token).state.encode()):
         # What was begun here stays: anybody can send a browser to this address.
-        return _refused(request, NotBegunHere("This sign-in was not begun in this browser"))
+        return _refused(request, NotBegunHere("This sign-in wasn't started in this browser"))
     try:
         answer = await _come_in(request, box, provider, token, code, error, iss)
     except (SaycartError, ProviderAway, ProviderBusy, NotBelieved) as refused:
@@ -99,7 +99,7 @@ async def _come_in(
     store, settings = box.provider_sign_ins, box.settings
     begun = await run_in_threadpool(store.take, token)
     if begun is None:
-        raise NotBegunHere("This sign-in took too long, or was used already")
+        raise NotBegunHere("This sign-in took too long or was already used")
     if not await provider.expects(iss):
         raise NotBelieved("the answer names another issuer")
     if error:
@@ -117,7 +117,7 @@ async def _come_in(
         store.enter,
         Identity.told(told.claims, settings.oidc_claim),
         visit,
-        settings.staff_session_s,
+        SESSION_S,
         id_token=told.id_token,
         counted=counted,
         by=partial(acting, request),
@@ -127,21 +127,21 @@ async def _come_in(
 
 def _provider(box: Container) -> Provider:
     if box.provider is None:
-        raise NotFound("Nobody signs in by a provider here", hint="Sign in with name and password.")
+        raise NotFound("No sign-in provider is set up here", hint="Sign in with name and password.")
     return box.provider
 
 
 def _told_error(name: str, error: str) -> SaycartError:
     if error == "access_denied":
         return NotLetIn(
-            f"The sign-in at {name} was called off, or you may not use saycart there",
-            hint=f"Begin again; if it comes to the same, ask whoever keeps the accounts of {name}.",
+            f"The sign-in at {name} was cancelled, or your account there can't use saycart",
+            hint=f"Try again; if that doesn't help, ask your {name} administrator.",
         )
     if error in _PASSING:
-        return Away(f"{name} can't sign anybody in at this moment")
+        return Away(f"{name} can't sign anyone in right now")
     # Of the sender's making: it goes into no log as it is.
     log.warning("oidc.error_answer", error=error if error.isidentifier() and len(error) < 60 else "other")
-    return NotLetIn(f"{name} did not sign you in")
+    return NotLetIn(f"{name} didn't sign you in")
 
 
 def _ours(box: Container, error: Exception) -> SaycartError:
@@ -149,9 +149,9 @@ def _ours(box: Container, error: Exception) -> SaycartError:
     name = box.settings.oidc_name
     if isinstance(error, NotBelieved):
         log.warning("oidc.not_believed", reason=str(error))
-        return NotLetIn(f"What {name} said of you could not be checked")
+        return NotLetIn(f"The answer from {name} couldn't be verified")
     if isinstance(error, ProviderAway):
-        return Away(f"{name} does not answer")
+        return Away(f"{name} is not responding")
     if isinstance(error, ProviderBusy):
         return SignInBusy()
     assert isinstance(error, SaycartError)

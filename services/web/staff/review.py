@@ -96,7 +96,7 @@ def why(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer) -> 
     """Why its words were understood so, for the panel of this page."""
     shown = view.case(box, review_id)
     if not shown.heard.text.strip():
-        return page(request, "review/why.html", error="No words were heard.", why=None)
+        return page(request, "review/why.html", error="No speech was heard.", why=None)
     try:
         return page(request, "review/why.html", error="", why=review_why.why(box, shown))
     except TooMuchToRead as error:
@@ -118,7 +118,7 @@ def played(review_id: str, box: ReviewDesk, staff: Reviewer, fields: Fields) -> 
         if not 0 <= start_s <= (end_s or start_s) < float("inf"):
             raise ValueError
     except ValueError:
-        raise InputError("Seconds are numbers from 0 on, the end not before the start") from None
+        raise InputError("Start and end must be seconds from 0, and the end not before the start") from None
     box.review_log.played(review_id, staff.name, start_s, end_s)
     return Response(status_code=204)
 
@@ -144,7 +144,7 @@ def _decision(shown: view.Case, fields: Form, filled: Read | None) -> ReviewDeci
     try:
         said["version"] = int(fields.get("version"))
     except ValueError:
-        raise InputError("The form names no version") from None
+        raise InputError("The form has no version") from None
     if filled is None:
         if not said["reason"]:
             raise InputError("A rejection needs a reason", hint="Say why in a few words.")

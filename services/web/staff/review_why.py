@@ -1,5 +1,5 @@
-"""The "Why?" panel of a review: how the order's words were understood, what was chosen over what, and what
-each line rests on, in words for staff. Made when somebody opens it, and from what the order kept."""
+"""The "Why?" panel of a review: how the words were understood, what was chosen over what, and what each line
+rests on, in words for staff. Computed when opened, from what the order kept."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def _words(found: Explanation) -> Iterator[WordsView]:
 def _rivals(spans: list[ExplainedSpan]) -> tuple[str, ...]:
     told = []
     for span in spans[:_RIVALS]:
-        because = LOSSES[span.why] if span.why else "it was not chosen"
+        because = LOSSES[span.why] if span.why else "not chosen"
         told.append(f"not {_named(span)}: {because}" + (f" ({span.lost_to.name})" if span.lost_to else ""))
     more = len(spans) - _RIVALS
-    return (*told, *([f"nor {more} more"] if more > 0 else []))
+    return (*told, *([f"and {more} more"] if more > 0 else []))
 
 
 def _named(span: ExplainedSpan) -> str:

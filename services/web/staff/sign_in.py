@@ -23,6 +23,7 @@ from services.web.staff.line import in_line
 from services.web.staff.staff import (
     COOKIE,
     HOME,
+    SESSION_S,
     Enrolling,
     drop_cookie,
     read_cookie,
@@ -48,7 +49,7 @@ def ask(request: Request, next: str = HOME, late: str = "") -> Response:
     """The form; whoever is signed in already is sent on."""
     if visitor(request) is not None:
         return go(request, safe_next(next))
-    wrong = "That took too long. Begin again with name and password." if late else None
+    wrong = "That took too long. Start again with your name and password." if late else None
     shown: dict[str, Any] = {"next": safe_next(next), "name": "", "wrong": wrong}
     return page(request, "staff/sign_in.html", provider=provider_name(request), **shown)
 
@@ -59,14 +60,14 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     name, after = fields.get("name"), safe_next(fields.get("next"))
     # Not `get`, which strips: a password may begin with a space.
     password = (fields.all("password") or [""])[0]
-    visit, lasting_s = visit_of(request, name), box.settings.staff_session_s
+    visit, lasting_s = visit_of(request, name), SESSION_S
     form = {"template": "staff/sign_in.html", "next": after, "name": name}
     try:
         got = await in_line(request, lambda: box.sign_ins.by_password(name, password, visit, lasting_s))
     except (TooManyAttempts, SignInBusy) as error:
         return _refused(request, error, **form)
     if got is None:
-        return _refused(request, InputError("Name or password is not right"), **form)
+        return _refused(request, InputError("Wrong name or password"), **form)
     if isinstance(got, Halfway):
         answer = go(request, f"/sign-in/code?{urlencode({'next': after})}")
         set_cookie(request, answer, STEP_COOKIE, got.token, STEP_S, "strict")
@@ -86,7 +87,7 @@ def ask_code(request: Request, box: Wired, next: str = HOME) -> Response:
 async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Response:
     """Check the code. Its cookie is SameSite=Strict, so no other site's form gets here with it."""
     token, after = read_cookie(request, STEP_COOKIE), safe_next(fields.get("next"))
-    code, lasting_s = fields.get("code"), box.settings.staff_session_s
+    code, lasting_s = fields.get("code"), SESSION_S
     name = await run_in_threadpool(box.sign_ins.halfway, token)
     visit = visit_of(request, name or "")
     form = {"template": "staff/code.html", "next": after}
@@ -98,7 +99,7 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
     except (TooManyAttempts, SignInBusy) as error:
         return _refused(request, error, **form)
     if got is None:
-        return _refused(request, InputError("That code is not right, or was used before"), **form)
+        return _refused(request, InputError("Wrong code, or already used"), **form)
     answer = await entered(request, box, got, name or "", after)
     drop_cookie(request, answer, STEP_COOKIE)
     return answer
@@ -120,7 +121,7 @@ async def entered(
         await run_in_threadpool(box.sessions.end, old)
     log.info("staff.signed_in", staff=name)
     answer = go(request, after)
-    set_cookie(request, answer, COOKIE, got.token, box.settings.staff_session_s, "lax")
+    set_cookie(request, answer, COOKIE, got.token, SESSION_S, "lax")
     remember_device(request, answer, name if device is None else device, got.device)
     return answer
 

@@ -28,6 +28,8 @@ from services.desk import Desk
 from services.web.pages import is_fragment, read_form
 
 HOME, ENROL = "/review", "/account/second-step"
+# How long a sign-in lasts at most, and unused; a page that only refreshes itself does not use it.
+SESSION_S, IDLE_S = 43_200.0, 7_200.0
 COOKIE = "saycart_session"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
 POLL_HEADER = "x-saycart-poll"
@@ -58,7 +60,7 @@ async def signed_in(request: Request) -> SignedIn:
     """
     staff = await enrolling(request)
     if _must_enrol(request, staff):
-        raise HTTPException(303, "Set up your second step first.", {"Location": ENROL})
+        raise HTTPException(303, "Set up two-step sign-in first.", {"Location": ENROL})
     return staff
 
 
@@ -73,7 +75,7 @@ async def enrolling(request: Request) -> SignedIn:
     if request.method not in _SAFE_METHODS:
         given = request.headers.get(CSRF_HEADER) or (await read_form(request)).get(CSRF_FIELD)
         if not hmac.compare_digest(given.encode(), staff.csrf.encode()):
-            raise HTTPException(403, "This page is out of date: load it again, then repeat what you did.")
+            raise HTTPException(403, "This page is out of date. Reload it and try again.")
     return staff
 
 
@@ -84,8 +86,8 @@ def _signed(*scopes: Scope) -> Any:
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
         if not staff.desk.access.scopes.issuperset(scopes):
             raise Forbidden(
-                "Your role in this shop does not go so far.",
-                hint="Whoever runs the shop can give you another: `saycart staff role NAME manager`.",
+                "Your role doesn't have permission to do this.",
+                hint="An administrator can change your role: `saycart staff role NAME manager`.",
             )
         return staff
 
@@ -204,7 +206,7 @@ def _asking(request: Request) -> SignedIn | None:
     box = container(request)
     # What a page asks for by itself every few seconds says nothing about whether anybody sits before it.
     used = POLL_HEADER not in request.headers
-    session = box.sessions.of(token, box.settings.staff_idle_s, used=used)
+    session = box.sessions.of(token, IDLE_S, used=used)
     if session is None:
         return None
     return SignedIn(session.name, csrf_of(token), session, desk(request, session.access))

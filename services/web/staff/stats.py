@@ -19,13 +19,13 @@ router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRo
 
 PERIODS = {1: "24 hours", 7: "7 days", 30: "30 days"}
 COMMONEST = 8
-# Upper bounds of the plot of waiting times, in minutes. In seconds each has two digits, as the times have.
+# Upper bounds of the plot of waiting times, in minutes.
 WAITS = (1, 2, 5, 10, 30, 60)
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the page shows of some decisions. Times are in seconds, down to two digits, None without any."""
+    """What the page shows of some decisions. Times are in seconds, None without any."""
 
     settled: int
     actions: Counter[str]

@@ -18,6 +18,7 @@ from infra.processes.ports import any_free
 from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import Container, bootstrap
+from services.workers import orphans
 from services.workers.orphans import collect_orphans
 from services.workers.stack import as_environment
 from tests.conftest import PostgreSQL
@@ -168,7 +169,7 @@ def test_a_kill_between_file_and_order_leaves_what_is_collected(tmp_path: Path) 
 
 def age(box: Container, *keys: str) -> None:
     """Make recordings old enough to be looked at."""
-    old = time.time() - (box.settings.orphan_hours + 1) * HOUR_S
+    old = time.time() - orphans.AGE_S - HOUR_S
     for key in keys:
         os.utime(box.blobs.path(key), (old, old))
 

@@ -119,7 +119,7 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, datab
         assert new.startswith("whsec_")
         saycart("test", made.id)
         shown = saycart("endpoints")
-        for part in (made.id, URL, "all", "disabled", "is to be sent"):
+        for part in (made.id, URL, "all", "disabled", "not sent yet"):
             assert part in shown
         assert secret not in shown
         assert new not in shown

@@ -23,8 +23,8 @@ from services.evaluation.corrections import aliases, gold_rows
 from services.evaluation.run import read_gold
 from services.pipeline.review import settle
 from services.storage.base.records import Outcome
-from services.storage.counts.tallies import TallyStore
 from services.storage.reviews.log import ReviewLog
+from services.storage.reviews.statistics import decided
 from services.web.staff.stats import figures
 from tests.stand_ins import CAFE, TESTER, Works, speech
 
@@ -114,12 +114,12 @@ def test_what_the_menu_knows_by_now_is_not_proposed(works: Works) -> None:
 
 
 def test_figures_of_what_was_settled(works: Works) -> None:
-    nothing = figures(TallyStore(works.database).decided("main", 24))
+    nothing = figures(decided(works.database, "main", 24))
     assert (nothing.settled, nothing.agreement, nothing.wait_s, nothing.people) == (0, None, None, [])
     settled(works, "correct", [LATTE, MUFFIN])
     settled(works, "correct", [LATTE | {"quantity": 3}])
     settled(works, "reject")
-    shown = figures(TallyStore(works.database).decided("main", 24))
+    shown = figures(decided(works.database, "main", 24))
     assert (shown.settled, shown.actions, shown.agreement) == (3, {"correct": 2, "reject": 1}, 0.0)
     assert dict(shown.corrections) == {
         # Not in the customer's words: what is counted can't be erased.

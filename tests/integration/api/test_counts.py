@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.errors import DecodeTruncated
 from schemas.lifecycle import State
+from services.storage.base.tables import CodeRow, EventRow
 from tests.stand_ins import AWAY, RIGHT, ScriptedDecoder, Works
 
 
@@ -41,6 +44,17 @@ def test_outages_and_the_alternative_decoder_are_counted(world: Works) -> None:
     assert happened["decoded_elsewhere"] == 1
     assert happened["retry"] == 2
     assert "decoded" not in happened
+
+
+def test_what_happened_over_a_day_ago_is_not_counted(world: Works) -> None:
+    world.decoder.script = [CartDraft(lines=())]
+    world.until_settled(world.typed())
+    with world.database.write() as session:
+        for table in (EventRow, CodeRow):
+            session.execute(update(table).values(at=world.database.now(session) - timedelta(hours=25)))
+    world.typed()
+    assert world.orders.event_counts() == {"received": 1, "transcribed": 1}
+    assert world.orders.code_counts() == {}
 
 
 def test_an_embedded_start_frees_what_dead_workers_held(world: Works) -> None:

@@ -132,19 +132,6 @@ def test_a_shop_its_people_and_its_keys(saycart: Saycart, keys: KeyStore) -> Non
     assert found.shop == "harbor-1"
 
 
-def test_a_store_of_one_shop_sees_no_others_keys(database: Database, keys: KeyStore) -> None:
-    made, _ = keys.add(MAIN_SHOP, "till", {Scope.ORDERS_READ}, by=BY)
-    other = KeyStore(database, "other")
-    assert other.list() == []
-    for act in (
-        lambda: other.revoke(made.id, by=BY),
-        lambda: other.rotate(made.id, 60, by=BY),
-        lambda: other.add(MAIN_SHOP, "mine", {Scope.ADMIN}, by=BY),
-    ):
-        with pytest.raises(Exception, match=r"No (key|shop)"):
-            act()
-
-
 def test_its_last_use_is_written_down_now_and_then(keys: KeyStore) -> None:
     made, token = keys.add(MAIN_SHOP, "till", {Scope.ORDERS_READ}, by=BY)
     assert made.last_used_at is None

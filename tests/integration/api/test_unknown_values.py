@@ -17,9 +17,9 @@ from schemas.order import OrderError
 from schemas.review import ReviewReason
 from schemas.shops.access import Role, Scope
 from services.storage.base.table_base import Base
-from services.storage.counts import folding
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
+from services.storage.reviews.statistics import decided
 from tests.integration import api_world
 from tests.integration.api_world import World
 from tests.integration.signing import PASSWORD, cheap
@@ -85,8 +85,7 @@ ROUNDS: list[dict[str, Any]] = [
         "audit_log.action": NEW,
         "audit_log.object_type": NEW,
     },
-    {"review_tallies.kind": NEW, "tallies.kind": NEW, "staff.role": NEW},
-    {"review_tallies.code": NEW, "tallies.code": NEW},
+    {"staff.role": NEW},
 ]
 TABLES = Base.metadata.tables
 
@@ -128,7 +127,6 @@ class Shop:
                 ),
                 {"order": done},
             )
-        self.fold()
 
     def _asked(self, what: str, review: str, body: dict[str, Any]) -> None:
         answer = self.world.http.post(f"/v1/reviews/{review}/{what}", json=body)
@@ -178,13 +176,6 @@ class Shop:
                     where.append(table.c[name] == old)
                 session.execute(update(table).where(*where).values({name: new}))
 
-    def fold(self) -> None:
-        """Count everything anew."""
-        with self.database.write() as session:
-            for table in ("tally_marks", "tallies", "review_tallies"):
-                session.execute(text(f"DELETE FROM {table}"))
-        self.world.parts.tallies.fold()
-
 
 def problems(shop: Shop, columns: Collection[str] = ()) -> list[str]:
     """What goes wrong while columns hold values that nobody here knows."""
@@ -222,14 +213,13 @@ def work(shop: Shop) -> list[tuple[str, Callable[[], object]]]:
         ("settled", parts.review_log.settled),
         ("events", lambda: list(parts.watched.events((order, 0) for order in shop.orders))),
         ("failed", lambda: parts.orders.failed(None)),
-        ("stats", lambda: parts.tallies.decided("main", 24)),
+        ("stats", lambda: decided(shop.database, "main", 24)),
     ]
 
 
 @pytest.fixture
 def shop(own_world: World, monkeypatch: pytest.MonkeyPatch) -> Shop:
     cheap(monkeypatch)
-    monkeypatch.setattr(folding, "LAG_S", 0.0)
     return Shop(own_world)
 
 
@@ -240,10 +230,7 @@ def test_nothing_that_is_unknown_takes_anything_else_with_it(shop: Shop) -> None
         with ExitStack() as held:
             for column, value in columns.items():
                 held.enter_context(shop.holding(column, value))
-            if "staff.role" not in columns and "review_tallies.code" not in columns:
-                shop.fold()  # what is folded from it
             wrong += [f"{', '.join(columns)[:60]}: {problem}" for problem in problems(shop, columns)]
-        shop.fold()
     assert not wrong, "\n".join(wrong)
 
 

@@ -87,7 +87,7 @@ def test_over_https_only_this_very_host_can_set_it(invited: World, provider: Oid
     back = provider.consent(address, "bob-1").replace("https:", "http:")
     # What another host of the domain may have slipped in is not looked at.
     planted = headers | {"Cookie": f"{FLOW_COOKIE}={token}"}
-    refused(httpx.get(back, headers=planted), 400, "not begun in this browser")
+    refused(httpx.get(back, headers=planted), 400, "started in this browser")
 
 
 def test_no_log_line_holds_what_opens_anything(
@@ -99,7 +99,7 @@ def test_no_log_line_holds_what_opens_anything(
         token = http.cookies[FLOW_COOKIE]
         assert http.get(back).status_code == 303
         provider.lie = lambda claims: {**claims, "aud": "another"}
-        refused(come_back(http, provider, "bob-1"), 403, "could not be checked")
+        refused(come_back(http, provider, "bob-1"), 403, "be verified")
         where = address_in(http.post("/sign-out", data={"csrf": csrf_in(http.get("/review"))}))
     assert "oidc.not_believed" in str(lines)
     # The provider's own lines are its own business, and so are this test's requests.
@@ -136,13 +136,13 @@ def test_an_answer_counts_in_the_browser_that_asked_for_it(world: World, provide
     """Somebody who has a colleague follow the link to their own account, and a forged state."""
     with browser(world) as mine, browser(world) as theirs:
         back = provider.consent(begin(mine), "bob-1")
-        refused(theirs.get(back), 400, "not begun in this browser")
+        refused(theirs.get(back), 400, "started in this browser")
         begin(theirs)
-        refused(theirs.get(back), 400, "not begun in this browser")
+        refused(theirs.get(back), 400, "started in this browser")
         state = parse_qs(urlsplit(back).query)["state"][0]
-        refused(mine.get(back.replace(state, "0" * 64)), 400, "not begun in this browser")
+        refused(mine.get(back.replace(state, "0" * 64)), 400, "started in this browser")
         for odd in ("", "?state=", "?code=x", "?state=%C3%A9&code=x"):
-            refused(mine.get(CALLBACK + odd), 400, "not begun in this browser")
+            refused(mine.get(CALLBACK + odd), 400, "started in this browser")
         assert provider.count("/oauth2/token") == 0
         # None of it has ended what was begun here.
         assert mine.get(back).status_code == 303
@@ -153,7 +153,7 @@ def test_an_answer_counts_once(world: World, provider: OidcProvider) -> None:
         back = provider.consent(begin(http), "bob-1")
         token = http.cookies[FLOW_COOKIE]
         assert http.get(back).status_code == 303
-    refused(httpx.get(back, headers={"Cookie": f"{FLOW_COOKIE}={token}"}), 400, "used already")
+    refused(httpx.get(back, headers={"Cookie": f"{FLOW_COOKIE}={token}"}), 400, "already used")
     assert provider.count("/oauth2/token") == 1
 
 
@@ -162,14 +162,14 @@ def test_a_code_of_another_sign_in_is_refused_by_its_pkce(world: World, provider
         code = parse_qs(urlsplit(provider.consent(begin(stolen), "ann-1")).query)["code"][0]
         back = provider.consent(begin(ours), "bob-1")
         own = parse_qs(urlsplit(back).query)["code"][0]
-        refused(ours.get(back.replace(own, code)), 403, "could not be checked")
+        refused(ours.get(back.replace(own, code)), 403, "be verified")
 
 
 def test_an_answer_of_another_provider_is_not_given_in(world: World, provider: OidcProvider) -> None:
     """Mix-up: what another provider sends here must not reach this one's token endpoint (RFC 9207)."""
     with browser(world) as http:
         back = provider.consent(begin(http), "bob-1")
-        refused(http.get(f"{back}&iss=https://evil.example"), 403, "could not be checked")
+        refused(http.get(f"{back}&iss=https://evil.example"), 403, "be verified")
         assert provider.count("/oauth2/token") == 0
         back = provider.consent(begin(http), "bob-1")
         assert http.get(back, params={**query_of(back), "iss": provider.url}).status_code == 303
@@ -179,7 +179,7 @@ def test_where_it_names_itself_in_answers_it_must(world: World, provider: OidcPr
     provider.metadata["authorization_response_iss_parameter_supported"] = True
     world.parts.provider._kept.clear()
     with browser(world) as http:
-        refused(come_back(http, provider, "bob-1"), 403, "could not be checked")
+        refused(come_back(http, provider, "bob-1"), 403, "be verified")
         back = provider.consent(begin(http), "bob-1")
         assert http.get(back, params={**query_of(back), "iss": provider.url}).status_code == 303
 
@@ -187,10 +187,10 @@ def test_where_it_names_itself_in_answers_it_must(world: World, provider: OidcPr
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
-        ("access_denied", 403, "called off"),
-        ("temporarily_unavailable", 503, "this moment"),
-        ("server_error", 503, "this moment"),
-        ("<script>alert(1)</script>", 403, "did not sign you in"),
+        ("access_denied", 403, "was cancelled"),
+        ("temporarily_unavailable", 503, "right now"),
+        ("server_error", 503, "right now"),
+        ("<script>alert(1)</script>", 403, "didn&#39;t sign you in"),
     ],
 )
 def test_errors_of_the_provider(
@@ -203,3 +203,11 @@ def test_errors_of_the_provider(
         assert "Harbor Login" in answer.text
         assert "<b>x" not in answer.text
         assert "<script>alert" not in answer.text
+
+
+def test_who_calls_it_off_is_told_how_to_go_on(world: World, provider: OidcProvider) -> None:
+    with browser(world) as http:
+        back = provider.deny(begin(http))
+        # This provider leaves the state out; without it nobody can tell whose answer it is.
+        state = {} if "state=" in back else {"state": query_of(begin(http))["state"]}
+        refused(http.get(CALLBACK, params={**query_of(back), **state}), 403, "was cancelled")

@@ -64,7 +64,7 @@ def test_what_was_heard_before_noise_was_turned_down_is_shown_beside_it(world: W
     review_id = reviewed(world, SAID, with_noise="two <i>lagoons</i>")
     panel(world, review_id)  # signs in
     page = world.http.get(f"/review/{review_id}").text
-    assert "with it, “two &lt;i&gt;lagoons&lt;/i&gt;”" in page
+    assert "without that: “two &lt;i&gt;lagoons&lt;/i&gt;”" in page
     assert "noise" not in world.http.get(f"/review/{reviewed(world, SAID)}").text
 
 
@@ -78,5 +78,5 @@ def test_an_order_of_another_release_is_said_to_be(world: World, monkeypatch: py
 
 def test_where_nothing_was_heard_there_is_no_panel(world: World) -> None:
     review_id = reviewed(world, " ")
-    assert "No words were heard" in panel(world, review_id).text
+    assert "No speech was heard" in panel(world, review_id).text
     assert 'id="why"' not in world.http.get(f"/review/{review_id}").text

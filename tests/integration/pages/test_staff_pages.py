@@ -141,7 +141,7 @@ def test_htmx_is_sent_to_the_whole_page(world: World) -> None:
 def test_a_wrong_name_and_a_wrong_password_look_alike(world: World, name: str, password: str) -> None:
     answer = sign_in(world, name, password)
     assert answer.status_code == 401
-    assert "Name or password is not right." in answer.text
+    assert "Wrong name or password." in answer.text
     assert "set-cookie" not in answer.headers
 
 
@@ -149,7 +149,7 @@ def test_a_wrong_name_and_a_wrong_password_look_alike(world: World, name: str, p
 def test_guessing_has_to_wait(world: World, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "FIRST_WAIT_S", 60)
     for _ in range(NARROW.free):
-        assert "not right" in sign_in(world, name, "a wrong guess").text
+        assert "Wrong name or password" in sign_in(world, name, "a wrong guess").text
     answer = sign_in(world, name)
     assert answer.status_code == 429
     assert 0 < int(answer.headers["retry-after"]) <= 60
@@ -204,7 +204,7 @@ def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
     }
     busy = next(answer for answer in answers if answer.status_code == 503)
     assert busy.headers["retry-after"] == "2"
-    assert "Too many are signing in" in busy.text
+    assert "Too many people are signing in" in busy.text
 
 
 @pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
@@ -212,7 +212,7 @@ def test_a_change_without_the_sessions_token_is_refused(world: World, token: str
     sign_in(world)
     answer = world.http.post("/sign-out", data={"x": "y"} if token is None else {"csrf": token})
     assert answer.status_code == 403
-    assert "load it again" in answer.text
+    assert "Reload it" in answer.text
     assert world.http.get("/review").status_code == 200
 
 

@@ -22,7 +22,7 @@ from services.cli.main import app
 from services.storage.base.changes import writing
 from services.storage.base.records import Outcome
 from services.storage.base.tables import ReviewRow
-from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, ScriptedDecoder, Works, speech
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, Works, speech
 
 
 @pytest.fixture
@@ -180,8 +180,8 @@ def test_the_command_replays_and_tells(world: Works, command: Callable[..., Resu
     world.until_settled(done)
     one = command(broken, done)
     assert one.exit_code == 1, "one could not be replayed"
-    assert f"{broken}: again from received" in one.stdout
-    assert f"left {done}" in one.stdout
+    assert f"{broken}: restarted from received" in one.stdout
+    assert f"skipped {done}" in one.stdout
     assert "1 of 2 orders replayed" in one.stdout
     assert world.orders.get(broken).state is State.RECEIVED
 
@@ -201,7 +201,7 @@ def test_the_command_replays_and_tells(world: Works, command: Callable[..., Resu
         ([], "What should be replayed"),
         (["ord_1", "--failed"], "What should be replayed"),
         (["--failed", "--since", "soon"], "no length of time"),
-        (["--reviews-because", "not_on_menu"], "No replay because of 'not_on_menu'"),
+        (["--reviews-because", "not_on_menu"], "Unknown reason 'not_on_menu'"),
     ],
 )
 def test_the_command_refuses_what_it_can_not_mean(
@@ -211,14 +211,3 @@ def test_the_command_refuses_what_it_can_not_mean(
     assert done.exit_code == 1
     assert said in done.stderr
     assert "hint" in done.stderr
-
-
-def test_a_decoder_that_came_back_is_what_replays_are_for(world: Works) -> None:
-    """All orders of one outage, brought back by their reason."""
-    orders = [in_review(world) for _ in range(3)]
-    world.decoder = ScriptedDecoder([RIGHT])
-    assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == orders
-    for order_id in orders:
-        world.orders.replay(order_id)
-        assert world.until_settled(order_id).state is State.COMPLETED
-    assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == []

@@ -101,6 +101,18 @@ def test_decide_moves_the_order_too(orders: OrderStore, reviews: ReviewStore, do
             act()
 
 
+def test_decide_only_what_one_holds_and_has_read(reviews: ReviewStore, doubt: Any) -> None:
+    review = doubt()
+    with pytest.raises(Conflict, match="do not hold"):
+        decide(reviews, review, "ann")
+    held = reviews.claim(review.id, "ann", 60)
+    with pytest.raises(Conflict, match="version 2, not 1"):
+        decide(reviews, review, "ann")
+    with pytest.raises(Conflict, match="ann holds"):
+        decide(reviews, held, "bob")
+    assert reviews.get(review.id) == held
+
+
 def test_a_decision_that_cannot_move_the_order_is_not_kept(
     orders: OrderStore, reviews: ReviewStore, doubt: Any
 ) -> None:

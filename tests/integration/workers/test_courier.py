@@ -303,21 +303,6 @@ def test_two_couriers_send_each_message_once_and_those_of_an_order_in_order(
     assert all(place[first.id] < place[second.id] for first, second in by_order.values())
 
 
-def test_a_courier_without_a_secret_says_what_is_missing(tmp_path: Path) -> None:
-    config = Settings(home=tmp_path, webhook_url="http://127.0.0.1:1/", webhook_secret="")
-    done = subprocess.run(
-        [sys.executable, "-m", "services.workers.courier"],
-        cwd=REPOSITORY,
-        env=as_environment(config),
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
-    assert done.returncode == 1
-    assert "openssl rand" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def post(url: str, message_id: str, body: str, secret: str = SECRET) -> int:
     with Poster() as poster:
         return poster.post(Target(url, Signer(secret)), message_id, body).status or 0

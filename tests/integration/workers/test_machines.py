@@ -18,18 +18,17 @@ from structlog.testing import capture_logs
 from infra.settings import Settings
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
-from schemas.review import ReviewReason
 from services.api import __main__ as api_main
 from services.bootstrap import Container
 from services.engines.ports import Recording
 from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
+from services.workers import orphans
 from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, running, wav
 from tests.servers.object_store import ObjectStore
 from tests.stand_ins import ATTEMPTS, Bell, ScriptedTranscriber, speech
 
-HOUR_S = 3600.0
 SOUND = wav(2.0)
 
 
@@ -122,21 +121,6 @@ def test_what_one_machine_takes_in_another_hears(
             assert worker.ears.sounds == [SOUND] * 6
             assert worker.ears.samples == [32_000] * 6, "the confined child decodes it as any file"
             assert sounds_in(worker.home) == world.recordings == []
-
-
-def test_with_a_folder_each_it_is_lost(migrated_sqlite: Path, tmp_path: Path) -> None:
-    """What the bucket is for: tried again, since a shared folder may be late, then a human asks."""
-    shutil.copy(migrated_sqlite, tmp_path / "shared.db")
-    with running(tmp_path / "one", f"sqlite:///{tmp_path / 'shared.db'}") as world:
-        worker = Worker(tmp_path / "two", world)
-        with closing(worker.box):
-            order_id = spoken(world)
-            ended = [worker.hear(order_id) for _ in range(ATTEMPTS)]
-            order = worker.orders.get(order_id)
-            assert ended == [*[State.RECEIVED] * (ATTEMPTS - 1), State.IN_REVIEW]
-            assert (order.reasons, order.findings[0].code) == (
-                (ReviewReason.STAGE_FAILED,), "recording_lost"
-            )  # fmt: skip
 
 
 def test_a_store_that_is_away_takes_no_order_and_keeps_nothing(
@@ -293,17 +277,16 @@ def test_a_store_that_is_away_is_not_asked_for_each_of_many(
 
 
 def test_orphans_go_from_the_bucket(
-    world: World, worker: Worker, object_store: ObjectStore, bucket: str
+    world: World, worker: Worker, object_store: ObjectStore, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = spoken(world)
     with world.parts.blobs.open() as writer:
         writer.commit()
     assert collect_orphans(worker.box) == 0, "it is young: its order may still come"
-    old = Container(worker.box.settings.model_copy(update={"orphan_hours": -1.0}))
-    with closing(old):
-        with object_store.away(), pytest.raises(StorageUnavailable):
-            collect_orphans(old)
-        assert collect_orphans(old) == 1
+    monkeypatch.setattr(orphans, "AGE_S", -3600.0)
+    with object_store.away(), pytest.raises(StorageUnavailable):
+        collect_orphans(worker.box)
+    assert collect_orphans(worker.box) == 1
     assert [each.rpartition("/")[2] for each in object_store.names(bucket)] == [
         world.parts.orders.get(order_id).audio_key
     ]

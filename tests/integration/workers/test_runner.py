@@ -202,7 +202,7 @@ def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.M
 
 
 def test_the_waits_outlast_the_restart_of_a_language_model() -> None:
-    widest = [min(BACKOFF_MOST_S, BACKOFF_S * 2**n) for n in range(Settings().stage_attempts - 1)]
+    widest = [min(BACKOFF_MOST_S, BACKOFF_S * 2**n) for n in range(module.ATTEMPTS - 1)]
     # Full jitter waits half of the widest on average; loading takes 5 s on two idle cores, 10 on busy ones.
     assert sum(widest) / 2 > 15
 

@@ -19,8 +19,7 @@ from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.bootstrap import Container
 from services.doorbell import CeleryDoorbell
-from services.storage.counts import folding
-from services.workers.sweeper import fold, sweep
+from services.workers.sweeper import sweep
 from tests.stand_ins import Works
 
 QUEUES = ("transcribe", "read", "decode", "validate")
@@ -78,22 +77,6 @@ def test_500_orders_and_five_sweeps_make_500_messages(
     assert sweep(parts, idle_s=0) == 500
     assert rung(queue) == Counter(orders)
     assert sweep(parts, idle_s=0) == 0
-
-
-def test_a_sweeper_folds_history_unless_another_does(
-    world: Works, parts: Container, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(folding, "LAG_S", 0.0)
-    world.typed()
-    happened = world.orders.event_counts()
-    other = Database(database_url)
-    with other.try_lock("folding") as theirs:
-        assert theirs
-        assert fold(parts) == 0
-    assert fold(parts) == sum(happened.values())
-    assert fold(parts) == 0
-    assert world.orders.event_counts() == happened
-    other.close()
 
 
 def test_many_sweepers_at_once_ring_once(

@@ -81,12 +81,11 @@ def test_a_token_that_the_mask_chose_makes_it_unsure() -> None:
     assert agreement(STRANGE, "1 large | cappuccino", 1.0, overruled=1) is Agreement.UNSURE
 
 
-def test_an_unsure_reading_is_told_with_what_was_read() -> None:
+def test_an_unsure_reading_is_told_with_how_sure_it_is() -> None:
     found = compare(reading("1 large | cappuccino", 0.5), read_order(STRANGE, MENU, 1))
     (finding,) = findings_of(found.readings, MENU)
     assert finding.code == "reading_unsure"
-    assert "1 large | cappuccino" in (finding.detail or "")
-    assert "0.50" in (finding.detail or "")
+    assert finding.detail == "The trained reader is 50% sure of its cart."
 
 
 def test_what_the_reader_was_least_sure_of_is_told_by_name() -> None:
@@ -96,7 +95,7 @@ def test_what_the_reader_was_least_sure_of_is_told_by_name() -> None:
     found = compare(read, read_order(STRANGE, MENU, 1))
     assert found.readings.unsure == (UnsurePiece(text="cappuccino", probability=0.54),)
     (finding,) = findings_of(found.readings, MENU)
-    assert (finding.detail or "").endswith("; least sure of cappuccino 0.54")
+    assert (finding.detail or "").endswith(" Least sure of: “cappuccino” (54%).")
 
 
 def test_each_line_has_words_of_the_customer() -> None:

@@ -123,8 +123,8 @@ def test_a_finding_names_the_field_and_the_line() -> None:
     lines = (DRAFT.lines[0], DRAFT.lines[0])
     draft = DRAFT.model_copy(update={"lines": lines})
     (worst, next_one) = check_fields([{"sku": 0.9}, {"size": 0.41, "sku": 0.5}], 0.6, draft, CAFE)
-    assert (worst.detail, worst.line) == ("size of line 2: 0.41", 1)
-    assert next_one.detail == "item of line 2: 0.50"
+    assert (worst.detail, worst.line) == ("Line 2: 41% sure of the size", 1)
+    assert next_one.detail == "Line 2: 50% sure of the item"
     assert (worst.code, worst.severity) == ("field_doubtful", Severity.BLOCKING)
     assert check_fields([{"sku": 0.6}, {}], 0.6, draft, CAFE) == []
 

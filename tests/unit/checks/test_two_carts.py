@@ -51,17 +51,17 @@ def asked(one: str, read: Readings, *also: Finding, most: float = 50_000) -> Que
 @pytest.mark.parametrize(
     ("one", "other", "text", "answers"),
     [
-        (OAT, SOY, "Oat milk or soy milk, with 1 × small latte?", ["Oat milk", "Soy milk"]),
-        (OAT, LATTE, "1 × small latte: with oat milk, or without?", ["With oat milk", "Without"]),
+        (OAT, SOY, "Oat milk or soy milk with 1 × small latte?", ["Oat milk", "Soy milk"]),
+        (OAT, LATTE, "1 × small latte: with oat milk or without?", ["With oat milk", "Without"]),
         (
             LATTE, f"{LATTE} + no foam",
-            "1 × small latte: as it comes, or no foam?", ["As it comes", "No foam"],
+            "1 × small latte: as it comes or no foam?", ["As it comes", "No foam"],
         ),
         (
             f"{LATTE} + light foam", f"{LATTE} + extra foam",
-            "Light foam or extra foam, with 1 × small latte?", ["Light foam", "Extra foam"],
+            "Light foam or extra foam with 1 × small latte?", ["Light foam", "Extra foam"],
         ),
-        (OAT, "1 large | latte + oat milk", "Small or large, for 1 × latte (oat milk)?", ["Small", "Large"]),
+        (OAT, "1 large | latte + oat milk", "Small or large for 1 × latte (oat milk)?", ["Small", "Large"]),
         (
             "1 blueberry muffin", "2 blueberry muffin",
             "1 or 2 × blueberry muffin?", ["1 × blueberry muffin", "2 × blueberry muffin"],
@@ -72,11 +72,11 @@ def asked(one: str, read: Readings, *also: Finding, most: float = 50_000) -> Que
         ),
         (
             LATTE, f"{LATTE}; 1 mocha",
-            "Is there 1 × mocha in your order too?", ["Without", "With 1 × mocha"],
+            "Did you also want 1 × mocha?", ["Without", "With 1 × mocha"],
         ),
         (
-            "2 mocha", "1 mocha; 1 kids meal", "Which is your order?",
-            ["2 × mocha, $9.60 in all", "1 × mocha; 1 × kids meal, $11.80 in all"],
+            "2 mocha", "1 mocha; 1 kids meal", "Which one is your order?",
+            ["2 × mocha, $9.60 total", "1 × mocha; 1 × kids meal, $11.80 total"],
         ),
     ],
 )  # fmt: skip
@@ -95,11 +95,11 @@ def test_carts_that_are_called_alike_ask_nothing() -> None:
 
 
 def test_one_cart_alone_is_confirmed_with_the_words_that_it_leaves_out() -> None:
-    lost = Finding.blocking("unexplained_words", "We did not understand “oats”.")
+    lost = Finding.blocking("unexplained_words", "We didn't catch “oats”.")
     question = asked(OAT, told(None, Agreement.UNSURE), lost)
     assert question is not None
     assert question.text == (
-        "We did not understand “oats”. Is this your order: 1 × small latte (oat milk), $4.60 in all?"
+        "We didn't catch “oats”. Is this your order: 1 × small latte (oat milk), $4.60 total?"
     )
     assert [answer.id for answer in question.answers] == ["yes", "no"]
 
@@ -116,7 +116,7 @@ def test_what_alone_was_hard_to_hear_is_asked_of_the_customer(agreement: Agreeme
         question = question_about(read, cart(OAT), found, CAFE, most=50_000)
         assert question is not None
         assert (question.id, question.whole) == ("order/heard", True)
-        assert question.text == "Is this your order: 1 × small latte (oat milk), $4.60 in all?"
+        assert question.text == "Is this your order: 1 × small latte (oat milk), $4.60 total?"
         findings = with_question(read, cart(OAT), found, CAFE, question)
         assert [f.question for f in findings].count(question) == 1
         assert all(f.question is None for f in findings if f.severity is Severity.INFO)
@@ -200,7 +200,7 @@ def test_an_answer_completes_with_the_cart_that_it_picks_at_the_menus_price(answ
     assert canonical_draft(outcome.draft) == canonical_draft(cart(text))
     assert outcome.cart is not None
     assert outcome.cart.total == {OAT: 460, SOY: 450}[text]
-    assert outcome.detail["asked"] == "Oat milk or soy milk, with 1 × small latte?"
+    assert outcome.detail["asked"] == "Oat milk or soy milk with 1 × small latte?"
     assert outcome.detail["chosen"] == {OAT: "Oat milk", SOY: "Soy milk"}[text]
 
 
@@ -227,7 +227,7 @@ def test_neither_leaves_it_to_a_human_who_sees_what_was_asked(
 
 def test_nothing_ordered_is_confirmed_and_taken_back_or_goes_to_a_human() -> None:
     read = told(None, Agreement.CONFIDENT, 0.99)
-    empty = Finding.blocking("empty_cart", "We could not make out an order.")
+    empty = Finding.blocking("empty_cart", "We couldn't make out an order.")
     question = asked("nothing", read, empty)
     assert question is not None
     assert question.id == "order/nothing"
@@ -256,15 +256,15 @@ THREE = f"{LATTE}; 1 mocha; 1 iced mocha"
     ("one", "other", "agreement", "message"),
     [
         (f"{OAT}; 1 mocha", f"{SOY}; 1 mocha", Agreement.DIFFER,
-         "Did you mean “1 × small latte (oat milk)”? It can be read in two ways."),
+         "Did you mean “1 × small latte (oat milk)”? We could take it two ways."),
         (f"{OAT}; 2 mocha", f"{SOY}; 1 mocha", Agreement.UNSURE,
          "Did you mean “1 × small latte (oat milk)” and “2 × mocha”? "
-         "We are not sure that we understood it."),
-        (OAT, f"{OAT}; 1 mocha", Agreement.DIFFER, "Is there 1 × mocha in your order too?"),
+         "We're not sure we got it."),
+        (OAT, f"{OAT}; 1 mocha", Agreement.DIFFER, "Did you also want 1 × mocha?"),
         (THREE, "1 blueberry muffin", Agreement.DIFFER,
-         "Is this the order as you meant it? It can be read in two ways."),
+         "Is this your order? We could take it two ways."),
         (OAT, None, Agreement.UNSURE,
-         "Is this the order as you meant it? We are not sure that we understood all of it."),
+         "Is this your order? We're not sure we got all of it."),
     ],
     ids=["one line", "two lines", "a line more", "all else", "one cart alone"],
 )  # fmt: skip

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.cart import MAX_LINES, CartDraft
+from schemas.cart import MAX_LINES, MAX_OPTIONS, CartDraft
 from schemas.menu import Menu
 from services.decoding import wire
 from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
 from services.engines.reader.short_form import Line, Names, Unreadable
+from services.engines.reader.short_mask import short_mask
 from services.training.forms import FORMS, with_words
 from services.training.orders import Row, Shop, shops
 from services.training.score import cart_of
@@ -128,6 +129,26 @@ def test_the_mask_follows_the_pydantic_source(change: str, line: str, before: bo
     text = f'{{"lines":[{line}]}}'
     accepted = [wire_mask(NAMES, SAID, cart).accepts(text) for cart in (CART, _edited(change))]
     assert accepted == [before, after]
+
+
+@pytest.mark.parametrize(("line", "allowed"), [("3 Latte", [True, True]), ("4 Latte", [True, False])])
+def test_the_short_form_follows_the_pydantic_source_too(line: str, allowed: list[bool]) -> None:
+    assert [short_mask(MENU, NAMES, cart).accepts(line) for cart in (CART, _edited("bound"))] == allowed
+
+
+def test_a_field_that_the_short_form_cannot_spell_is_refused() -> None:
+    with pytest.raises(TypeError, match="portion"):
+        short_mask(MENU, NAMES, _edited("field"))
+
+
+def test_no_short_form_is_longer_than_its_bound() -> None:
+    longest = {
+        "sku": "latte", "quantity": 999, "size": "L",
+        "options": [{**OAT, "amount": "extra", "count": 12}] * MAX_OPTIONS,
+    }  # fmt: skip
+    text, mask = NAMES.write([longest] * MAX_LINES), short_mask(MENU, NAMES)
+    assert mask.accepts(text)
+    assert len(text.encode()) <= mask.longest
 
 
 def test_no_text_of_the_mask_is_longer_than_its_bound() -> None:

@@ -37,18 +37,15 @@ NOT_SETTINGS = {"SAYCART_READY_FILE"}
 FIXED = {
     "database_url": "the service postgres",
     "redis_url": "the service redis",
-    "redis_port": "of the embedded Redis",
     "home": "a place in the image",
     "models_dir": "a place in the image",
     "api_host": "every address of its container; the ports say who reaches it",
     "api_port": "of its container; the published one is SAYCART_API_PORT",
     "open": "on loopback alone, where a container's API is not",
     "key": "of commands, which are given it",
-    "llm_port": "of the embedded server",
     "llm_threads": "on the command line of llm",
     "llm_slots": "on the command line of llm",
     "llm_context": "on the command line of llm",
-    "log_bytes": "of the supervisor; Docker keeps these logs",
 }
 VARIABLE = re.compile(r"\$\{(\w+):?([-?])([^}]*)\}")
 

@@ -25,7 +25,7 @@ from tests.stand_ins import CAFE, NASTY, big_menu, sample_menu
 from tests.wire_text import SAID, item, mask_of, off_menu, said, wire
 
 BYTES = LLTokenizer("byte")
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 MODELS: dict[str, type[BaseModel]] = {
     "ItemLine": ItemLine,
     "NotOnMenuLine": NotOnMenuLine,

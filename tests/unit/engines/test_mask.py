@@ -21,7 +21,7 @@ from tests.fuzz.drafts import walk
 from tests.stand_ins import CAFE, NASTY, sample_menu
 from tests.wire_text import LATTES, MUFFIN, SAID, foam, item, mask_of, oat, off_menu, said, wire
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def lattes(**fields: Any) -> dict[str, Any]:

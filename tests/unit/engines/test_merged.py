@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
 from gguf.quants import dequantize, quantize
 
 from schemas.errors import EngineMisconfigured
-from services.engines.reader.adapters import CARD, WEIGHTS, finish
+from services.engines.reader.adapters import finish
 from services.engines.reader.merged import merged, write
 from services.engines.servers.gguf import metadata
 from tests.unit.engines.test_adapters import LAYER, kept
@@ -65,15 +64,6 @@ def test_the_layer_is_the_sum_and_all_else_is_copied(folder: Path, model: Path, 
     assert metadata(found) == metadata(model)
 
 
-def test_it_is_written_once_for_an_adapter(folder: Path, model: Path, tmp_path: Path) -> None:
-    first = merged(model, folder, tmp_path / "models")
-    written = first.stat().st_mtime_ns
-    assert merged(model, folder, tmp_path / "models") == first
-    assert first.stat().st_mtime_ns == written
-    kept(folder, {LAYER.format("A"): DOWN, LAYER.format("B"): UP + 1})
-    assert merged(model, folder, tmp_path / "models") != first
-
-
 def test_a_model_of_another_architecture_is_refused(folder: Path, tmp_path: Path) -> None:
     other = made(tmp_path / "other.gguf", "llama")
     with pytest.raises(EngineMisconfigured, match="it is for qwen2, the model is llama"):
@@ -101,10 +91,3 @@ def test_a_model_that_is_cut_off_is_told(size: int, folder: Path, model: Path, t
     model.write_bytes(model.read_bytes()[:size])
     with pytest.raises(EngineMisconfigured, match="can't be worked into"):
         write(model, folder, tmp_path / "out.gguf")
-
-
-def test_an_adapter_that_is_not_there_is_told(folder: Path, model: Path, tmp_path: Path) -> None:
-    (folder / WEIGHTS).unlink()
-    with pytest.raises(EngineMisconfigured, match="No adapter can be read"):
-        write(model, folder, tmp_path / "out.gguf")
-    assert json.loads((folder / CARD).read_text())["base"] == model.name

@@ -346,7 +346,7 @@ def models(draw: st.DrawFn) -> Any:
     return kinds(draw, 3)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(kind=models(), seed=st.integers(0, 2**16))
 def test_any_text_of_a_mask_ends_within_its_bound_and_is_a_value(kind: Any, seed: int) -> None:
     """Random bytes that the mask leaves open: none longer than is said, each read by its own model."""

@@ -69,7 +69,7 @@ def test_a_stored_menu_is_found_by_its_id() -> None:
     ("text", "menu", "told"),
     [
         ("a latte", "no-such-menu", "No menu no-such-menu"),
-        ("a latte", "menus/gone.json", "There is no file menus/gone.json"),
+        ("a latte", "menus/gone.json", "No file menus/gone.json"),
         ("a latte", __file__, "is not JSON"),
         ("  ", MENU, "it may have 1 to 2000"),
         ("latte " * 400, MENU, "it may have 1 to 2000"),

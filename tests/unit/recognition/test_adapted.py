@@ -142,17 +142,6 @@ def test_it_is_written_once(tmp_path: Path) -> None:
     assert not [file for file in found.parent.iterdir() if file.name.startswith(".")]
 
 
-def test_weights_that_can_only_be_read_get_theirs_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "models").write_text("no folder, so nothing can be written in it")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    base, trained = model(tmp_path / "a-recogniser"), adapter(tmp_path / "an-adapter", LAYERS)
-    found = adapted(base, trained, tmp_path / "models")
-    assert found == tmp_path / "tmp" / "adapters" / release(trained)
-    assert adapted(base, trained, tmp_path / "models") == found
-
-
 @pytest.mark.parametrize("layers", [{"encoder.layers.7.fc2": (4, 16)}, {"encoder.layers.0.fc2": (4, 8)}])
 def test_an_adapter_of_another_model_says_so(layers: dict[str, tuple[int, int]], tmp_path: Path) -> None:
     with pytest.raises(EngineMisconfigured, match="can't be worked into"):

@@ -8,8 +8,6 @@ import pytest
 
 from schemas.errors import StaleState
 from schemas.lifecycle import (
-    FINAL,
-    FINAL_BY,
     REPLAYABLE,
     SETTLED,
     STAGES,
@@ -50,14 +48,6 @@ def test_every_pair_is_in_the_table_or_refused() -> None:
 def test_nothing_leaves_a_terminal_state_but_a_replay_of_a_failed_order() -> None:
     leaves = {(state, event) for state, event in TRANSITIONS if state in TERMINAL}
     assert leaves == {(State.FAILED, event) for event in REPLAYS}
-
-
-def test_an_event_that_ends_an_order_for_good_leads_to_one_state() -> None:
-    assert {State.COMPLETED, State.REJECTED, State.CANCELLED} == FINAL
-    assert not {state for state, _ in TRANSITIONS} & FINAL
-    for event, state in FINAL_BY.items():
-        assert {to for (_, one), to in TRANSITIONS.items() if one is event} == {state}
-    assert set(FINAL_BY.values()) == FINAL
 
 
 def test_a_replay_leads_from_a_fault_to_where_work_is_waiting() -> None:

@@ -24,42 +24,42 @@ from tests.unit.checks.test_validate import draft, item, off
 
 ICED = "iced-mocha"
 CARTS: list[tuple[str, list[dict[str, Any]], dict[str, str]]] = [
-    ("a unicorn", [off("a unicorn")], {"not_on_menu": "“a unicorn” is not on the menu."}),
-    ("", [], {"empty_cart": "We could not make out an order."}),
-    ("a truffle tart", [item("truffle")], {"item_unavailable": "“truffle tart” is sold out at the moment."}),
-    ("a latte", [item("latte")], {"missing_size": "Which size of “latte” would you like?"}),
+    ("a unicorn", [off("a unicorn")], {"not_on_menu": "“a unicorn” isn't on the menu."}),
+    ("", [], {"empty_cart": "We couldn't make out an order."}),
+    ("a truffle tart", [item("truffle")], {"item_unavailable": "“truffle tart” is sold out right now."}),
+    ("a latte", [item("latte")], {"missing_size": "What size “latte” would you like?"}),
     ("an iced latte", [item("iced-latte", 1, "M")], {
-        "size_not_offered": "“iced latte” does not come in “medium”.",
-        "size_unsaid_value": "Did you want “iced latte” in “medium”? No size like that was said."}),
+        "size_not_offered": "“iced latte” doesn't come in “medium”.",
+        "size_unsaid_value": "Did you want “iced latte” in “medium”? We didn't hear that size."}),
     ("a mocha", [item(ICED)], {
-        "item_unsaid": "Did you want “iced mocha”? Nothing that was said names it.",
-        "heard_but_missing": "You said “mocha”, and it is not in the order."}),
+        "item_unsaid": "Did you want “iced mocha”? We didn't hear you say it.",
+        "heard_but_missing": "You said “mocha”, but it isn't in the order."}),
     ("a mocha", [item("mocha", 1, None, ("syrup", "mocha-syrup"))], {
-        "option_not_offered": "“mocha” does not come with a choice of syrup.",
-        "option_unsaid": "Did you want “mocha syrup” with “mocha”? It was not said like that."}),
+        "option_not_offered": "“mocha” doesn't come with a choice of syrup.",
+        "option_unsaid": "Did you want “mocha syrup” with “mocha”? We didn't hear that."}),
     ("nuggets", [item("nuggets", 1, "P10", ("sauce", "gold"))], {
-        "option_unavailable": "“gold leaf” is sold out at the moment."}),
+        "option_unavailable": "“gold leaf” is sold out right now."}),
     ("nuggets", [item("nuggets", 1, "P10")], {
         "missing_required_option": "Which sauce would you like with “nuggets”?"}),
     ("a large latte", [item("latte", 1, "L", ("milk", "oat"), ("milk", "soy"))], {
-        "too_many_choices": "Only one milk can go with “latte”: “oat milk” or “soy milk”?"}),
+        "too_many_choices": "Pick just one milk for “latte”: “oat milk” or “soy milk”?"}),
     ("a large latte", [item("latte", 1, "L", ("milk", "oat"), ("milk", "oat", "light"))], {
-        "option_repeated": "“oat milk” is there twice, with “latte”."}),
+        "option_repeated": "“oat milk” is on “latte” twice."}),
     ("a large latte", [item("latte", 13, "L")], {
-        "quantity_over_limit": "At most 12 × “latte” fit into one order, and this is 13.",
-        "quantity_unsaid": "Did you want 13 × “latte”? That number was not said."}),
+        "quantity_over_limit": "The limit is 12 × “latte” per order, and this is 13.",
+        "quantity_unsaid": "Did you want 13 × “latte”? We didn't hear that number."}),
     ("five large lattes", [item("latte", 1, "L")], {
-        "number_unused": "You said the number 5: of what would you like so many?"}),
+        "number_unused": "You said 5. Five of what?"}),
     ("a latte and a zeppelin and a bicycle", [item("latte")], {
-        "unexplained_words": "We did not understand “zeppelin” and “bicycle”."}),
+        "unexplained_words": "We didn't catch “zeppelin” and “bicycle”."}),
     ("a latte oat milk mocha", [item("latte", 1, None, ("milk", "oat")), item("mocha")], {
-        "unclear_which": "What is “oat milk” to go with?"}),
+        "unclear_which": "Which item gets the oat milk?"}),
     ("a latte and change the milk", [item("latte")], {
-        "taken_back": "You changed or took back something: is this the order that you mean?"}),
+        "taken_back": "You changed something. Is this right?"}),
     ("a mocha iced latte", [item("mocha")], {
-        "unclear_split": "It is not clear what goes with what: is each thing as you mean it?"}),
+        "unclear_split": "We're not sure what goes with what. Is each item right?"}),
     ("do you have a mocha? a large latte", [item("latte", 1, "L")], {
-        "asked_about": "You asked about something on the menu: would you like to order it?"}),
+        "asked_about": "You asked about something on the menu. Would you like to order it?"}),
 ]  # fmt: skip
 
 
@@ -87,10 +87,10 @@ def test_a_doubtful_field_is_asked_for_by_its_name_and_the_number_is_beside_it()
     ]
     told = check_fields(fields, 0.6, cart, CAFE)
     assert [(f.message, f.detail) for f in told] == [
-        ("Did you say “large” for “latte”? It was hard to hear.", "size of line 2: 0.41"),
-        ("Did you say “oat milk”? It was hard to hear.", "option oat of line 2: 0.50"),
-        ("Did you say “no foam”? It was hard to hear.", "option foam of line 2: 0.52"),
-        ("Did you want 2 × “latte”? The number was hard to hear.", "quantity of line 2: 0.55"),
+        ("Did you say “large” for “latte”? It was hard to hear.", "Line 2: 41% sure of the size"),
+        ("Did you say “oat milk”? It was hard to hear.", "Line 2: 50% sure of the option oat"),
+        ("Did you say “no foam”? It was hard to hear.", "Line 2: 52% sure of the option foam"),
+        ("Did you want 2 × “latte”? The number was hard to hear.", "Line 2: 55% sure of the quantity"),
     ]
     assert check_fields([{"sku": 0.4}], 0.6, cart, CAFE)[0].message == (
         "Did you say “mocha”? It was hard to hear."
@@ -102,7 +102,7 @@ def test_a_doubt_of_all_words_of_a_line_is_told_only_where_none_of_its_values_is
     (whole,) = check_fields([{"heard": 0.4}], 0.6, cart, CAFE)
     assert whole.message == "Did you say “mocha”? It was hard to hear."
     (part,) = check_fields([{"heard": 0.4, "sku": 0.5}], 0.6, cart, CAFE)
-    assert part.detail == "item of line 1: 0.50"
+    assert part.detail == "Line 1: 50% sure of the item"
 
 
 def test_a_line_that_was_left_open_is_quoted() -> None:
@@ -112,9 +112,7 @@ def test_a_line_that_was_left_open_is_quoted() -> None:
         update=dict.fromkeys(("shared", "asked", "weighed", "corrected"), False) | {"lines": (line,)}
     )
     messages = {f.code: f.message for f in check_evidence(draft(item("latte", 2)), evidence)}
-    assert messages["left_open"] == (
-        f"Is “{line.anchor}” as you mean it? It can be understood in more than one way."
-    )
+    assert messages["left_open"] == (f"Did we get “{line.anchor}” right? It could mean more than one thing.")
 
 
 def test_a_second_hearing_is_asked_about_in_both_words() -> None:
@@ -158,11 +156,11 @@ def receipt(made: Order) -> str:
 def test_a_receipt_says_each_reason_once_and_no_code_or_number() -> None:
     both = [ReviewReason.NOT_ON_MENU, ReviewReason.BLOCKING_FINDING]
     text = receipt(order("a large latte and a unicorn", [item("latte", 1, "L"), off("a unicorn")], both))
-    assert text.count("not on the menu") == 1
+    assert text.count("isn't on the menu") == 1
     assert "blocking finding" not in text
     assert "0.9" not in text
     unsure = receipt(order("a large latte", [item("latte", 1, "L")], [ReviewReason.LOW_ASR_CONFIDENCE]))
-    assert unsure.count("hard to hear") == 1
+    assert unsure.count("trouble hearing you") == 1
     assert wording.doubts(
         [ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING],
         [Finding.blocking("field_doubtful", "Did you say “latte”? It was hard to hear.", 0)],

@@ -13,6 +13,7 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas import wording
 from schemas.cart import CartDraft, CartOption
+from schemas.decision import Agreement, Readings
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
@@ -33,6 +34,7 @@ FAMILIES = {
     "amount": ("none", "light", "normal", "extra"),
     "reason": tuple(r.value for r in ReviewReason),
     "step": tuple(stage.name.value for stage in FLOW.values()),
+    "number": range(2, 13),
 }
 TEMPLATES = REPOSITORY / "services" / "web" / "templates" / "customer"
 
@@ -120,13 +122,13 @@ def test_joints_are_as_they_sound(names: list[str], joint: str, told: str) -> No
 
 ASKED: list[tuple[str, str, dict[str, str]]] = [
     ("un mocha", "1 mocha", {"missing_size": "¿De qué tamaño quiere “Mocha”?"}),
-    ("tres cortados", "1 cortado", {"number_unused": "Dijo el número 3: ¿de qué quiere esa cantidad?"}),
+    ("tres cortados", "1 cortado", {"number_unused": "Dijo 3. ¿Tres de qué?"}),
     ("un cortado y una magdalena", "1 cortado", {
-        "heard_but_missing": "Dijo “magdalena”, y no está en el pedido."}),
+        "heard_but_missing": "Dijo “magdalena”, pero no está en el pedido."}),
     ("un cortado", "1 cortado + hielo", {
-        "option_unsaid": "¿Quería “hielo” con “Cortado”? No se dijo así."}),
+        "option_unsaid": "¿Quería “hielo” con “Cortado”? No lo oímos así."}),
     ("un cortado", "1 cortado + no hielo", {
-        "option_unsaid": "¿Quería “sin hielo” con “Cortado”? No se dijo así."}),
+        "option_unsaid": "¿Quería “sin hielo” con “Cortado”? No lo oímos así."}),
     ("un cortado y un zepelín y una bicicleta", "1 cortado", {
         "unexplained_words": "No entendimos “zepelín” y “bicicleta”."}),
     ("nada", "", {"empty_cart": "No pudimos entender ningún pedido."}),
@@ -162,7 +164,7 @@ def test_a_question_about_a_size_is_asked_in_spanish() -> None:
         ("1 cortado + hielo", "1 cortado", "1 × Cortado: ¿con hielo o sin eso?", ["Con hielo", "Sin eso"]),
         ("7 cortado", "8 cortado", "¿7 u 8 × Cortado?", ["7 × Cortado", "8 × Cortado"]),
         ("1 cortado", "1 cortado; 1 magdalena",
-         "¿Hay también 1 × Magdalena en su pedido?", ["Sin eso", "Con 1 × Magdalena"]),
+         "¿Quería también 1 × Magdalena?", ["Sin eso", "Con 1 × Magdalena"]),
         ("1 magdalena; 1 cortado", "2 napolitana de chocolate", "¿Cuál es su pedido?",
          ["1 × Magdalena; 1 × Cortado, €1.00 en total", "2 × Napolitana de Chocolate, €2.00 en total"]),
     ],
@@ -175,12 +177,12 @@ def test_two_carts_are_told_apart_in_spanish(one: str, other: str, text: str, an
 
 
 def test_a_reviewer_reads_in_english_what_the_customer_is_not_told() -> None:
-    read = {"text": "…", "probability": 0.4, "verdict": "unsure"}
-    other = drafted("1 cortado + no hielo").model_dump(mode="json")
-    (found,) = findings_of(read | {"other": other}, MENU)
-    assert found.message.startswith("¿Es este el pedido como lo quería?")
-    assert "not proposed: 1 × Cortado (no hielo)" in str(found.detail)
-    (quoted,) = findings_of(read | {"other": other}, MENU, draft=drafted("1 cortado"))
+    other = drafted("1 cortado + no hielo")
+    read = Readings(agreement=Agreement.UNSURE, answer="…", probability=0.4, other=other)
+    (found,) = findings_of(read, MENU)
+    assert found.message.startswith("¿Es este su pedido?")
+    assert "could also be: 1 × Cortado (no hielo)" in str(found.detail)
+    (quoted,) = findings_of(read, MENU, draft=drafted("1 cortado"))
     assert quoted.message.startswith("¿Quería “1 × Cortado”?")
 
 

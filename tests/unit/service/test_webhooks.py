@@ -17,9 +17,8 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from infra.settings import REPOSITORY, Settings
 from infra.webhooks import Answer, Signer
 from schemas.errors import InputError
-from schemas.lifecycle import SETTLED, State
+from schemas.lifecycle import SETTLED
 from schemas.shops.webhook import TYPES, types_named
-from services.cli.commands.webhooks import line
 from services.settings_checks import webhook_signer
 from services.workers.courier import Patience
 from services.workers.stack import Stack
@@ -105,11 +104,6 @@ def test_the_documented_python_verifies_what_we_sign() -> None:
         space["verified"](SECRET, headers | {"webhook-timestamp": "1614265330"}, BODY.encode())
 
 
-def test_the_documented_types_are_those_that_there_are() -> None:
-    text = (REPOSITORY / "docs/webhooks.md").read_text()
-    assert set(re.findall(r"^\| `(order\.[a-z_]+)` \|", text, re.MULTILINE)) == set(TYPES.values())
-
-
 def test_whatever_settles_an_order_has_a_message() -> None:
     assert set(TYPES) == SETTLED
     assert len(set(TYPES.values())) == len(TYPES)
@@ -183,18 +177,3 @@ def test_the_stack_has_a_courier_when_there_is_somebody_to_tell(tmp_path: Path) 
             names = [child.name for child in stack._children(listener)]
         assert [name for name in names if name == "courier"] == couriers
         assert names == stack.parts
-
-
-def test_one_line_says_what_an_order_is_worth() -> None:
-    cart = {
-        "currency": "USD",
-        "total": 1300,
-        "lines": [
-            {"kind": "item", "quantity": 2, "name": "latte"},
-            {"kind": "not_on_menu", "quantity": 1, "heard": {"text": "a bicycle"}},
-        ],
-    }
-    message = {"type": TYPES[State.IN_REVIEW], "data": {"order_id": "ord_1", "cart": cart}}
-    assert line(message) == "order.needs_review  ord_1  2 latte, 1 not on the menu  USD 1300"
-    message["data"]["cart"] = None  # type: ignore[index]
-    assert line(message) == "order.needs_review  ord_1"

@@ -37,7 +37,7 @@
       stream = await navigator.mediaDevices.getUserMedia({ audio: true });
     } catch {
       wanted = false;
-      say("The microphone can’t be used. Allow it in the browser, or type your order below.", "off");
+      say("We can't use the microphone. Allow it in your browser, or type your order below.", "off");
       return;
     }
     if (!wanted) {
@@ -84,7 +84,7 @@
       htmx.swap("#problem", await answer.text(), { swapStyle: "innerHTML" });
       say("Hold to talk", "off");
     } catch {
-      say("The order could not be sent. Check the connection and try again.", "off");
+      say("Your order wasn't sent. Check your connection and try again.", "off");
     }
     button.disabled = false;
   }

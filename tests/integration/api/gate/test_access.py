@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +21,7 @@ from schemas.shops.access import ALL_SCOPES, Access, Role, Scope
 from schemas.shops.audit import Actor
 from services.api.app import create_app
 from services.api.gate.access import PUBLIC, declared, undeclared
+from services.api.routes import links
 from services.api.routes.links import capability
 from services.bootstrap import bootstrap
 from services.storage.base.tables import ApiKeyRow
@@ -308,16 +308,16 @@ def test_a_capability_that_was_made_by_others_or_is_old_opens_nothing(world: Wor
         assert "set-cookie" not in answer.headers
 
 
-def test_a_link_becomes_a_cookie_and_ends(world: World, tmp_path: Path) -> None:
+def test_a_link_becomes_a_cookie_and_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     order_id, _ = _things(world)
     made = world.http.post(f"/v1/orders/{order_id}/link", headers=world.bearing("ada")).json()
     with httpx.Client(base_url=world.url) as guest:
         sent = guest.get(made["path"])
         assert (sent.status_code, sent.headers["location"]) == (303, f"/orders/{order_id}")
         assert guest.get(sent.headers["location"]).status_code == 200
-    with running(tmp_path, order_link_s=0.5) as brief, httpx.Client(base_url=brief.url) as late:
-        path = brief.link(brief.text()["id"])
-        time.sleep(1.6)
+    with httpx.Client(base_url=world.url) as late:
+        path = world.link(order_id)
+        monkeypatch.setattr(links, "LINK_S", -1)
         assert late.get(path).status_code == 404
 
 

@@ -55,7 +55,7 @@ def test_a_client_with_too_many_waiting_is_refused(small: World) -> None:
     refused = post(small)
     found = expect_problem(refused, 429, "too_many_orders")
     assert found["retryable"]
-    assert found["detail"].startswith("3 orders from here are waiting already")
+    assert found["detail"].startswith("3 orders from this client are already waiting")
     # Nothing was finished yet, so there is no measured throughput to go by.
     assert 12 <= int(refused.headers["retry-after"]) <= 18
     assert post(small, "bob").status_code == 202
@@ -107,8 +107,8 @@ def test_a_page_says_it_in_words(small: World) -> None:
         small.http.post("/orders", files={"audio": wav()}, data={"menu": MENU["id"]}),
     ):
         assert answer.status_code == 429
-        assert "3 orders from here are waiting already; try again in" in answer.text
-        assert "Nothing was stored; wait, then send it again." in answer.text
+        assert "3 orders from this client are already waiting; try again in" in answer.text
+        assert "Nothing was stored. Wait, then try again." in answer.text
         assert answer.headers["content-type"].startswith("text/html")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from infra.blobs.folder import BlobFolder
-from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import AudioDamaged, AudioRefused, AudioTooCostly, AudioTooLong
 from schemas.lifecycle import State
@@ -126,9 +124,7 @@ def test_time_that_a_recording_burns_is_its_own_fault(tmp_path: Path, limits: De
 
 
 def test_cpu_seconds_are_well_under_the_wall_seconds() -> None:
-    shipped = Settings(home=Path(os.devnull))
-    limits = DecodeLimits(child_s=shipped.decode_child_s, cpu_s=shipped.decode_child_cpu_s)
-    assert limits == DecodeLimits(), "two places, one default"
+    limits = DecodeLimits()
     assert limits.whole_cpu_s <= limits.child_s / 4
     assert [DecodeLimits(child_s=20, cpu_s=cpu).whole_cpu_s for cpu in (0.1, 3.9, 30)] == [1, 3, 10]
 

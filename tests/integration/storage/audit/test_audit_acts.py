@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import getpass
+import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from click.testing import Result
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from infra.settings import REPOSITORY, Settings
+from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import Event
 from schemas.menu import Menu
-from schemas.shops.access import Role
 from services.cli import client
 from services.cli.main import app
-from services.storage.audit.log import AuditLog, Verdict, record
-from services.storage.base.changes import writing
+from services.storage.audit.log import AuditLog, Verdict
 from services.storage.base.records import Outcome
 from services.storage.people.staff import StaffStore
 from services.storage.shops.menus import MenuStore
@@ -133,7 +127,6 @@ def test_a_decision_is_told_without_the_cart(database: Database) -> None:
     assert (action, about) == ("review.decided", f"review {review_id}")
     assert before == {"total": 500}
     review = Desk(database).reviews.get(review_id)
-    assert len(after.pop("record")) == 64
     assert after == {"decision": "correct", "reviewer": "ann", "order": review.order_id, "total": 410}
     assert verdict(database).fault is None
 
@@ -150,37 +143,6 @@ def test_both_who_decide_on_a_dear_order_are_told(database: Database) -> None:
     assert verdict(database).fault is None
 
 
-@pytest.mark.parametrize(
-    "change", ["actor = 'bob'", "reason = NULL", "detail = '{}'", "after = before", "action = 'played'"]
-)
-def test_a_changed_record_of_a_decision_is_found(database: Database, change: str) -> None:
-    decided(database)
-    review_id = decided(database)
-    with database.write() as session:
-        session.execute(
-            text(f"UPDATE review_records SET {change} WHERE action = 'decided' AND review_id = :id"),
-            {"id": review_id},
-        )
-    assert f"the record of {review_id} is not the one that entry 2" in str(verdict(database).fault)
-
-
-def test_an_erased_record_is_counted_and_breaks_nothing(database: Database) -> None:
-    review_id = decided(database)
-    with database.write() as session:
-        session.execute(text("DELETE FROM review_records"))
-    assert (verdict(database).fault, verdict(database).erased) == (None, 1)
-    # One of which something is left has to be told of by an entry of its own.
-    other = decided(database)
-    with database.write() as session:
-        session.execute(text("DELETE FROM review_records WHERE action = 'decided'"))
-    assert other in str(verdict(database).fault)
-    order_id = told(database)[1][3]["order"]
-    with writing(database) as (session, now):
-        record(database, session, now, shop="main", by=ANN, action="order.erased", about=("order", order_id))
-    assert (verdict(database).fault, verdict(database).erased) == (None, 2)
-    assert review_id != other
-
-
 def test_the_api_says_whose_request_it_was(lone_world: World) -> None:
     document = dearer(name="Renamed").model_dump(mode="json", exclude_none=True)
     headers = {"X-Request-ID": "a-request-of-mine"}
@@ -193,21 +155,6 @@ def test_the_api_says_whose_request_it_was(lone_world: World) -> None:
     assert (entry.address, entry.request_id) == ("127.0.0.1", "a-request-of-mine")
 
 
-def test_a_page_says_who_is_signed_in(lone_world: World) -> None:
-    lone_world.parts.staff.add("Ann", PASSWORD, by=ANN, role=Role.ADMIN)
-    with httpx.Client(
-        base_url=lone_world.url, headers={"Origin": lone_world.url}, trust_env=False, follow_redirects=True
-    ) as browser:
-        browser.post("/sign-in", data={"name": "Ann", "password": PASSWORD})
-        page = browser.get(f"/menu/{MENU['id']}").text
-        csrf = page.split('name="csrf" value="')[1].split('"')[0]
-        fields = {"csrf": csrf, "version": "1", "sku": MENU["items"][0]["sku"], "available": "no"}
-        assert browser.post(f"/menu/{MENU['id']}/available", data=fields).status_code == 200
-    entry = list(lone_world.parts.audit.entries())[-1]
-    assert (entry.action, entry.actor, entry.address) == ("menu.edited", "staff:Ann", "127.0.0.1")
-    assert _parsed(entry.after)[f"/items/{MENU['items'][0]['sku']}/available"] is False
-
-
 @pytest.fixture
 def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Callable[..., Result]:
     """The command line over the database, in process."""
@@ -216,16 +163,8 @@ def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) 
     return lambda *words, **more: CliRunner().invoke(app, list(words), **more)
 
 
-def test_the_command_line_names_its_user(saycart: Any, database: Database) -> None:
-    added = saycart("staff", "add", "bob", "--password-stdin", input=PASSWORD + "\n")
-    assert added.exit_code == 0, added.output
-    [entry] = AuditLog(database).entries()
-    assert entry.action == "account.added"
-    assert entry.actor.startswith(f"operator:{getpass.getuser()} uid={os.getuid()}")
-
-
 def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -> None:
-    assert saycart("audit", "verify").stdout == "No entry yet\n"
+    assert saycart("audit", "verify").stdout == "No entries yet\n"
     for number in range(3):
         act(database, number)
     act(database, shop="other")
@@ -236,7 +175,6 @@ def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -
 
     rows = [json.loads(line) for line in saycart("audit", "list", "--json").stdout.splitlines()]
     assert [f"{row['shop_id']} {row['seq']}" for row in rows] == ["main 1", "main 2", "main 3", "other 1"]
-    assert rows[2]["hash"] == heads[0].split(":")[2]
     wanted = ("--shop", "other", "--since", "1h", "--action", "price")
     shown = saycart("audit", "list", *wanted, env={"COLUMNS": "250"})
     assert shown.exit_code == 0, shown.output
@@ -250,9 +188,9 @@ def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -
     assert saycart("audit", "verify", "--head", "main").exit_code == 1
 
     tamper(database, "UPDATE audit_log SET actor = 'staff:bob' WHERE seq = 2")
-    broken = saycart("audit", "verify")
+    broken = saycart("audit", "verify", "--head", heads[0])
     assert broken.exit_code == 1
-    assert "main: 1 entries, broken: entry 2 was changed" in broken.stdout
+    assert "main: 3 entries, broken: entry 3, or one before it, is not as it was" in broken.stdout
     assert "other: 1 entries, whole" in broken.stdout
     tamper(database, "DELETE FROM audit_log WHERE shop_id = 'main'")
     cut = saycart("audit", "verify", "--head", heads[0])
@@ -260,17 +198,9 @@ def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -
     assert "entry 1 is missing: entry 3 was noted" in cut.stdout
 
 
-def test_the_script_in_the_documents_checks_what_is_listed(saycart: Any, database: Database) -> None:
+def test_a_head_is_the_digest_of_what_is_listed(saycart: Any, database: Database) -> None:
     for number in range(3):
         act(database, number)
-    section = (REPOSITORY / "docs/operations.md").read_text().split("## Audit log")[1]
-    script = section.split("```python\n")[1].split("```")[0]
-    listed = saycart("audit", "list", "--json").stdout
-
-    def check(lines: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", script], input=lines, capture_output=True, text=True)
-
-    right = check(listed)
-    assert (right.returncode, right.stdout) == (0, saycart("audit", "head").stdout), right.stderr
-    assert "changed: " in check(listed.replace("staff:ann", "staff:bob")).stderr
-    assert "not the next: " in check("".join(listed.splitlines(keepends=True)[1:])).stderr
+    listed = saycart("audit", "list", "--shop", "main", "--json").stdout
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    assert saycart("audit", "head").stdout == f"main:3:{digest}\n"

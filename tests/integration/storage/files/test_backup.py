@@ -142,14 +142,14 @@ def test_recordings_are_copied_once_and_go_with_the_order_that_had_them(
     box.menus.of("main").put(CAFE, by=TESTER)
     gone, gone_key = spoken(box, b"RIFF1")
     _, lost_key = spoken(box, b"RIFF2")
-    assert "2 new, 0 that" in old.saycart("backup", folder / "a").output
-    assert "2 new, 0 that" in old.saycart("backup", folder).output
+    assert "2 new, 0 unused" in old.saycart("backup", folder / "a").output
+    assert "2 new, 0 unused" in old.saycart("backup", folder).output
     OrderStore(box.database, "main").cancel(gone)
     box.remove_recordings(gone)
     shutil.rmtree(old.config.blobs)  # the disk's fault, which must not empty the backup
     shutil.move(next(folder.glob("2*")), folder / "2000-01-01T00-00-00Z")  # two within one second are one
     done = old.saycart("backup", folder)
-    assert "0 new, 1 that" in done.output, done.output
+    assert "0 new, 1 unused" in done.output, done.output
     kept = {file.name for file in (folder / "recordings").glob("??/*")}
     assert (gone_key in kept, lost_key in kept) == (False, True)
     box.close()
@@ -170,7 +170,7 @@ def test_what_is_no_whole_backup_or_would_overwrite_is_refused(
 ) -> None:
     old, new, folder = place("old"), place("new"), tmp_path / "backups"
     refused = new.saycart("restore", folder)
-    assert (refused.exit_code, "No finished backup" in refused.output) == (1, True)
+    assert (refused.exit_code, "No complete backup" in refused.output) == (1, True)
     assert old.saycart("backup", folder).exit_code == 0
     made = next(folder.glob("2*"))
     (folder / "2999-01-01T00-00-00Z.unfinished").mkdir()
@@ -182,7 +182,7 @@ def test_what_is_no_whole_backup_or_would_overwrite_is_refused(
     file = next(path for path in made.iterdir() if path.name.startswith("saycart"))
     whole = file.read_bytes()
     file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert "not what was written" in new.saycart("restore", folder).output
+    assert "doesn't match its checksum" in new.saycart("restore", folder).output
     file.write_bytes(whole)
 
     manifest = json.loads((made / "backup.json").read_text())

@@ -72,7 +72,7 @@ def test_nothing_is_written_over(
     object_store.client.put_object(Bucket=bucket, Key=name, Body=b"another")
     done = copy(config, monkeypatch)
     assert done.exit_code == 1
-    assert f"left {key}" in done.output
+    assert f"skipped {key}" in done.output
     assert object_store.client.get_object(Bucket=bucket, Key=name)["Body"].read() == b"another"
 
 

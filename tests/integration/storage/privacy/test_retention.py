@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,6 @@ from services.storage.base.tables import (
     OutboxRow,
     ReviewRecordRow,
     ReviewRow,
-    TallyMarkRow,
 )
 from services.storage.orders.store import OrderStore
 from services.storage.privacy import retention
@@ -70,14 +67,6 @@ def rows(database: Database) -> dict[str, int]:
             table.__tablename__: session.scalar(select(func.count()).select_from(table)) or 0
             for table in tables
         }
-
-
-def folded(database: Database) -> None:
-    """As if all that happened had been folded long ago; a day on, its mark stands a day later."""
-    with database.everywhere().write() as session:
-        now = database.now(session)
-        for name in ("history", "decided", "delivered"):
-            session.merge(TallyMarkRow(name=name, until=now))
 
 
 def done(marked: Marked) -> Counter[str]:
@@ -120,14 +109,12 @@ def test_each_goes_when_its_time_is_over(marked: Marked) -> None:
     assert done(marked) == {"recordings": 1, "transcripts": 1}
     assert [v.fault for v in box.audit.verify()] == [None]
 
-    folded(database)
     age(database, 640)
     keep(box)
     assert world.http.get(f"/v1/orders/{order_id}").status_code == 404
     assert set(rows(database).values()) == {0}
     assert done(marked) == {"recordings": 1, "transcripts": 1, "orders": 1}
-    (verdict,) = box.audit.verify()
-    assert (verdict.fault, verdict.erased) == (None, 2)
+    assert [v.fault for v in box.audit.verify()] == [None]
     keep(box)
     assert done(marked)["orders"] == 1, "nothing is left to do"
 
@@ -139,7 +126,6 @@ def test_what_is_under_way_or_in_review_has_no_time(marked: Marked) -> None:
     proposed, _ = works.orders.create(NewOrder("trap-cafe", 1, "en", transcript=speech(WORD), confirm=True))
     with box.database.everywhere().write() as session:
         session.execute(text("UPDATE orders SET state = 'proposed' WHERE id = :id"), {"id": proposed.id})
-    folded(box.database)
     age(box.database, 4000)
     before = (rows(box.database), places(box.database), len(marked.world.recordings))
     assert not keep(box)
@@ -171,7 +157,6 @@ def test_shops_say_for_themselves(marked: Marked) -> None:
     age(database, 2)
     keep(box)
     assert erased() == {made["short"]}
-    folded(database)
     age(database, 100)
     keep(box)
     assert erased() == {made["main"]}
@@ -195,7 +180,6 @@ def test_steps_are_small_and_one_that_dies_is_done_again(
     for order_id in orders:
         works.orders.commit(works.orders.get(order_id), Outcome(Event.BROKE))
     age(database, 4000)
-    folded(database)
     store = RetentionStore(database, "main")
     assert store.recordings(DAY, limit=10) == 10
     assert len(list(marked.world.recordings)) == 25, "first it is written down"
@@ -225,42 +209,6 @@ def test_steps_are_small_and_one_that_dies_is_done_again(
     assert marked.world.recordings == []
     assert [store.orders(DAY, limit=10) for _ in range(4)] == [10, 10, 5, 0]
     assert rows(database)["orders"] == 0
-
-
-def test_counts_stay_when_their_rows_go(marked: Marked) -> None:
-    """What was counted from rows is counted without them; and what is not folded yet does not go."""
-    box, works, database = marked.world.parts, marked.works, marked.world.parts.database
-    made = marked.all()
-    late = marked.submit(key=9)
-    held = works.orders.claim(late, State.TRANSCRIBED, owner="slow", lease_s=60)
-    assert held is not None
-    marked.world.http.post(f"/v1/orders/{late}/cancel")
-    works.orders.drop(held)
-    age(database, 4000)
-
-    def counts() -> tuple[Any, ...]:
-        states = works.orders.counts()
-        states.pop(State.FAILED)  # they are counted as they are
-        decided = dataclasses.asdict(box.tallies.decided("main", 3))
-        return states, works.orders.event_counts(), works.orders.code_counts(), decided
-
-    store = RetentionStore(database, "main")
-    assert store.orders(DAY) == 0, "nothing is folded yet"
-    assert rows(database)["orders"] == len(made) + 1
-    with database.everywhere().write() as session:
-        for table, column in ((EventRow, "at"), (ReviewRecordRow, "at"), (OutboxRow, "delivered_at")):
-            for row in session.scalars(select(table)):
-                at = getattr(row, column)
-                if at is not None:
-                    setattr(row, column, at - timedelta(minutes=3))
-    while box.tallies.fold():
-        pass
-    before = counts()
-    assert before[2]["dropped", "read"] == 1
-    assert store.orders(DAY) == len(made) + 1
-    assert set(rows(database).values()) == {0}
-    assert counts() == before
-    assert box.outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0, "withdrawn": 0}
 
 
 def test_what_it_looks_for_is_found_by_index(database: Database) -> None:

@@ -16,7 +16,6 @@ from sqlalchemy import Engine, bindparam, event, text, update
 from infra.sql.database import Database, UtcDateTime
 from schemas.lifecycle import Event, State
 from schemas.review import ReviewReason
-from schemas.shops.access import EVERY_SHOP
 from schemas.shops.webhook import TYPES
 from schemas.transcript import Transcript
 from services.storage.base import changes
@@ -26,8 +25,9 @@ from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.outbox import outbox_order
 from services.storage.outbox.store import Outbox
+from services.storage.reviews.statistics import decided
 from services.storage.reviews.store import ReviewStore
-from tests.plans import blocks, plans
+from tests.plans import plans
 
 ALL = frozenset(TYPES.values())
 TYPED = NewOrder("cafe", 1, "en", transcript=Transcript(text="a latte", confidence=1.0))
@@ -38,13 +38,6 @@ CROWD = """
     SELECT 'msg_' || n, CASE n % 2 WHEN 0 THEN :one ELSE :other END, n, 'order.completed', '{}', 1, 0,
         :now, :wait
     FROM place
-"""
-FAILED = """
-    INSERT INTO orders (id, shop_id, state, version, menu_id, menu_version, language, findings, reasons,
-        timings, engine, attempt, created_at, updated_at, confirm)
-    SELECT 'ord_' || n, 'main', CASE n % 2 WHEN 0 THEN 'failed' ELSE 'completed' END, 2, 'cafe', 1, 'en',
-        '[]', '[]', '{}', '{}', 0, now() - n * interval '1 s', now() - n * interval '1 s', false
-    FROM generate_series(1, :count) AS n
 """
 Asked = list[tuple[str, Any]]
 
@@ -286,6 +279,9 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
         "ix_outbox_first": lambda: outbox.claim(owner="c", limit=1, lease_s=1),
         "ix_outbox_waiting": lambda: outbox.list(dead=False, limit=9),
         "ix_outbox_dead": lambda: outbox.list(dead=True, limit=9),
+        "ix_orders_status_listing": orders.counts,
+        "ix_order_events_at": orders.event_counts,
+        "ix_order_codes_at": orders.code_counts,
     }
     with asked() as statements:
         for call in [*wanted.values(), lambda: orders.doubted(ReviewReason.LOW_ASR_CONFIDENCE)]:
@@ -301,15 +297,12 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
     assert not [plan for plan in ordered if "TEMP B-TREE FOR ORDER" in plan or "Sort" in plan]
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)  # of SQLite there are no blocks
-def test_orders_that_failed_are_counted_by_indexes_that_have_no_more_than_that(database: Database) -> None:
-    """They are counted one by one, and never become fewer; nothing goes through those that are over, whatever
-    PostgreSQL believes there to be of states that nobody knows."""
-    with database.everywhere().write() as session:
-        session.execute(text(FAILED), {"count": 2 * WAITING})
-    with database._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.exec_driver_sql("VACUUM ANALYZE orders")
-    for whose in (EVERY_SHOP, "main"):
-        store = OrderStore(database, whose)
-        assert store.counts()[State.FAILED] == WAITING
-        assert blocks(database.everywhere(), store.counts) < WAITING / 400, whose
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
+def test_statistics_read_decisions_by_their_time(database: Database) -> None:
+    with asked() as statements:
+        decided(database, "main", 24)
+    with database.read() as session:
+        found = plans(session, statements)
+    assert found
+    assert all("ix_review_records_decided" in plan for plan in found)
+    assert not [plan for plan in found if "SCAN review" in plan]

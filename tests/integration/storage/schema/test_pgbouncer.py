@@ -25,7 +25,7 @@ from tests.integration.api_world import running
 from tests.integration.storage import test_notices
 
 # What holds of the stores holds behind it: their own tests, on this module's `database`.
-from tests.integration.storage.audit.test_audit import test_many_writers_leave_one_chain_without_gaps  # noqa: F401
+from tests.integration.storage.audit.test_audit import test_many_writers_leave_no_gaps  # noqa: F401
 from tests.integration.storage.schema.test_storage_database import (  # noqa: F401
     test_a_cut_connection_heals,
     test_an_exception_rolls_back,
@@ -54,11 +54,6 @@ from tests.integration.storage.test_storage_reviews import (  # noqa: F401
     reviews,
     test_decide_moves_the_order_too,
     test_one_of_sixteen_decisions_wins,
-)
-from tests.integration.storage.test_tallies import (  # noqa: F401
-    history,
-    test_a_transaction_that_hangs_for_longer_than_the_lag_is_counted,
-    test_many_fold_at_once,
 )
 from tests.servers.pgbouncer import PROGRAM, PgBouncer
 from tests.servers.postgresql import PostgreSQL

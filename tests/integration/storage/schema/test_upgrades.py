@@ -140,7 +140,7 @@ def test_the_job_and_an_api_that_waits_for_it(tmp_path: Path, saycart: Callable[
         )
     try:
         needed = saycart(settings, "migrate", "--check")
-        assert (needed.exit_code, "is needed" in needed.output) == (3, True), needed.output
+        assert (needed.exit_code, "run `saycart migrate`" in needed.output) == (3, True), needed.output
         refused = saycart(settings, "shops", "list")
         assert (refused.exit_code, "saycart migrate" in refused.output) == (1, True), refused.output
         until(lambda: b"database.too_old" in log.read_bytes(), 30)

@@ -233,10 +233,10 @@ def test_connections_and_rounds(database: Database, measured: Measured) -> None:
     def away() -> int:
         raise StaleState("none of its errors")
 
-    assert _done("fold", lambda: 7) == 7
-    assert _done("fold", away) is None
-    assert measured("saycart_sweeper_seconds_count", step="fold", outcome="done") == 1
-    assert measured("saycart_sweeper_seconds_count", step="fold", outcome="fault") == 1
+    assert _done("keep", lambda: 7) == 7
+    assert _done("keep", away) is None
+    assert measured("saycart_sweeper_seconds_count", step="keep", outcome="done") == 1
+    assert measured("saycart_sweeper_seconds_count", step="keep", outcome="fault") == 1
 
 
 def test_no_label_is_taken_from_an_order(world: Works, measured: Measured) -> None:

@@ -1,0 +1,68 @@
+"""Models, their servers, and orders that can't be read."""
+
+from __future__ import annotations
+
+from schemas.errors.base import SaycartError
+
+
+class Unreadable(SaycartError):
+    """An order or a menu can't be read here, however often it is tried."""
+
+
+class TooMuchToRead(Unreadable):
+    """Reading the transcript or the menu's names exceeds the step budget."""
+
+    code = "too_much_to_read"
+    hint = "Menu names that repeat or contain each other cause this; a person can take the order."
+
+
+class UnknownLanguage(Unreadable):
+    code = "unknown_language"
+
+    def __init__(self, code: str, known: list[str]) -> None:
+        self.hint = f"Set the menu's language to one of {', '.join(known)}, or add a language folder."
+        super().__init__(f"Orders in the language {code!r} aren't supported")
+
+
+class EngineError(SaycartError):
+    code = "engine_error"
+
+
+class EngineUnavailable(EngineError):
+    code = "engine_unavailable"
+    retryable = True
+    hint = "Check that the server is up: `saycart doctor` shows which engines respond."
+
+
+class EngineMisconfigured(EngineError):
+    code = "engine_misconfigured"
+    hint = "Start the server with llguidance guided decoding and the model named in the settings."
+
+
+class DecodeTruncated(EngineError):
+    code = "decode_truncated"
+    hint = "The server's context or token limit is below the mask's bound; raise it."
+
+
+class DecodeInvalid(EngineError):
+    code = "decode_invalid"
+    hint = "The server didn't apply the mask; run `saycart doctor`."
+
+
+class DecodeCancelled(EngineError):
+    code = "decode_cancelled"
+    hint = "The order was cancelled or moved to another worker; this result is dropped."
+
+
+class AnswerRefused(EngineError):
+    """A well-formed answer that breaks the Pydantic model's validators. `problems` as in `InvalidMenu`: their
+    sentences come from the validators and go to the caller. `detail` is logged and has only their places,
+    since a validator's sentence may repeat the answer."""
+
+    code = "answer_refused"
+    hint = "Rephrase the request or use a larger model; the mask can't enforce what a validator checks."
+
+    def __init__(self, problems: list[tuple[str, str]], *, quoted: str = "") -> None:
+        places = ", ".join(dict.fromkeys(path for path, _ in problems))
+        super().__init__(f"The answer breaks the model's own rules at {places}", quoted=quoted)
+        self.problems = problems
