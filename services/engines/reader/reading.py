@@ -33,7 +33,7 @@ Post = Callable[[str, Document], Document]
 ADAPTER = 0
 """Of the adapters that a llama.cpp server has loaded, ours is the first."""
 MOST_TOKENS = 400
-"""Of an answer: twelve lines with a few options each, more than was ever seen."""
+"""Of an answer, where no budget is set: twelve lines with a few options each, more than was ever seen."""
 _CHAT = "/v1/chat/completions"
 # Without a mask, vLLM's probabilities of what it writes are the model's own.
 SCORED_FREELY = {"logprobs": True, "top_logprobs": 0}
@@ -71,9 +71,11 @@ def read(
     post: Post,
     expected: Sequence[Line] = (),
     check: bool = False,
+    most: int = MOST_TOKENS,
 ) -> Reading:
     """The cart that the adapter reads out of `said`; `expected` are the lines of the likeliest one, if any.
-    With `check` a smaller model's word that it comes to these too is enough, where the server has one.
+    With `check` a smaller model's word that it comes to these too is enough, where the server has one. The
+    answer may take `most` tokens.
 
     Raises:
         DecodeTruncated: the server stopped before the cart was whole.
@@ -82,12 +84,13 @@ def read(
     """
     started = time.perf_counter()
     of = {"dialect": dialect, "model": model, "adapter": adapter}
+    bound = {"max_tokens": most}
     try:
         found = None
         if dialect == "vllm":
-            found = _unforced(post(_CHAT, prompt(said, sheet, **of) | SCORED_FREELY), sheet)
+            found = _unforced(post(_CHAT, prompt(said, sheet, **of) | SCORED_FREELY | bound), sheet)
         if found is None:
-            body = request(said, sheet, **of) | unmasked.asked(dialect)
+            body = request(said, sheet, **of) | unmasked.asked(dialect) | bound
             if expected and dialect == "llama.cpp":
                 # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
                 body["prediction"] = {"type": "content", "content": sheet.names.write(expected)}

@@ -75,6 +75,10 @@ class Reader:
         )
         self._one_at_a_time = threading.Lock()
 
+    def tokenize(self, text: str) -> list[int]:
+        """The tokens of a text, as of a question; from any thread."""
+        return self._model.tokenize(text)
+
     def complete(self, body: Document, gone: Callable[[], bool]) -> Document:
         """The document that answers a request.
 
