@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,12 +23,13 @@ class Doorbell(Protocol):
     """Tells workers that an order waits. May be lost: the sweeper rings again from SQL."""
 
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
-        """Enqueue the stage that `state` waits for; False, and logged, when the broker is away."""
+        """Say that there is work for the stage that `state` waits for; False, and logged, when the broker is
+        away. The order is named for logs and traces: another's turn may come first."""
         ...
 
-    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
-        """What is rung for already: messages that wait, and those that a worker took up to `fresh_s` seconds
-        ago. None, and logged, when the broker is away."""
+    def held(self, fresh_s: float) -> Counter[State] | None:
+        """How often is rung for each stage already: messages that wait, and those that a worker took up to
+        `fresh_s` seconds ago. None, and logged, when the broker is away."""
         ...
 
 

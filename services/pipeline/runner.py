@@ -1,10 +1,11 @@
 """One stage of one order: claim, check, act, advance, commit, enqueue.
 
-The result and the new state are committed in one transaction, under the version that was claimed; only
-then is the next stage enqueued. Where the next stage is at hand, the same transaction claims it for this
-worker, which goes on with it: no message, and no claim of its own. A message that comes twice finds nothing
-to claim, and a result that comes too late is dropped and counted. While the stage works a heartbeat holds the
-order. What each kind of error means is decided here and nowhere else:
+A message says that there is work; the claim decides which order is next (`storage/orders/turns.py`). The
+result and the new state are committed in one transaction, under the version that was claimed; only then is
+the next stage enqueued. Where the next stage is at hand, the same transaction claims it for this worker,
+which goes on with it: no message, and no claim of its own. A message that comes twice finds nothing to claim,
+and a result that comes too late is dropped and counted. While the stage works a heartbeat holds the order.
+What each kind of error means is decided here and nowhere else:
 
     InputError                   the order ends in `error`, with code and hint; AudioRefused ends the
                                  recording, too
@@ -41,7 +42,7 @@ from schemas.errors import (
     StorageUnavailable,
     Unreadable,
 )
-from schemas.lifecycle import Event, StageName, State, advance
+from schemas.lifecycle import STAGES, Event, StageName, State, advance
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.pipeline import counted
@@ -76,28 +77,42 @@ class Runner:
     attempts: int
     lease_s: float
 
-    def run(self, order_id: str, stage_name: str) -> State | None:
-        """Run one stage, and those at hand after it; the state that the order is in afterwards, None when
-        there was nothing to do."""
-        order, state = self._claim(order_id, BY_NAME[stage_name]), None
+    def run(self, rung_for: str, stage_name: str) -> State | None:
+        """Run one stage of the order whose turn it is, and those at hand after it; the state that the order
+        is in afterwards, None when there was nothing to do. `rung_for`: the order that the message named, for
+        the log."""
+        claimed = order = self._claim(rung_for, BY_NAME[stage_name])
+        state = None
         while order is not None:
             stage = FLOW[order.state]
             with _traced(order, stage):
                 order, state = self._run(stage, order)
                 tracing.note({"saycart.outcome": _outcome(stage, state)})
+        if claimed is not None:
+            self._ring_for_who_waited(claimed)
         return state
 
-    def _claim(self, order_id: str, stage: Stage) -> OrderRecord | None:
+    def _ring_for_who_waited(self, order: OrderRecord) -> None:
+        """An order that could not be claimed beside this one lost its message then."""
+        try:
+            waits = self.orders.waits_for(order)
+        except StorageUnavailable as error:
+            log.warning("stage.left_to_sweeper", stage=STAGES[order.state], error=error.detail)
+            return
+        if waits is not None:
+            self.doorbell.ring(waits, order.state)
+
+    def _claim(self, rung_for: str, stage: Stage) -> OrderRecord | None:
         try:
             order = _patiently(
-                lambda: self.orders.claim(order_id, stage.state, owner=self.owner, lease_s=self.lease_s),
+                lambda: self.orders.claim_next(stage.state, owner=self.owner, lease_s=self.lease_s),
                 CLAIM_PATIENCE_S,
             )
         except StorageUnavailable as error:
-            log.warning("stage.left_to_sweeper", order_id=order_id, stage=stage.name, error=error.detail)
+            log.warning("stage.left_to_sweeper", order_id=rung_for, stage=stage.name, error=error.detail)
             return None
         if order is None:
-            log.info("stage.nothing_to_claim", order_id=order_id, stage=stage.name)
+            log.info("stage.nothing_to_claim", order_id=rung_for, stage=stage.name)
         else:
             measures.waited(stage.name, order.waited_s)
         return order

@@ -24,6 +24,7 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 
 from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, SaycartError, TooManyOrders
+from schemas.shops.source import PAGE
 from services.api.gate.pace import Paced
 from services.bootstrap import Container
 from services.storage.orders.load import Load
@@ -34,7 +35,6 @@ FRESH_S = 0.5
 # Seconds to wait when no order was finished in the last minute, so that nothing was measured.
 UNMEASURED_S = 15.0
 MAX_WAIT_S = 600
-_PAGE = "page:"
 _Counted = tuple[str, str, str]  # name of the limit, shop, whose
 _ALL: _Counted = ("all", "", "")
 # Seconds until the first request under a key has probably ended.
@@ -163,13 +163,17 @@ class Pressure:
 
 def page_client(page: str, address: str, visitor: str) -> str:
     """Whose backlog an order from a page adds to. `page`: the family of its key, empty at `/`."""
-    return f"{_PAGE}{page}/{address}/{visitor}"
+    return f"{PAGE}{page}/{address}/{visitor}"
 
 
 def _counted(shop: str, client: str) -> list[_Counted]:
     """All that one order of a client counts for, the narrowest first."""
     shops: list[_Counted] = [("shop", shop, ""), _ALL]
-    if not client.startswith(_PAGE):
+    if not client.startswith(PAGE):
         return [("client", shop, client), *shops]
-    place = client.rpartition("/")[0]
-    return [("visitor", shop, client), ("place", shop, place), ("pages", shop, ""), *shops]
+    return [
+        ("visitor", shop, client),
+        ("place", shop, client.rpartition("/")[0]),
+        ("pages", shop, ""),
+        *shops,
+    ]

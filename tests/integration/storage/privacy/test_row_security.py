@@ -58,7 +58,7 @@ def value(column: Column[Any], shop: str, number: int) -> Any:
         return shop
     if column.name == "previous":
         return "0" * 64
-    kinds: dict[type, Any] = {str: f"{column.table.name}-{shop}-{number}", int: 1, bool: False}
+    kinds: dict[type, Any] = {str: f"{column.table.name}-{shop}-{number}", int: 1, float: 1.0, bool: False}
     return kinds.get(column.type.python_type, {})
 
 
