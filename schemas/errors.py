@@ -35,6 +35,7 @@
     │   ├── EngineMisconfigured         the server ignores the mask, or lacks the model: a human must act
     │   ├── DecodeTruncated             finish_reason was not `stop`: never parsed
     │   ├── DecodeInvalid               the text is outside the mask: the mask was not applied
+    │   ├── MenuBeingRead               the menu is new to the reader and is read between other orders
     │   ├── DecodeCancelled             called off, since the order was cancelled or another worker has it
     │   └── AnswerRefused               inside the mask, and its own model's validators refuse it
     └── StorageError
@@ -348,6 +349,18 @@ class DecodeInvalid(EngineError):
 class DecodeCancelled(EngineError):
     code = "decode_cancelled"
     hint = "The order was cancelled or is another worker's now; this work is dropped."
+
+
+class MenuBeingRead(EngineError):
+    """A part of the order's menu was read, or another menu's reading goes first: no try is used up, and the
+    order is next again when its turn comes, in `wait_s` seconds at the earliest."""
+
+    code = "menu_being_read"
+    retryable = True
+    hint = "Wait: a menu is read once, in pieces between the orders of other menus."
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__("The menu is new to the reader and is not read yet", wait_s=wait_s)
 
 
 class AnswerRefused(EngineError):

@@ -67,6 +67,8 @@ class Tools:
     """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
     readers: Callable[[], CartDecoder] | None = None
     """Who is asked for the learned reader; None: the decoder."""
+    in_gaps: bool = False
+    """Whether an order may be handed back because its menu is new to the reader; see `CartDecoder.read`."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""
 

@@ -11,6 +11,7 @@ What each kind of error means is decided here and nowhere else:
                                  recording, too
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
+    the menu is new              the order is put back as it was, and its turn comes again
     too much to read             a human, at once, and no failure (ADR 0038)
     anything else                a human, with the reason; the fault is logged
     database away                a claim is left to the sweeper; a result is held and tried again
@@ -37,6 +38,7 @@ from schemas.errors import (
     DecodeTruncated,
     EngineError,
     InputError,
+    MenuBeingRead,
     SaycartError,
     StaleState,
     StorageUnavailable,
@@ -62,6 +64,8 @@ BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0
 # Seconds. A claim that can't be stored costs nothing; a result that can't has cost a model's work.
 CLAIM_PATIENCE_S = 2.0
 AGAIN_S, AGAIN_MOST_S = 0.2, 3.0
+# Seconds after which a new menu is no longer read in pieces.
+MENU_PATIENCE_S = 600.0
 _FAULT = "A fault in saycart; the logs say more"
 
 
@@ -128,7 +132,8 @@ class Runner:
         ):
             try:
                 with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
-                    outcome = self._act(stage, order, replace(self.tools, called_off=beat.lost))
+                    tools = replace(self.tools, called_off=beat.lost, in_gaps=self._may_wait(order))
+                    outcome = self._act(stage, order, tools)
                     if outcome is None:
                         took.outcome = counted.RETRY
                         return None, order.state
@@ -169,6 +174,9 @@ class Runner:
         except Unreadable as error:
             log.warning("stage.unreadable", detail=error.detail)
             return unread(error)
+        except MenuBeingRead as error:
+            self._let_others(order, error.wait_s or 0.0)
+            return None
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
             tracing.note({"error.type": error.code})
@@ -185,6 +193,15 @@ class Runner:
                 self._put_back(order, type(error).__name__)
                 return None
             return self._given_up(stage, order, tools, "internal", _FAULT)
+
+    def _may_wait(self, order: OrderRecord) -> bool:
+        """Whether its menu, if it is new, may be read in pieces: until that takes too long to be true."""
+        now = order.claimed_at or order.updated_at
+        return (now - order.updated_at).total_seconds() < MENU_PATIENCE_S
+
+    def _let_others(self, order: OrderRecord, wait_s: float) -> None:
+        _patiently(lambda: self.orders.hand_back(order, retry_in_s=wait_s), self._patience_s)
+        self.doorbell.ring(order.id, order.state, delay_s=wait_s)
 
     def _put_back(self, order: OrderRecord, code: str) -> None:
         longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))

@@ -124,7 +124,9 @@ def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
     if tools.reader == "all" or (tools.reader == "open" and settled is None):
         expected = settled or guessed(evidence)
         undoubted = undoubted_cart(evidence) is not None
-        reading = tools.learned_reader().read(evidence, tools.called_off, expected, settled=undoubted)
+        reading = tools.learned_reader().read(
+            evidence, tools.called_off, expected, settled=undoubted, in_gaps=tools.in_gaps
+        )
         if reading is not None:
             return _read_twice(reading, evidence, order, tools)
     if settled is None:

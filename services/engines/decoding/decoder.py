@@ -152,6 +152,7 @@ class OpenAIDecoder:
         expected: CartDraft | None = None,
         *,
         settled: bool = False,
+        in_gaps: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`. A server that does not say whether it has the reader is unavailable: no
         order goes without its second reading because a server was busy."""
@@ -178,6 +179,7 @@ class OpenAIDecoder:
                 expected=[line.model_dump(mode="json") for line in expected.lines] if expected else (),
                 check=settled and self._check,
                 most=self._budget.most or reading.MOST_TOKENS,
+                in_gaps=in_gaps,
             )
         measures.tokens(
             "reader",

@@ -203,6 +203,21 @@ class OrderStore:
             record_event(session, row, "retry", now, detail, codes, by=order)
             turns.end(session, now, order)
 
+    def hand_back(self, order: OrderRecord, *, retry_in_s: float) -> None:
+        """Give a claimed order back as it was, in its place and with no attempt used, due in so many seconds.
+
+        Raises:
+            StaleState: the order changed since it was claimed. Nothing is stored.
+        """
+        with writing(self._database) as (session, now):
+            columns = {"attempt": order.attempt - 1, "lease_owner": None, "lease_until": None}
+            due = now + timedelta(seconds=retry_in_s) if retry_in_s else None
+            where = OrderRow.state == order.state.value
+            row = swap(session, OrderRow, order.id, order.version, where, **columns, next_attempt_at=due)
+            if row is None:
+                raise StaleState(f"Order {order.id} is no longer at version {order.version}")
+            turns.end(session, now, order)
+
     def abandon(self, order: OrderRecord, error: OrderError) -> State:
         """End a claimed order in its error state by the columns of that alone, where nothing else of it can
         be stored: no message is written, and nothing that was found.

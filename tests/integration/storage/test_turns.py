@@ -12,6 +12,8 @@ import pytest
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
+from schemas.errors import MenuBeingRead
+from schemas.evidence import Evidence
 from schemas.lifecycle import Event, State
 from services.storage.base.records import NewOrder, OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
@@ -146,3 +148,34 @@ def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(que
     queue.works.decoder.meanwhile = meanwhile
     assert queue.works.runner().run(first, "decode") is not None
     assert (second, State.READ, 0.0) in queue.works.bell.rung
+
+
+def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: Queue) -> None:
+    works = queue.works
+    works.reader, works.decoder.reading = "all", None
+    new, other = works.to_decode(), works.to_decode()
+    asked: list[str] = []
+
+    def read(evidence: Evidence, *_asked: object, in_gaps: bool, **_how: object) -> None:
+        asked.append(evidence.transcript)
+        assert in_gaps
+        if len(asked) < 10:
+            raise MenuBeingRead(0.0)
+
+    works.decoder.read = read  # type: ignore[method-assign]
+    for _ in range(9):
+        assert works.runner().run(new, "decode") is State.READ
+    order = works.orders.get(new)
+    assert (order.attempt, order.lease_owner, works.types(new)) == (0, None, works.types(other))
+    assert works.bell.rung == [(new, State.READ, 0.0)] * 9
+    assert works.runner().run(new, "decode") is State.COMPLETED
+    assert works.orders.get(new).state is State.COMPLETED, "it was first, and so it was next"
+
+
+def test_another_shop_s_order_comes_between_the_pieces_of_a_menu(queue: Queue) -> None:
+    queue.came(TILL)
+    order = queue.take()
+    assert order is not None
+    queue.came(TILL, shop="other")
+    queue.orders.hand_back(order, retry_in_s=0)
+    assert queue.served(2) == [f"other:{TILL}", f"main:{TILL}"]
