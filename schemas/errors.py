@@ -261,8 +261,6 @@ class AudioDamaged(AudioRefused):
 
 
 class Overloaded(SaycartError):
-    """As `TooManyOrders`, for the orders of all clients together."""
-
     code = "overloaded"
     retryable = True
     hint = "Nothing was stored; wait, then send it again."
@@ -273,15 +271,11 @@ class Overloaded(SaycartError):
 
 
 class IntakeLate(Overloaded):
-    """Orders come faster than this API can store them, so a new one is refused before its body is read."""
-
     code = "intake_late"
     what = "are late in being stored"
 
 
 class SignInBusy(SaycartError):
-    """Passwords are hashed a few at a time, and the line is full; nothing was looked at."""
-
     code = "sign_in_busy"
     retryable = True
     hint = "Wait a moment, then try again."
@@ -291,8 +285,6 @@ class SignInBusy(SaycartError):
 
 
 class MaskedBusy(SaycartError):
-    """Masked calls share the decode servers with orders, so a process has only so many in hand."""
-
     code = "masked_busy"
     retryable = True
     hint = "Wait a moment, then send it again; nothing was asked."
@@ -352,21 +344,16 @@ class DecodeCancelled(EngineError):
 
 
 class MenuBeingRead(EngineError):
-    """A part of the order's menu was read, or another menu's reading goes first: no try is used up, and the
-    order is next again when its turn comes, in `wait_s` seconds at the earliest."""
+    """Its order's turn comes again, and no try is used up."""
 
     code = "menu_being_read"
     retryable = True
-    hint = "Wait: a menu is read once, in pieces between the orders of other menus."
-
-    def __init__(self, wait_s: float) -> None:
-        super().__init__("The menu is new to the reader and is not read yet", wait_s=wait_s)
+    hint = "Wait: a menu is read once, in pieces between other orders."
 
 
 class AnswerRefused(EngineError):
-    """A failure of meaning: the form is whole, and what it says contradicts the model's own rules.
-    `problems` as in `InvalidMenu`; their sentences are the rules' own and go to the caller, while `detail`,
-    which is logged, has their places alone: a rule's words may repeat the answer's."""
+    """Against the model's own rules. `problems` as in `InvalidMenu`; their sentences, which may repeat the
+    answer's words, go to the caller, and their places alone into `detail`, which is logged."""
 
     code = "answer_refused"
     hint = "Ask again in other words, or with a larger model; the mask can't hold what a validator checks."
@@ -382,8 +369,7 @@ class StorageError(SaycartError):
 
 
 class RecordingLost(StorageError):
-    """Its order was accepted, so it is looked for again (a shared disk may be late), and then a human asks
-    the customer; it never ends an order by itself."""
+    """It is looked for again, since a shared disk may be late; then a human asks the customer."""
 
     code = "recording_lost"
     retryable = True

@@ -151,7 +151,7 @@ def _unforced(document: Document, sheet: Sheet) -> _Answer | None:
 
 def _masked(document: Document, sheet: Sheet, dialect: str, adapter: str, post: Post) -> _Answer:
     if reading := document.get(MenuBeingRead.code):
-        raise MenuBeingRead(float(reading["wait_s"]))
+        raise MenuBeingRead("The menu is new to the reader", wait_s=float(reading["wait_s"]))
     choice = document["choices"][0]
     text, reason = choice["message"]["content"] or "", choice["finish_reason"]
     if reason != "stop":

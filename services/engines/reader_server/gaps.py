@@ -35,7 +35,7 @@ class Gap:
         """
         self._read(not left)
         if left and self._clock() >= self._until:
-            raise MenuBeingRead(0.0)
+            raise MenuBeingRead("A part of the menu was read", wait_s=0.0)
 
 
 class Gaps:
@@ -56,7 +56,7 @@ class Gaps:
         if not seconds or self._prefixes.knows(menu):
             return Gap(math.inf, self._clock, lambda _: None)
         if self._menu not in ((), tokens) and self._clock() < self._went_on + ABANDONED_S:
-            raise MenuBeingRead(AGAIN_S)
+            raise MenuBeingRead("Another new menu is being read", wait_s=AGAIN_S)
         self._went_on_with(tokens)
         return Gap(seconds, self._clock, lambda whole: self._went_on_with(() if whole else tokens))
 

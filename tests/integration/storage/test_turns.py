@@ -160,7 +160,7 @@ def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: 
         asked.append(evidence.transcript)
         assert in_gaps
         if len(asked) < 10:
-            raise MenuBeingRead(0.0)
+            raise MenuBeingRead("new", wait_s=0.0)
 
     works.decoder.read = read  # type: ignore[method-assign]
     for _ in range(9):
