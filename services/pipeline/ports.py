@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from schemas.lifecycle import State
 from services.engines.ports import CartDecoder, Transcriber
-from services.storage.base.records import MenuVersion
+from services.storage.base.records import MenuVersion, OrderRecord
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +67,8 @@ class Tools:
     """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
     readers: Callable[[], CartDecoder] | None = None
     """Who is asked for the learned reader; None: the decoder."""
+    sent_back: Callable[[OrderRecord], int] = lambda _: 2**31
+    """How often an order's customer was asked to say it again in the last hour; uncounted: too often."""
     in_gaps: bool = False
     """Whether an order may be handed back because its menu is new to the reader; see `CartDecoder.read`."""
     called_off: threading.Event | None = None

@@ -32,6 +32,7 @@ from services.hearing.second_recogniser import with_witness
 from services.pipeline.borne_out import BORNE_OUT, READ_ALIKE, other_words
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.ports import Tools
+from services.pipeline.said_again import say_it_again
 from services.storage.base.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
@@ -53,7 +54,8 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
         return replace(unread(found.unread), transcript=transcript, timings=timings)
     if transcript.nothing_was_said:
         finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
-        return Outcome(
+        again = say_it_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
+        return again or Outcome(
             Event.DOUBTED,
             transcript=transcript,
             findings=(finding,),
@@ -198,6 +200,8 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         sentence = sentences(menu.menu.language)("readers_differ")
         detail = "the language model, asked as a check, came to another cart than the words leave"
         findings = (*findings, Finding.blocking("settled_differs", sentence, detail=detail))
+    if again := say_it_again(order, order.draft, findings, tools, StageName.VALIDATE):
+        return again
     reasons = doubts(transcript, findings, asr_threshold=tools.asr_threshold)
     settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(

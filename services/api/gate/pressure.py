@@ -24,7 +24,7 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 
 from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, SaycartError, TooManyOrders
-from schemas.shops.source import PAGE
+from schemas.shops.source import PAGE, source_of
 from services.api.gate.pace import Paced
 from services.bootstrap import Container
 from services.storage.orders.load import Load
@@ -65,6 +65,7 @@ class Pressure:
             "client": config.client_backlog,
             "visitor": config.visitor_backlog,
             "place": config.address_backlog,
+            "reviews": config.address_reviews,
             "pages": config.pages_backlog,
             "shop": config.shop_backlog,
             "all": config.max_backlog,
@@ -120,7 +121,7 @@ class Pressure:
             self._refuse(IntakeLate(late, random.uniform(1, LATE_AGAIN_S)))  # noqa: S311 (no secret)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
-        if not any(self._limits[name] for name, _, _ in _counted(*client)):
+        if not any(self._limits[name] for name, _, _ in _limited(*client)):
             return
         await self._look()
         refusal = self._refusal(client)
@@ -138,7 +139,7 @@ class Pressure:
         raise refusal
 
     def _refusal(self, client: tuple[str, str]) -> TooManyOrders | Overloaded | None:
-        for counted in _counted(*client):
+        for counted in _limited(*client):
             most, waiting = self._limits[counted[0]], self._waiting[counted]
             if most and waiting >= most:
                 kind = Overloaded if counted == _ALL else TooManyOrders
@@ -158,12 +159,23 @@ class Pressure:
                 for counted in _counted(shop, client):
                     if counted[0] not in ("shop", "all"):  # orders of older versions have no client
                         waiting[counted] += orders
+            for (shop, source), orders in load.in_review.items():
+                waiting["reviews", shop, source] = orders
             self._load, self._waiting, self._looked_at = load, waiting, time.monotonic()
 
 
 def page_client(page: str, address: str, visitor: str) -> str:
     """Whose backlog an order from a page adds to. `page`: the family of its key, empty at `/`."""
     return f"{PAGE}{page}/{address}/{visitor}"
+
+
+def _limited(shop: str, client: str) -> list[_Counted]:
+    """All counts by which an order is refused. One that is let in adds nothing to those in review, where most
+    never come."""
+    found = _counted(shop, client)
+    if client.startswith(PAGE):
+        found.append(("reviews", shop, source_of(client) or ""))
+    return found
 
 
 def _counted(shop: str, client: str) -> list[_Counted]:
@@ -173,7 +185,7 @@ def _counted(shop: str, client: str) -> list[_Counted]:
         return [("client", shop, client), *shops]
     return [
         ("visitor", shop, client),
-        ("place", shop, client.rpartition("/")[0]),
+        ("place", shop, source_of(client) or ""),
         ("pages", shop, ""),
         *shops,
     ]

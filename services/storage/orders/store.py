@@ -370,6 +370,11 @@ class OrderStore:
         with reading(self._database) as session:
             return replays.doubted(session, self._database.now(session), reason)
 
+    def sent_back(self, order: OrderRecord) -> int:
+        """How often the order's customer was asked to say it again in the last hour."""
+        with reading(self._database) as session:
+            return replays.sent_back(session, self._database.clock(3600), order)
+
     def waits_for(self, order: OrderRecord) -> str | None:
         """The id of an order that could not be claimed while this one was in hand; see `turns.py`."""
         with reading(self._database) as session:
