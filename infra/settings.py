@@ -176,6 +176,10 @@ class Settings(EngineSettings):
     address_backlog: int = 30
     """As `visitor_backlog`, from all browsers of one address, by page key. 0: any number."""
 
+    address_reviews: int = Field(10, ge=0)
+    """Orders from one address, by page key, that may wait for a person; more are refused (429). 0: any
+    number."""
+
     pages_backlog: int = 250
     """As `visitor_backlog`, of all pages of a shop together: what is left of `shop_backlog` is for its keys.
     0: any number."""

@@ -59,6 +59,11 @@ class EngineSettings(OidcSettings):
     llm_timeout_s: float = 120.0
     """One decode; past it the attempt counts as an outage."""
 
+    order_tokens: int = Field(128, ge=0)
+    """Tokens of the model that a customer's words may take, some 100 words, and likewise the learned reader's
+    answer; the longest of 5,300 test orders takes 79. Past it no model is asked, and a person takes the
+    order. 0: any number."""
+
     score_drafts: bool = False
     """Score each finished cart without the mask: which fields the model would have said otherwise. Costs vLLM
     a prefill an order, llama.cpp some of each token's time."""

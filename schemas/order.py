@@ -29,6 +29,10 @@ class TextOrder(BaseModel):
     )
 
 
+SAY_IT_AGAIN = "say_it_again"
+"""Code of an order from a page of which nothing could be used, so that its customer is asked once more."""
+
+
 class OrderError(BaseModel):
     """Why an order ended in `error`: a stable code, a sentence, and what to do."""
 

@@ -142,6 +142,7 @@ class Container(EngineParts):
         from services.engines.recognition.confidence import agreement
 
         return Tools(
+            sent_back=self.orders.sent_back,
             transcriber=lambda: self.transcriber,
             decoder=lambda: self.decoder,
             fallback_decoder=lambda: self.fallback_decoder,

@@ -1,6 +1,9 @@
-"""`Doorbell` through the broker: messages say which order waits for which stage, and nothing else."""
+"""`Doorbell` through the broker: a message says that an order waits for a stage. Which one is worked on is
+decided at the claim, so that messages are counted by stage."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import structlog
 from celery import Celery
@@ -30,7 +33,7 @@ class CeleryDoorbell:
             return False
         return True
 
-    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
+    def held(self, fresh_s: float) -> Counter[State] | None:
         """See `Doorbell.held`."""
         queues = [stage.name for stage in FLOW.values()]
         try:
@@ -38,7 +41,7 @@ class CeleryDoorbell:
         except BrokerAway as error:
             log.warning("queue.not_read", error=str(error))
             return None
-        return {(args[0], BY_NAME[args[1]].state) for _, args in found if args[1] in BY_NAME}
+        return Counter(BY_NAME[args[1]].state for _, args in found if args[1] in BY_NAME)
 
 
 def _about(order_id: str, stage: str) -> tracing.Attributes:

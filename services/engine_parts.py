@@ -135,6 +135,7 @@ class EngineParts:
                 score=config.score_drafts,
                 adapter=self.adapter.name if self.adapter else "",
                 check=self.checker is not None,
+                order_tokens=config.order_tokens,
             )
             for url in addresses(urls)
         ]

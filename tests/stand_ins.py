@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -278,14 +279,13 @@ class Bell:
 
     rung: list[tuple[str, State, float]] = field(default_factory=list)
     works: bool = True
-    waiting: set[tuple[str, State]] = field(default_factory=set)
 
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
         self.rung.append((order_id, state, delay_s))
         return self.works
 
-    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
-        return self.waiting if self.works else None
+    def held(self, fresh_s: float) -> Counter[State] | None:
+        return Counter() if self.works else None
 
 
 SAID = "a large latte with oat milk and a blueberry muffin"
@@ -351,8 +351,8 @@ class Works:
         """An order that came as a recording."""
         with self.blobs.open() as writer:
             writer.write(b"RIFF")
-            key = writer.commit()
-        return self.orders.create(NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="wav"))[0].id
+            new = NewOrder("trap-cafe", 1, "en", audio_key=writer.commit(), audio_format="wav")
+        return self.orders.create(new)[0].id
 
     def typed(self, text: str = SAID, confidence: float = 1.0) -> str:
         """An order that came as text."""

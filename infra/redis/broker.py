@@ -91,8 +91,8 @@ def send(app: Celery, task: str, args: tuple[str, ...], *, queue: str, delay_s: 
         raise BrokerAway(repr(error)[:200]) from error
 
 
-def messages(app: Celery, queues: Iterable[str], *, fresh_s: float) -> set[Call]:
-    """Task and arguments of every message that is still to be worked on.
+def messages(app: Celery, queues: Iterable[str], *, fresh_s: float) -> list[Call]:
+    """Task and arguments of every message that is still to be worked on; of one that moves meanwhile, twice.
 
     Those that a worker took longer than `fresh_s` seconds ago are left out: the worker is at it, and then its
     caller knows, or dead. A delayed message is kept by its worker until it is due, and counts from then. What
@@ -105,8 +105,8 @@ def messages(app: Celery, queues: Iterable[str], *, fresh_s: float) -> set[Call]
     try:
         with address.client(CONNECT_S, ANSWER_S) as client:
             # Lists before the hash: a message that is taken meanwhile is then seen twice, and not missed.
-            found = {call for queue in queues for call in _waiting(client, queue)}
-            return found.union(_taken(client, time.time() - fresh_s))
+            found = [call for queue in queues for call in _waiting(client, queue)]
+            return [*found, *_taken(client, time.time() - fresh_s)]
     except (RedisError, OSError) as error:
         raise BrokerAway(repr(error)[:200]) from error
 

@@ -36,6 +36,7 @@
     │   ├── EngineMisconfigured         the server ignores the mask or lacks the model: an operator must act
     │   ├── DecodeTruncated             finish_reason was not `stop`: never parsed
     │   ├── DecodeInvalid               the text is outside the mask: the mask was not applied
+    │   ├── MenuBeingRead               the menu is new to the reader and is read between other orders
     │   ├── DecodeCancelled             the order was cancelled or another worker has it
     │   └── AnswerRefused               inside the mask, but the Pydantic model's validators refuse it
     └── StorageError
@@ -67,6 +68,7 @@ from schemas.errors.engines import (
     EngineError,
     EngineMisconfigured,
     EngineUnavailable,
+    MenuBeingRead,
     TooMuchToRead,
     UnknownLanguage,
     Unreadable,
@@ -127,6 +129,7 @@ __all__ = [
     "InvalidCart",
     "InvalidMenu",
     "MaskedBusy",
+    "MenuBeingRead",
     "NotFound",
     "Overloaded",
     "RecordingLost",

@@ -49,6 +49,14 @@ class DecodeInvalid(EngineError):
     hint = "The server didn't apply the mask; run `saycart doctor`."
 
 
+class MenuBeingRead(EngineError):
+    """The order's turn comes again, and no attempt is used up."""
+
+    code = "menu_being_read"
+    retryable = True
+    hint = "Wait: a new menu is read once, in pieces between other orders."
+
+
 class DecodeCancelled(EngineError):
     code = "decode_cancelled"
     hint = "The order was cancelled or moved to another worker; this result is dropped."

@@ -205,12 +205,17 @@ class CartDecoder(Protocol):
         expected: CartDraft | None = None,
         *,
         settled: bool = False,
+        in_gaps: bool = False,
     ) -> Reading | None:
         """What the learned reader makes of the words alone; None where no server has one. A cart that is
         `expected` changes nothing in that: to check it is faster than to write one, where a server can. Only
         where the rules have `settled` on it may a smaller model read in its place, if it comes to it too.
 
-        Raises: as `decode`.
+        With `in_gaps` a menu that is new is read in pieces, between which other orders come.
+
+        Raises:
+            MenuBeingRead: a piece was read, and it was not the last.
+            beside these as `decode`.
         """
         ...
 

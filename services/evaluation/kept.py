@@ -156,6 +156,7 @@ class KeptDecoder:
         expected: CartDraft | None = None,
         *,
         settled: bool = False,
+        in_gaps: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`."""
         sheet = Sheet(evidence.menu)
@@ -166,7 +167,7 @@ class KeptDecoder:
             "readings",
             asked,
             _READING,
-            lambda: self._decoder.read(evidence, called_off, expected, settled=settled),
+            lambda: self._decoder.read(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
         )
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from schemas.decision import Policy
 from schemas.lifecycle import State
 from services.engines.ports import CartDecoder, Transcriber
-from services.storage.base.records import MenuVersion
+from services.storage.base.records import MenuVersion, OrderRecord
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,12 +24,13 @@ class Doorbell(Protocol):
     """Tells workers that an order waits. May be lost: the sweeper rings again from SQL."""
 
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
-        """Enqueue the stage that `state` waits for; False, and logged, when the broker is away."""
+        """Say that there is work for the stage that `state` waits for; False, and logged, when the broker is
+        away. The order is named for logs and traces: another's turn may come first."""
         ...
 
-    def held(self, fresh_s: float) -> set[tuple[str, State]] | None:
-        """What is rung for already: messages that wait, and those that a worker took up to `fresh_s` seconds
-        ago. None, and logged, when the broker is away."""
+    def held(self, fresh_s: float) -> Counter[State] | None:
+        """How often is rung for each stage already: messages that wait, and those that a worker took up to
+        `fresh_s` seconds ago. None, and logged, when the broker is away."""
         ...
 
 
@@ -66,6 +68,10 @@ class Tools:
     """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
     readers: Callable[[], CartDecoder] | None = None
     """Who is asked for the learned reader; None: the decoder."""
+    sent_back: Callable[[OrderRecord], int] = lambda _: 2**31
+    """How often an order's customer was asked to say it again in the last hour; uncounted: too often."""
+    in_gaps: bool = False
+    """Whether an order may be handed back because its menu is new to the reader; see `CartDecoder.read`."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""
 

@@ -1,15 +1,17 @@
 """One stage of one order: claim, check, act, advance, commit, enqueue.
 
-The result and the new state are committed in one transaction, under the version that was claimed; only
-then is the next stage enqueued. Where the next stage is at hand, the same transaction claims it for this
-worker, which goes on with it: no message, and no claim of its own. A message that comes twice finds nothing
-to claim, and a result that comes too late is dropped and counted. While the stage works a heartbeat holds the
-order. What each kind of error means is decided here and nowhere else:
+A message says that there is work; the claim decides which order is next (`storage/orders/turns.py`). The
+result and the new state are committed in one transaction, under the version that was claimed; only then is
+the next stage enqueued. Where the next stage is at hand, the same transaction claims it for this worker,
+which goes on with it: no message, and no claim of its own. A message that comes twice finds nothing to claim,
+and a result that comes too late is dropped and counted. While the stage works a heartbeat holds the order.
+What each kind of error means is decided here and nowhere else:
 
     InputError                   the order ends in `error`, with code and hint; AudioRefused ends the
                                  recording, too
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
+    the menu is new              the order is put back as it was, and its turn comes again
     too much to read             a human, at once, and no failure (ADR 3)
     anything else                a human, with the reason; the fault is logged
     database away                a claim is left to the sweeper; a result is held and tried again
@@ -36,12 +38,13 @@ from schemas.errors import (
     DecodeTruncated,
     EngineError,
     InputError,
+    MenuBeingRead,
     SaycartError,
     StaleState,
     StorageUnavailable,
     Unreadable,
 )
-from schemas.lifecycle import Event, StageName, State, advance
+from schemas.lifecycle import STAGES, Event, StageName, State, advance
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from services.pipeline import counted
@@ -63,6 +66,8 @@ BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0
 # Seconds. A claim that can't be stored costs nothing; a result that can't has cost a model's work.
 CLAIM_PATIENCE_S = 2.0
 AGAIN_S, AGAIN_MOST_S = 0.2, 3.0
+# Seconds after which a new menu is no longer read in pieces.
+MENU_PATIENCE_S = 600.0
 _FAULT = "An error in saycart; see the logs"
 
 
@@ -78,28 +83,42 @@ class Runner:
     attempts: int
     lease_s: float
 
-    def run(self, order_id: str, stage_name: str) -> State | None:
-        """Run one stage, and those at hand after it; the state that the order is in afterwards, None when
-        there was nothing to do."""
-        order, state = self._claim(order_id, BY_NAME[stage_name]), None
+    def run(self, rung_for: str, stage_name: str) -> State | None:
+        """Run one stage of the order whose turn it is, and those at hand after it; the state that the order
+        is in afterwards, None when there was nothing to do. `rung_for`: the order that the message named, for
+        the log."""
+        claimed = order = self._claim(rung_for, BY_NAME[stage_name])
+        state = None
         while order is not None:
             stage = FLOW[order.state]
             with _traced(order, stage):
                 order, state = self._run(stage, order)
                 tracing.note({"saycart.outcome": _outcome(stage, state)})
+        if claimed is not None:
+            self._ring_for_who_waited(claimed)
         return state
 
-    def _claim(self, order_id: str, stage: Stage) -> OrderRecord | None:
+    def _ring_for_who_waited(self, order: OrderRecord) -> None:
+        """An order that could not be claimed beside this one lost its message then."""
+        try:
+            waits = self.orders.waits_for(order)
+        except StorageUnavailable as error:
+            log.warning("stage.left_to_sweeper", stage=STAGES[order.state], error=error.detail)
+            return
+        if waits is not None:
+            self.doorbell.ring(waits, order.state)
+
+    def _claim(self, rung_for: str, stage: Stage) -> OrderRecord | None:
         try:
             order = _patiently(
-                lambda: self.orders.claim(order_id, stage.state, owner=self.owner, lease_s=self.lease_s),
+                lambda: self.orders.claim_next(stage.state, owner=self.owner, lease_s=self.lease_s),
                 CLAIM_PATIENCE_S,
             )
         except StorageUnavailable as error:
-            log.warning("stage.left_to_sweeper", order_id=order_id, stage=stage.name, error=error.detail)
+            log.warning("stage.left_to_sweeper", order_id=rung_for, stage=stage.name, error=error.detail)
             return None
         if order is None:
-            log.info("stage.nothing_to_claim", order_id=order_id, stage=stage.name)
+            log.info("stage.nothing_to_claim", order_id=rung_for, stage=stage.name)
         else:
             measures.waited(stage.name, order.waited_s)
         return order
@@ -115,7 +134,8 @@ class Runner:
         ):
             try:
                 with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
-                    outcome = self._act(stage, order, replace(self.tools, called_off=beat.lost))
+                    tools = replace(self.tools, called_off=beat.lost, in_gaps=self._may_wait(order))
+                    outcome = self._act(stage, order, tools)
                     if outcome is None:
                         took.outcome = counted.RETRY
                         return None, order.state
@@ -156,6 +176,9 @@ class Runner:
         except Unreadable as error:
             log.warning("stage.unreadable", detail=error.detail)
             return unread(error)
+        except MenuBeingRead as error:
+            self._let_others(order, error.wait_s or 0.0)
+            return None
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
             tracing.note({"error.type": error.code})
@@ -172,6 +195,15 @@ class Runner:
                 self._put_back(order, type(error).__name__)
                 return None
             return self._given_up(stage, order, tools, "internal", _FAULT)
+
+    def _may_wait(self, order: OrderRecord) -> bool:
+        """Whether its menu, if it is new, may be read in pieces: until that takes too long to be true."""
+        now = order.claimed_at or order.updated_at
+        return (now - order.updated_at).total_seconds() < MENU_PATIENCE_S
+
+    def _let_others(self, order: OrderRecord, wait_s: float) -> None:
+        _patiently(lambda: self.orders.hand_back(order, retry_in_s=wait_s), self._patience_s)
+        self.doorbell.ring(order.id, order.state, delay_s=wait_s)
 
     def _put_back(self, order: OrderRecord, code: str) -> None:
         longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))

@@ -31,6 +31,7 @@ from services.hearing.second_recogniser import with_witness
 from services.pipeline.borne_out import other_words
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.ports import Tools
+from services.pipeline.said_again import say_it_again
 from services.storage.base.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
@@ -52,7 +53,8 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
         return replace(unread(found.unread), transcript=transcript, timings=timings)
     if transcript.nothing_was_said:
         finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
-        return Outcome(
+        again = say_it_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
+        return again or Outcome(
             Event.DOUBTED,
             transcript=transcript,
             findings=(finding,),
@@ -123,7 +125,9 @@ def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
     if tools.reader == "all" or (tools.reader == "open" and settled is None):
         expected = settled or guessed(evidence)
         undoubted = undoubted_cart(evidence) is not None
-        reading = tools.learned_reader().read(evidence, tools.called_off, expected, settled=undoubted)
+        reading = tools.learned_reader().read(
+            evidence, tools.called_off, expected, settled=undoubted, in_gaps=tools.in_gaps
+        )
         if reading is not None:
             return _read_twice(reading, evidence, order, tools)
     if settled is None:
@@ -180,6 +184,8 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
         known = (Finding.blocking("settled_differs", sentence, detail=detail),)
     policy = tools.policy(confirm=order.confirm)
     made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy, known=known)
+    if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
+        return again
     decision = made.decision
     settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(

@@ -41,7 +41,7 @@ class Recorded:
     accepts: Callable[[str], bool]
     check: dict[str, Any] | None = None
 
-    def read(self, *_asked: object, settled: bool = False) -> Reading | None:
+    def read(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading | None:  # noqa: ARG002 (of the port)
         """The recorded answer, whoever asks; of a settled order the checker's, where it comes to it too."""
         if settled and self.check:
             return self._reading(self.check)

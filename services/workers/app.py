@@ -65,11 +65,11 @@ _PARTS = ("engines", "messages")
 def _task(stage: Stage) -> None:
     # What is at hand after the stage runs in the same task.
     @app.task(name=f"saycart.{stage.name}", time_limit=stage.limit_s + AT_HAND_S)  # type: ignore[untyped-decorator]
-    def run(order_id: str, stage_name: str) -> None:
+    def run(rung_for: str, stage_name: str) -> None:
         if _runner is None:
             raise RuntimeError("this worker process was not initialised")
         with _warming.order() if _warming else nullcontext():
-            _runner.run(order_id, stage_name)
+            _runner.run(rung_for, stage_name)
 
 
 for _stage in FLOW.values():

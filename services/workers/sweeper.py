@@ -1,15 +1,16 @@
 """Rings lost doorbells: `python -m services.workers.sweeper`.
 
-SQL is the truth. Orders that wait, that nobody holds and that nothing has happened to for a while, are
-enqueued again if Redis has no message for them: after a flushed Redis, a dead worker, or a stack that was
-killed and started anew. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at
-each sweep is not, so only what is missing is rung for (ADR 1). Many sweepers may run, one works at a time.
-It also removes recordings that orders have let go of, and what shops have kept for long enough (ADR 44).
+SQL is the truth. Where more orders wait for a stage, untouched for a while and held by nobody, than Redis has
+messages for it, it rings for the rest: after a flushed Redis, a dead worker, or a stack that was killed and
+started again. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at each sweep
+is not, so only what is missing is rung for (ADR 1). Many sweepers may run, one works at a time. It also
+removes recordings that orders have let go of, and what shops have kept for long enough (ADR 44).
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -24,6 +25,7 @@ from infra.sql.database import DatabaseUnavailable
 from infra.sql.prepare import prepare
 from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError, StorageUnavailable
+from schemas.lifecycle import State
 from services.bootstrap import Container, bootstrap
 from services.workers import measuring
 from services.workers.keeping import keep
@@ -51,7 +53,7 @@ def sweep(container: Container, idle_s: float) -> int:
         held = container.doorbell.held(container.settings.stage_lease_s)
         if held is None:  # what can't be read can't be rung either
             return 0
-        missing = [order for order in container.orders.due(limit=LOOK, idle_s=idle_s) if order not in held]
+        missing = _without_message(container.orders.due(limit=LOOK, idle_s=idle_s), held)
         rung = 0
         traces = _traces(container, [order_id for order_id, _ in missing[:RING]])
         for order_id, state in missing[:RING]:
@@ -61,8 +63,19 @@ def sweep(container: Container, idle_s: float) -> int:
             rung += 1
         if missing:
             measures.rang(rung)
-            log.info("sweep.rang", missing=len(missing), rung=rung, held=len(held))
+            log.info("sweep.rang", missing=len(missing), rung=rung, held=held.total())
         return rung
+
+
+def _without_message(due: list[tuple[str, State]], held: Counter[State]) -> list[tuple[str, State]]:
+    """As many orders for each stage as it has messages too few, those that waited longest."""
+    left, missing = Counter(held), list[tuple[str, State]]()
+    for order_id, state in due:
+        if left[state] > 0:
+            left[state] -= 1
+        else:
+            missing.append((order_id, state))
+    return missing
 
 
 def _traces(container: Container, order_ids: list[str]) -> dict[str, str | None]:
@@ -116,6 +129,7 @@ def main() -> None:
         if time.monotonic() >= next_forgetting:
             next_forgetting = time.monotonic() + FORGET_EVERY_S
             _done("forget", partial(container.orders.forget_keys, KEYS_S))
+            _done("turns", partial(container.orders.forget_turns, FORGET_EVERY_S))
             _done("collect", partial(collect_orphans, container))
             _done("log", container.database.empty_log)
         if stop.wait(config.sweep_interval_s):

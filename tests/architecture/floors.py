@@ -113,6 +113,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
             "ports",
             "review",
             "runner",
+            "said_again",
             "stages",
         )
     },

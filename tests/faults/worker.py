@@ -17,6 +17,7 @@ from typing import Any
 from celery.worker.request import Request
 
 from schemas.evidence import Evidence
+from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.doorbell import CeleryDoorbell
@@ -24,6 +25,7 @@ from services.engines.ports import Decoded, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
 from services.storage.base.records import OrderRecord, Outcome
+from services.storage.orders import turns
 from services.storage.orders.store import OrderStore
 from services.workers.app import app
 from tests.faults.points import folder, planned, strike
@@ -98,18 +100,26 @@ def wrap(home: type, name: str, around: Callable[..., Any]) -> None:
     setattr(home, name, wrapped)
 
 
-def _claim(
-    original: Callable[..., Any], store: OrderStore, order_id: str, expected: Any, **named: Any
-) -> Any:
+def _claim(original: Callable[..., Any], store: OrderStore, expected: Any, **named: Any) -> Any:
     stage = flow.FLOW[expected].name
-    _known[order_id] = metadata = store.get(order_id).metadata
+    order_id = _next(store, expected)
+    metadata = store.get(order_id).metadata if order_id else None
     strike(metadata, f"{stage}/before_claim")
-    if planned(metadata).startswith(f"{stage}/") and planned(metadata).endswith("ack"):
-        _tell_parent(order_id, metadata)
-    claimed = original(store, order_id, expected, **named)
+    claimed = original(store, expected, **named)
     if claimed is not None:
-        strike(metadata, f"{stage}/after_claim")
+        _known[claimed.id] = claimed.metadata
+        if planned(claimed.metadata).startswith(f"{stage}/") and planned(claimed.metadata).endswith("ack"):
+            _tell_parent(claimed.id, claimed.metadata)
+        strike(claimed.metadata, f"{stage}/after_claim")
     return claimed
+
+
+def _next(store: OrderStore, expected: Any) -> str | None:
+    """Which order a claim would take now."""
+    with store._database.write() as session:
+        now = store._database.now(session)
+        shop = turns.next_shop(session, now, expected, EVERY_SHOP)
+        return shop and turns.next_order(session, now, expected, shop)
 
 
 def _commit(
@@ -161,7 +171,6 @@ Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignmen
 for _state, _stage in tuple(flow.FLOW.items()):
     flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))
 if folder() is not None:
-    wrap(CeleryDoorbell, "ring", _ring)
-    wrap(OrderStore, "claim", _claim)
+    wrap(OrderStore, "claim_next", _claim)
     wrap(OrderStore, "commit", _commit)
     wrap(Request, "acknowledge", _acknowledge)

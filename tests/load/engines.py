@@ -89,6 +89,7 @@ class Reader:
         evidence: Evidence,
         called_off: threading.Event | None = None,
         expected: CartDraft | None = None,
+        **_how: bool,
     ) -> Reading:
         seconds = take(READ_S)
         lines = tuple({"kind": "item", **line} for line in _gold().get(evidence.transcript, ()))

@@ -30,6 +30,7 @@ CREATE TABLE orders (
     updated_at {time} NOT NULL,
     confirm BOOLEAN DEFAULT false NOT NULL,
     client VARCHAR,
+    source VARCHAR,
     erased_at {time},
     traceparent VARCHAR,
     PRIMARY KEY (id),
@@ -203,3 +204,16 @@ CREATE TABLE removals (
 );
 
 CREATE INDEX ix_removals_order ON removals (order_id);
+
+-- Clocks by which waiting orders take turns; a shop's own has an empty source.
+CREATE TABLE turns (
+    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    source VARCHAR NOT NULL,
+    begun DOUBLE PRECISION NOT NULL,
+    spent DOUBLE PRECISION NOT NULL,
+    at {time} NOT NULL,
+    PRIMARY KEY (shop_id, source),
+    FOREIGN KEY (shop_id) REFERENCES shops (id)
+);
+
+CREATE INDEX ix_turns_shops ON turns (begun) WHERE source = '';

@@ -23,6 +23,7 @@ _BELONGS = {
         "orders",
         "reviews",
         "staff",
+        "turns",
         "webhook_endpoints",
     ),
     BY_ORDER: ("order_codes", "order_events", "outbox", "removals"),

@@ -24,6 +24,7 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 
 from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, SaycartError, TooManyOrders
+from schemas.shops.source import PAGE, source_of
 from services.api.gate.pace import Paced
 from services.bootstrap import Container
 from services.storage.orders.load import Load
@@ -34,7 +35,6 @@ FRESH_S = 0.5
 # Seconds to wait when no order was finished in the last minute, so that nothing was measured.
 UNMEASURED_S = 15.0
 MAX_WAIT_S = 600
-_PAGE = "page:"
 _Counted = tuple[str, str, str]  # name of the limit, shop, whose
 _ALL: _Counted = ("all", "", "")
 # Seconds until the first request under a key has probably ended.
@@ -65,6 +65,7 @@ class Pressure:
             "client": config.client_backlog,
             "visitor": config.visitor_backlog,
             "place": config.address_backlog,
+            "reviews": config.address_reviews,
             "pages": config.pages_backlog,
             "shop": config.shop_backlog,
             "all": config.max_backlog,
@@ -120,7 +121,7 @@ class Pressure:
             self._refuse(IntakeLate(late, random.uniform(1, LATE_AGAIN_S)))  # noqa: S311 (no secret)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
-        if not any(self._limits[name] for name, _, _ in _counted(*client)):
+        if not any(self._limits[name] for name, _, _ in _limited(*client)):
             return
         await self._look()
         refusal = self._refusal(client)
@@ -138,7 +139,7 @@ class Pressure:
         raise refusal
 
     def _refusal(self, client: tuple[str, str]) -> TooManyOrders | Overloaded | None:
-        for counted in _counted(*client):
+        for counted in _limited(*client):
             most, waiting = self._limits[counted[0]], self._waiting[counted]
             if most and waiting >= most:
                 kind = Overloaded if counted == _ALL else TooManyOrders
@@ -158,18 +159,33 @@ class Pressure:
                 for counted in _counted(shop, client):
                     if counted[0] not in ("shop", "all"):  # orders of older versions have no client
                         waiting[counted] += orders
+            for (shop, source), orders in load.in_review.items():
+                waiting["reviews", shop, source] = orders
             self._load, self._waiting, self._looked_at = load, waiting, time.monotonic()
 
 
 def page_client(page: str, address: str, visitor: str) -> str:
     """Whose backlog an order from a page adds to. `page`: the family of its key, empty at `/`."""
-    return f"{_PAGE}{page}/{address}/{visitor}"
+    return f"{PAGE}{page}/{address}/{visitor}"
+
+
+def _limited(shop: str, client: str) -> list[_Counted]:
+    """All counts by which an order is refused. One that is let in adds nothing to those in review, where most
+    never come."""
+    found = _counted(shop, client)
+    if client.startswith(PAGE):
+        found.append(("reviews", shop, source_of(client) or ""))
+    return found
 
 
 def _counted(shop: str, client: str) -> list[_Counted]:
     """All that one order of a client counts for, the narrowest first."""
     shops: list[_Counted] = [("shop", shop, ""), _ALL]
-    if not client.startswith(_PAGE):
+    if not client.startswith(PAGE):
         return [("client", shop, client), *shops]
-    place = client.rpartition("/")[0]
-    return [("visitor", shop, client), ("place", shop, place), ("pages", shop, ""), *shops]
+    return [
+        ("visitor", shop, client),
+        ("place", shop, source_of(client) or ""),
+        ("pages", shop, ""),
+        *shops,
+    ]

@@ -32,6 +32,7 @@ from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.engines.decoding.blanks import Answer, TooOpen
 from services.engines.decoding.calls import LEAST_S, Calls
 from services.engines.decoding.completion import CHAT, Completions, How, said, told
+from services.engines.decoding.order_budget import OrderBudget
 from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_form, build_mask, mask_version
 from services.engines.masks.labels import Labels
@@ -66,6 +67,8 @@ class OpenAIDecoder:
         whole: decode forced text too, as with `score`; for comparisons.
         adapter: name of the learned reader, where the server may have it.
         check: let a smaller model check settled carts, where the server has one.
+        order_tokens: the most that a customer's words may take, and the learned reader's answer; 0: any
+            number.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class OpenAIDecoder:
         whole: bool = False,
         adapter: str = "",
         check: bool = False,
+        order_tokens: int = 0,
     ) -> None:
         self.url = url.rstrip("/")
         self._dialect = dialect
@@ -89,6 +93,7 @@ class OpenAIDecoder:
         self._timeout_s = timeout_s
         self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
         self._completions = Completions(self._calls, dialect, model)
+        self._budget = OrderBudget(self._calls, dialect=dialect, model=model, most=order_tokens)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._adapter = adapter
         self._check = check and dialect == "llama.cpp"
@@ -101,6 +106,7 @@ class OpenAIDecoder:
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
     ) -> Decoded:
         """See `CartDecoder.decode`."""
+        self._budget.check(evidence.transcript, called_off)
         with measures.engine_took("decoder"):
             return self._decode(evidence, called_off, whole)
 
@@ -146,6 +152,7 @@ class OpenAIDecoder:
         expected: CartDraft | None = None,
         *,
         settled: bool = False,
+        in_gaps: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`. A server that does not say whether it has the reader is unavailable: no
         order goes without its second reading because a server was busy."""
@@ -153,6 +160,7 @@ class OpenAIDecoder:
             if self._adapter and self._has_reader is None:
                 raise EngineUnavailable("The decode server did not say whether it has the learned reader")
             return None
+        self._budget.check(evidence.transcript, called_off)
         until = time.monotonic() + self._timeout_s
 
         def post(path: str, body: Document) -> Document:
@@ -170,6 +178,8 @@ class OpenAIDecoder:
                 post=post,
                 expected=[line.model_dump(mode="json") for line in expected.lines] if expected else (),
                 check=settled and self._check,
+                most=self._budget.most or reading.MOST_TOKENS,
+                in_gaps=in_gaps,
             )
         measures.tokens(
             "reader",

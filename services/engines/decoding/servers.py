@@ -102,10 +102,12 @@ class Servers:
         expected: CartDraft | None = None,
         *,
         settled: bool = False,
+        in_gaps: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`; raises as `decode`."""
         return self._ask(
-            lambda decoder: decoder.read(evidence, called_off, expected, settled=settled), called_off
+            lambda decoder: decoder.read(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
+            called_off,
         )
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:

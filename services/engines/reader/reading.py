@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable
+from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, MenuBeingRead
 from schemas.menu import Menu
 from services.engines.decoding import unmasked
 from services.engines.masks.mask import Mask
@@ -33,7 +33,9 @@ Post = Callable[[str, Document], Document]
 ADAPTER = 0
 """Of the adapters that a llama.cpp server has loaded, ours is the first."""
 MOST_TOKENS = 400
-"""Of an answer: twelve lines with a few options each, more than was ever seen."""
+"""Of an answer, where no budget is set: twelve lines with a few options each, more than was ever seen."""
+MENU_S = 2.0
+"""Seconds after which the reading of a new menu makes room: one batch of 128 tokens on two cores."""
 _CHAT = "/v1/chat/completions"
 # Without a mask, vLLM's probabilities of what it writes are the model's own.
 SCORED_FREELY = {"logprobs": True, "top_logprobs": 0}
@@ -71,27 +73,34 @@ def read(
     post: Post,
     expected: Sequence[Line] = (),
     check: bool = False,
+    most: int = MOST_TOKENS,
+    in_gaps: bool = False,
 ) -> Reading:
     """The cart that the adapter reads out of `said`; `expected` are the lines of the likeliest one, if any.
-    With `check` a smaller model's word that it comes to these too is enough, where the server has one.
+    With `check` a smaller model's word that it comes to these too is enough, where the server has one. The
+    answer may take `most` tokens. `in_gaps`: a menu that is new to a server is read in pieces.
 
     Raises:
         DecodeTruncated: the server stopped before the cart was whole.
         DecodeInvalid: the answer is outside the mask.
         EngineUnavailable: the answer has no shape that is known; beside what `post` raises.
+        MenuBeingRead: there are pieces of the menu left to read.
     """
     started = time.perf_counter()
     of = {"dialect": dialect, "model": model, "adapter": adapter}
+    bound = {"max_tokens": most}
     try:
         found = None
         if dialect == "vllm":
-            found = _unforced(post(_CHAT, prompt(said, sheet, **of) | SCORED_FREELY), sheet)
+            found = _unforced(post(_CHAT, prompt(said, sheet, **of) | SCORED_FREELY | bound), sheet)
         if found is None:
-            body = request(said, sheet, **of) | unmasked.asked(dialect)
+            body = request(said, sheet, **of) | unmasked.asked(dialect) | bound
             if expected and dialect == "llama.cpp":
                 # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
                 body["prediction"] = {"type": "content", "content": sheet.names.write(expected)}
                 body["check"] = check
+            if in_gaps and dialect == "llama.cpp":
+                body["menu_s"] = MENU_S  # as with the prediction
             found = _masked(post(_CHAT, body), sheet, dialect, adapter, post)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise EngineUnavailable(
@@ -141,6 +150,8 @@ def _unforced(document: Document, sheet: Sheet) -> _Answer | None:
 
 
 def _masked(document: Document, sheet: Sheet, dialect: str, adapter: str, post: Post) -> _Answer:
+    if reading := document.get(MenuBeingRead.code):
+        raise MenuBeingRead("The menu is new to the reader", wait_s=float(reading["wait_s"]))
     choice = document["choices"][0]
     text, reason = choice["message"]["content"] or "", choice["finish_reason"]
     if reason != "stop":

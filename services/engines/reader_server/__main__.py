@@ -6,9 +6,9 @@
 
 It checks the rules' cart in one pass where llama.cpp's server would write one, with a checker first by a
 smaller model, and keeps what it made of a menu over a restart. Paths as llama.cpp's: `/health`,
-`/v1/models`, `/lora-adapters`, `/v1/chat/completions`. Where `LLAMA_API_KEY` is set, the last two want that
-key. On loopback unless told otherwise: in a container `--host 0.0.0.0`, since nobody else reaches it there
-but the parts that ask.
+`/v1/models`, `/lora-adapters`, `/tokenize`, `/v1/chat/completions`. Where `LLAMA_API_KEY` is set, the last
+three want that key. On loopback unless told otherwise: in a container `--host 0.0.0.0`, since nobody else
+reaches it there but the parts that ask.
 
 One answer is made at a time, and one check; what waits is answered in the order in which threads get at it. A
 client that closes its connection is noticed between two batches of 128 tokens.
@@ -141,14 +141,15 @@ class Handler(BaseHTTPRequestHandler):
         # The key first: who has none may not have megabytes read.
         if not self._may() or (body := self._body()) is None:
             return
-        if self.path != "/v1/chat/completions":
+        answers = {"/v1/chat/completions": self._complete, "/tokenize": self._tokenize}
+        if self.path not in answers:
             self._fail(HTTPStatus.NOT_FOUND, f"There is no {self.path}")
             return
         try:
             asked = _document(body)
             if not isinstance(asked, dict):
                 raise InputError("A request is a JSON object")
-            self._say(HTTPStatus.OK, self.server.reader.complete(asked, self._gone))
+            self._say(HTTPStatus.OK, answers[self.path](asked))
         except DecodeCancelled:
             self.close_connection = True
         except (InputError, DecodeInvalid, EngineMisconfigured) as error:
@@ -156,6 +157,16 @@ class Handler(BaseHTTPRequestHandler):
         except Exception as error:
             log.exception("reader.failed")
             self._fail(HTTPStatus.INTERNAL_SERVER_ERROR, type(error).__name__)
+
+    def _complete(self, asked: dict[str, Any]) -> Any:
+        return self.server.reader.complete(asked, self._gone)
+
+    def _tokenize(self, asked: dict[str, Any]) -> Any:
+        """While an answer is made, too: a text that is too long is not to wait for its turn."""
+        content = asked.get("content")
+        if not isinstance(content, str):
+            raise InputError("content is a text")
+        return {"tokens": self.server.reader.tokenize(content)}
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: an order's request is a line of the worker's log already."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from llguidance import LLMatcher, LLTokenizer
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
+from services.engines.reader_server.gaps import Gap, Gaps
 from services.engines.reader_server.prefixes import Prefixes
 
 Row = npt.NDArray[np.float32]
@@ -54,6 +55,7 @@ class Answering:
 
     def __init__(self, prefixes: Prefixes, tokenizer: LLTokenizer, end: int) -> None:
         self._prefixes = prefixes
+        self._gaps = Gaps(prefixes)
         self._batch = prefixes.model.batch
         self._end = end
         self._compiled = lru_cache(maxsize=MENUS)(lambda grammar: LLMatcher(tokenizer, grammar))
@@ -68,14 +70,17 @@ class Answering:
         most: int,
         gone: Callable[[], bool] = lambda: False,
         check: bool = False,
+        menu_s: float = 0.0,
     ) -> Answer:
         """The answer to `prompt`, of which the first `shared` tokens are the same for every order. With
-        `check` no further than to the first token that is not the prediction's.
+        `check` no further than to the first token that is not the prediction's. With `menu_s` a menu that is
+        new is read for about so many seconds at once.
 
         Raises:
             DecodeInvalid: the grammar does not compile.
             DecodeCancelled: `gone` said so; asked before each batch.
             EngineMisconfigured: there is no room for so many tokens.
+            MenuBeingRead: the menu was new, and is not read to its end.
         """
         room = self._prefixes.model.context - len(prompt)
         if room < 1:
@@ -84,8 +89,9 @@ class Answering:
         guess = list(prediction)[: min(most, self._batch - 1)]
         if matcher is not None:
             guess = guess[: matcher.validate_tokens(guess)]
+        gap = self._gaps.of(prompt[:shared], menu_s)
         found = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
-        at = self._read_prompt(prompt, shared, found.cached, len(guess), gone)
+        at = self._read_prompt(prompt, shared, found.cached, len(guess), gone, gap)
         rows = self._prefixes.read([*prompt[at:], *guess], len(guess) + 1)
         for place, row in enumerate(rows):
             if self._draw(row, matcher, found, most):
@@ -102,7 +108,13 @@ class Answering:
         return found
 
     def _read_prompt(
-        self, prompt: Sequence[int], shared: int, at: int, behind: int, gone: Callable[[], bool]
+        self,
+        prompt: Sequence[int],
+        shared: int,
+        at: int,
+        behind: int,
+        gone: Callable[[], bool],
+        gap: Gap,
     ) -> int:
         """Read on from `at`, up to what goes into one batch with the `behind` tokens after the prompt."""
 
@@ -114,6 +126,7 @@ class Answering:
         if at <= shared:
             while at < shared:
                 at = read(min(at + self._batch, shared))
+                gap.check(left=shared - at)
             self._prefixes.keep()
         while len(prompt) - at + behind > self._batch:
             at = read(min(at + self._batch, len(prompt) - 1))

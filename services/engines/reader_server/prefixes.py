@@ -16,6 +16,7 @@ import os
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -64,7 +65,9 @@ class Prefixes:
         """How many tokens of `prompt` need not be read; the model has read these and no others. The first
         `shared` of it may be known from before."""
         common = common_length(self._held, prompt)
-        if common < shared:
+        if common >= shared:
+            self._used(self._key(prompt[:shared]))
+        else:
             self._put_aside(common)
             self._restore(prompt[:shared], common)
             common = common_length(self._held, prompt)
@@ -73,6 +76,10 @@ class Prefixes:
         common = min(common, len(prompt) - 1)
         self.cut(common)
         return common
+
+    def knows(self, menu: Sequence[int]) -> bool:
+        """Whether this menu can be taken up whole."""
+        return common_length(self._held, menu) == len(menu) or self._state(menu) is not None
 
     def read(self, tokens: Sequence[int], wanted: int = 0) -> Logits:
         """Read on, one batch at most; raises as `Llama.read`, and nothing is read then."""
@@ -118,12 +125,20 @@ class Prefixes:
             return None
         key = self._key(prefix)
         if key in self._kept:
-            self._kept.move_to_end(key)
+            self._used(key)
             return self._kept[key]
         state = self._read_file(key)
         if state is not None:
             self._remember(key, state)
         return state
+
+    def _used(self, key: bytes) -> None:
+        """What was used longest ago goes first, from memory and from the folder."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        if self._folder is not None:
+            with suppress(OSError):
+                os.utime(self._folder / f"{key.hex()}.state")
 
     def _remember(self, key: bytes, state: bytes) -> None:
         self._kept[key] = state

@@ -2,7 +2,8 @@
 
 Of a request it takes `messages`, `grammar`, `max_tokens`, and `prediction`, OpenAI's field for an answer that
 is largely known (https://platform.openai.com/docs/guides/predicted-outputs). With `check` a smaller model's
-word is enough that the answer is the prediction (ADR 69); else the reader answers. It is greedy. Beside the
+word is enough that the answer is the prediction (ADR 69); else the reader answers. With `menu_s` a new menu
+is read in pieces of so many seconds (`gaps.py`). It is greedy. Beside the
 text it tells of each token how likely the model held it without the mask, as llama.cpp's server does with
 `logprobs`, those of a prediction included, which that server leaves out.
 
@@ -23,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import EngineMisconfigured, InputError
+from schemas.errors import EngineMisconfigured, InputError, MenuBeingRead
 from services.engines.masks.vocabulary import read_vocabulary
 from services.engines.reader_server.answering import Answer, Answering
 from services.engines.reader_server.llama import ATTENTION, Llama
@@ -32,6 +33,7 @@ from services.engines.reader_server.prefixes import Prefixes, common_length
 Document = dict[str, Any]
 PACKAGE = "xllamacpp"
 MOST_TOKENS = 4_096
+MOST_MENU_S = 600
 CHECKER_CONTEXT = 8_192
 """Tokens, as the checker's base was made for; a longer menu is checked by the reader alone."""
 # Two questions of which nothing but the menu's part is the same.
@@ -45,6 +47,7 @@ class _Asked:
     grammar: str
     prediction: str
     check: bool
+    menu_s: float
 
 
 class Reader:
@@ -75,14 +78,23 @@ class Reader:
         )
         self._one_at_a_time = threading.Lock()
 
+    def tokenize(self, text: str) -> list[int]:
+        """The tokens of a text, as of a question; from any thread."""
+        return self._model.tokenize(text)
+
     def complete(self, body: Document, gone: Callable[[], bool]) -> Document:
-        """The document that answers a request.
+        """The document that answers a request; of `menu_being_read` alone where the menu is not read yet.
 
         Raises:
             InputError: the request can't be read, or asks for what this server has not.
             DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Answering.answer`.
         """
-        asked = _asked(body)
+        try:
+            return self._complete(_asked(body), gone)
+        except MenuBeingRead as error:
+            return {error.code: {"wait_s": error.wait_s}}
+
+    def _complete(self, asked: _Asked, gone: Callable[[], bool]) -> Document:
         if asked.check and self.checker is not None:
             checked = self.checker._checked(asked, gone)
             if checked is not None:
@@ -122,6 +134,7 @@ class Reader:
             most=asked.most,
             gone=gone,
             check=check,
+            menu_s=asked.menu_s,
         )
         return answer, predicted
 
@@ -186,7 +199,10 @@ def _asked(body: Document) -> _Asked:
         raise InputError("check is true or false")
     if body.get("temperature", 0) != 0:
         raise InputError("This server is greedy: temperature is 0", hint="Ask the decode server.")
-    return _Asked(messages, most, grammar, _prediction(body), check)
+    menu_s = body.get("menu_s", 0)
+    if not isinstance(menu_s, int | float) or not 0 <= menu_s <= MOST_MENU_S:
+        raise InputError(f"menu_s is a number of seconds up to {MOST_MENU_S}")
+    return _Asked(messages, most, grammar, _prediction(body), check, menu_s)
 
 
 def _messages(body: Document) -> list[dict[str, str]]:

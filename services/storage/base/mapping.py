@@ -66,6 +66,7 @@ def order_of(row: OrderRow) -> OrderRecord:
         created_at=row.created_at,
         updated_at=row.updated_at,
         confirm=row.confirm,
+        source=row.source,
         erased_at=row.erased_at,
         traceparent=row.traceparent,
     )

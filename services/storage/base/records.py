@@ -61,8 +61,9 @@ class Idempotency:
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
     """One order row. `version` grows by one at every change; times are aware UTC datetimes. `evidence` is
-    what its words gave reason to say, as `services/pipeline/kept_evidence.py` keeps it. `waited_s` is
-    known of an order that was claimed just now: seconds since it was due for the stage."""
+    what its words gave reason to say, as `services/pipeline/kept_evidence.py` keeps it. `source`: whose turn
+    it takes, see `turns.py`. Known of an order that was claimed just now alone: `claimed_at`, and `waited_s`,
+    seconds since it was due for the stage."""
 
     id: str
     shop: str
@@ -92,8 +93,10 @@ class OrderRecord:
     lease_until: datetime | None = None
     next_attempt_at: datetime | None = None
     confirm: bool = False
+    source: str | None = None
     erased_at: datetime | None = None
     traceparent: str | None = None
+    claimed_at: datetime | None = field(default=None, compare=False)
     waited_s: float = field(default=0.0, compare=False)
 
     @property

@@ -24,6 +24,7 @@ DECIDED = "review_records.action = 'decided'"
 # The same twice. PostgreSQL may guess that nothing is open and then takes all indexes of what is for equally
 # good: what asks for the messages of one order is worded so that the index by order alone serves it.
 OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
+SHOPS = "source = ''"
 HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
 
 
@@ -137,8 +138,23 @@ class OrderRow(Base):
     updated_at: Mapped[datetime]
     confirm: Mapped[bool] = mapped_column(server_default=false())
     client: Mapped[str | None]
+    source: Mapped[str | None]
     erased_at: Mapped[datetime | None]
     traceparent: Mapped[str | None]
+
+
+class TurnRow(Base):
+    """The clock by which a shop's orders take turns, under an empty `source`, or a source's in its shop: see
+    `turns.py`. `begun` is where it stood at the last claim, `spent` where it stands; seconds of work."""
+
+    __tablename__ = "turns"
+    __table_args__ = (Index("ix_turns_shops", "begun", **where(SHOPS)),)
+
+    shop_id: Mapped[str] = shop(primary_key=True)
+    source: Mapped[str] = mapped_column(primary_key=True)
+    begun: Mapped[float]
+    spent: Mapped[float]
+    at: Mapped[datetime]
 
 
 class EventRow(Base):

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from schemas.errors import IdempotencyMismatch, StorageUnavailable
 from schemas.lifecycle import Event, State, advance
+from schemas.shops.source import source_of
 from services.storage.base.mapping import document_of, order_of
 from services.storage.base.records import Idempotency, NewOrder, OrderRecord
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
@@ -43,6 +44,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
         updated_at=now,
         confirm=new.confirm,
         client=new.client,
+        source=source_of(new.client),
         traceparent=new.traceparent,
     )
     session.add(row)

@@ -11,8 +11,9 @@ from sqlalchemy import and_, case, func, select, text
 
 from infra.sql.database import Database
 from schemas.lifecycle import WAITING, State
+from schemas.shops.source import PAGE
 from services.storage.base.changes import glancing, reading
-from services.storage.base.tables import LEFT, WAITS, IdempotencyRow, OrderRow
+from services.storage.base.tables import LEFT, UNDECIDED, WAITS, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders.leases import claimable
 
 # Seconds over which throughput is measured.
@@ -23,12 +24,13 @@ _CHUNK = 1000
 @dataclass(frozen=True, slots=True)
 class Load:
     """Orders that wait for workers, in all, by shop and by (shop, client), and how many left them in the last
-    60 s."""
+    60 s. `in_review`: those from pages that wait for a person, by (shop, source)."""
 
     waiting: int = 0
     by_shop: Counter[str] = field(default_factory=Counter)
     by_client: dict[tuple[str, str], int] = field(default_factory=dict)
     left: int = 0
+    in_review: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def per_second(self) -> float:
@@ -58,8 +60,8 @@ class LoadStore:
         self._database = database.everywhere()
 
     def load(self) -> Load:
-        """What waits now, by two looks. An order that a person settled in the last minute counts as one that
-        left."""
+        """What waits now, by three looks. An order that a person settled in the last minute counts as one
+        that left."""
         clients = (
             select(OrderRow.shop_id, OrderRow.client, func.count())
             .where(text(WAITS))
@@ -68,7 +70,14 @@ class LoadStore:
         # Over orders and not over events: of these there are six times as many.
         since = self._database.clock(WINDOW_S)
         done = select(func.count()).select_from(OrderRow).where(text(LEFT), OrderRow.updated_at >= since)
+        people = (
+            select(ReviewRow.shop_id, OrderRow.source, func.count())
+            .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+            .where(text(UNDECIDED), OrderRow.source.startswith(PAGE))
+            .group_by(ReviewRow.shop_id, OrderRow.source)
+        )
         with glancing(self._database) as session:
+            in_review = {(shop, source): n for shop, source, n in session.execute(people) if source}
             counted = {(shop, client): count for shop, client, count in session.execute(clients)}
             left = session.scalar(done)
         by_shop = Counter[str]()
@@ -76,7 +85,7 @@ class LoadStore:
             by_shop[shop] += count
         # Orders of older versions have no client.
         by_client = {(shop, client): n for (shop, client), n in counted.items() if client is not None}
-        return Load(by_shop.total(), by_shop, by_client, left or 0)
+        return Load(by_shop.total(), by_shop, by_client, left or 0, in_review)
 
     def backlog(self) -> dict[State, Backlog]:
         """What waits for each stage; one look at each order that waits."""

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
 from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
+from schemas.order import SAY_IT_AGAIN
 from schemas.review import ReviewReason
 from services.storage.base.changes import move, withdraw_review
 from services.storage.base.mapping import order_of
@@ -80,3 +81,17 @@ def _held(now: datetime) -> ColumnElement[bool]:
     """Somebody is at it now, or has decided and waits for a second to agree."""
     claimed = and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)
     return or_(claimed, and_(ReviewRow.status.in_(["open", "claimed"]), ReviewRow.standing.is_not(None)))
+
+
+def sent_back(session: Session, since: ColumnElement[datetime], order: OrderRecord) -> int:
+    """How often the client of an order was asked to say it again since then."""
+    client = select(OrderRow.client).where(OrderRow.id == order.id).scalar_subquery()
+    errors = session.scalars(
+        select(OrderRow.error).where(
+            OrderRow.state == State.FAILED.value,
+            OrderRow.updated_at >= since,
+            OrderRow.shop_id == order.shop,
+            OrderRow.client == client,
+        )
+    )
+    return sum(error is not None and error.get("code") == SAY_IT_AGAIN for error in errors)

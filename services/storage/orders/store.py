@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +16,6 @@ from schemas.review import ReviewReason
 from schemas.shops.access import EVERY_SHOP
 from services.storage.base.changes import (
     IDLE,
-    changing,
     glancing,
     move,
     reading,
@@ -31,7 +29,8 @@ from services.storage.base.mapping import codes_of, columns_of, document_of, eve
 from services.storage.base.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import WAITS, EventRow, IdempotencyRow, OrderRow, ReviewRow
-from services.storage.orders import counts, leases, replays
+from services.storage.orders import counts, leases, replays, turns
+from services.storage.orders.claims import take, take_next
 from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
 
 MAX_SEQ = 2**31 - 1
@@ -118,39 +117,19 @@ class OrderStore:
         last = orders[limit - 1]
         return orders[:limit], cursor_after(last.created_at, last.id)
 
+    def claim_next(self, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
+        """Take the order in `expected` whose turn it is (`turns.py`), as `claim` does; None where none waits
+        that may be taken."""
+        return take_next(self._database, self._shop, expected, owner, lease_s)
+
     def claim(self, order_id: str, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
         """Take an order for `lease_s` seconds, if it is in `expected`, due, and nobody holds it; else None.
 
         The attempt is counted here, so that a worker killed in the middle has used one up.
         `updated_at` stays, for it is in indexes, and nothing has happened to the order but its lease.
         """
-        with changing(self._database) as session:
-            query = select(OrderRow, self._database.clock()).where(
-                OrderRow.id == order_id, of_shop(OrderRow, self._shop)
-            )
-            found = session.execute(query).one_or_none()
-            if found is None:
-                return None
-            seen, now = found
-            # A lease that ran out: whoever had it was stopped in the middle, or hangs.
-            held_before = seen.lease_owner is not None
-            due = max(at for at in (seen.updated_at, seen.lease_until, seen.next_attempt_at) if at)
-            row = swap(
-                session,
-                OrderRow,
-                order_id,
-                seen.version,
-                OrderRow.state == expected.value,
-                *leases.claimable(now),
-                attempt=OrderRow.attempt + 1,
-                lease_owner=owner,
-                lease_until=now + timedelta(seconds=lease_s),
-            )
-            if row is None:
-                return None
-            if held_before:
-                leases.count(session, now, row.id, row.version, "extra_run", expected)
-            return replace(order_of(row), waited_s=max(0.0, (now - due).total_seconds()))
+        with writing(self._database) as (session, now):
+            return take(session, now, self._shop, order_id, expected, owner, lease_s)
 
     def renew(self, order: OrderRecord, lease_s: float) -> bool:
         """Hold a claimed order for `lease_s` seconds from now; False when it is no longer ours.
@@ -174,6 +153,7 @@ class OrderStore:
     def drop(self, order: OrderRecord) -> None:
         """Count the result of a stage that came too late, under the version that it was claimed at."""
         with writing(self._database) as (session, now):
+            turns.end(session, now, order)
             leases.count(session, now, order.id, order.version, "dropped", order.state)
 
     def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
@@ -190,10 +170,12 @@ class OrderStore:
             if hold_s is not None:
                 columns |= leases.first_hold(order, now + timedelta(seconds=hold_s))
             codes, tells = codes_of(outcome), self._tells
-            return move(
+            moved = move(
                 session, now, order, outcome.event, columns, outcome.detail, codes,
                 tells=tells, by=order, refused=outcome.refused,
             )  # fmt: skip
+            turns.end(session, now, order)
+            return moved
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.
@@ -218,6 +200,22 @@ class OrderStore:
             code = detail.get("code")
             codes = [("failure", str(code))] if code else ()
             record_event(session, row, "retry", now, detail, codes, by=order)
+            turns.end(session, now, order)
+
+    def hand_back(self, order: OrderRecord, *, retry_in_s: float) -> None:
+        """Give a claimed order back as it was, in its place and with no attempt used, due in so many seconds.
+
+        Raises:
+            StaleState: the order changed since it was claimed. Nothing is stored.
+        """
+        with writing(self._database) as (session, now):
+            columns = {"attempt": order.attempt - 1, "lease_owner": None, "lease_until": None}
+            due = now + timedelta(seconds=retry_in_s) if retry_in_s else None
+            where = OrderRow.state == order.state.value
+            row = swap(session, OrderRow, order.id, order.version, where, **columns, next_attempt_at=due)
+            if row is None:
+                raise StaleState(f"Order {order.id} is no longer at version {order.version}")
+            turns.end(session, now, order)
 
     def abandon(self, order: OrderRecord, error: OrderError) -> State:
         """End a claimed order in its error state by the columns of that alone, where nothing else of it can
@@ -370,6 +368,21 @@ class OrderStore:
         """Orders in review for `reason`, whatever others there are, that no reviewer holds; oldest first."""
         with reading(self._database) as session:
             return replays.doubted(session, self._database.now(session), reason)
+
+    def sent_back(self, order: OrderRecord) -> int:
+        """How often the order's customer was asked to say it again in the last hour."""
+        with reading(self._database) as session:
+            return replays.sent_back(session, self._database.clock(3600), order)
+
+    def waits_for(self, order: OrderRecord) -> str | None:
+        """The id of an order that could not be claimed while this one was in hand; see `turns.py`."""
+        with reading(self._database) as session:
+            return turns.waits_for(session, self._database.now(session), order)
+
+    def forget_turns(self, older_than_s: float) -> int:
+        """Drop the clocks of shops and sources that had no order for so many seconds; how many there were."""
+        with writing(self._database) as (session, now):
+            return turns.forget(session, now, older_than_s)
 
     def forget_keys(self, older_than_s: float) -> int:
         """Drop idempotency keys older than so many seconds; how many there were."""

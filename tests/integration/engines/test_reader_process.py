@@ -155,6 +155,14 @@ def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
         assert http.post(CHAT, json=HELLO, timeout=60).status_code == 200
 
 
+def test_it_counts_the_tokens_of_a_text_for_who_shows_the_key(config: Settings) -> None:
+    with httpx.Client(base_url=config.reader_url, trust_env=False) as http:
+        assert http.post("/tokenize", json={"content": "a latte"}).status_code == 401
+        http.headers["Authorization"] = f"Bearer {config.llm_api_key}"
+        assert len(http.post("/tokenize", json={"content": "a latte"}).json()["tokens"]) == 3
+        assert http.post("/tokenize", json={"content": 7}).status_code == 400
+
+
 @pytest.mark.parametrize(
     ("body", "named"),
     [

@@ -4,6 +4,7 @@ and what was made of a menu is taken up again."""
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 from infra.settings import settings
 from infra.weights.models import ModelError, resolve
-from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
+from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
 from services.engines.masks.vocabulary import Vocabulary, read_vocabulary
 from services.engines.reader_server.answering import Answer, Answering
+from services.engines.reader_server.gaps import AGAIN_S
 from services.engines.reader_server.llama import Llama
 from services.engines.reader_server.prefixes import LEAST_TOKENS, Prefixes
 
@@ -52,7 +54,7 @@ class Desk:
     """One reader: asks it about a menu, as the server does."""
 
     def __init__(self, model: Llama, vocabulary: Vocabulary, prefixes: Prefixes) -> None:
-        self.model, self.prefixes = model, prefixes
+        self.model, self.vocabulary, self.prefixes = model, vocabulary, prefixes
         self.answering = Answering(prefixes, vocabulary.tokenizer(), vocabulary.end)
 
     def tokens(self, menu: str, said: str) -> list[int]:
@@ -68,12 +70,20 @@ class Desk:
         most: int = 20,
         gone: Callable[[], bool] = lambda: False,
         check: bool = False,
+        menu_s: float = 0.0,
     ) -> Answer:
         prompt, other = self.tokens(menu, said), self.tokens(menu, "~")
         shared = next(n for n, pair in enumerate(zip(prompt, other, strict=False)) if len(set(pair)) > 1)
         guess = self.model.tokenize(prediction) if isinstance(prediction, str) else prediction
         return self.answering.answer(
-            prompt, shared, grammar=grammar, prediction=guess, most=most, gone=gone, check=check
+            prompt,
+            shared,
+            grammar=grammar,
+            prediction=guess,
+            most=most,
+            gone=gone,
+            check=check,
+            menu_s=menu_s,
         )
 
     def text(self, answer: Answer) -> str:
@@ -222,3 +232,49 @@ def test_who_is_gone_is_noticed_between_two_batches_and_what_was_read_is_kept(de
     with pytest.raises(DecodeCancelled):
         desk.ask("one plum cake please", gone=lambda: not looked.acquire(blocking=False))
     assert desk.ask("one plum cake please").cached >= desk.model.batch
+
+
+AT_ONCE = 1e-9
+
+
+def test_a_new_menu_is_read_in_pieces_and_orders_of_others_are_answered_between(desk: Desk) -> None:
+    whole = desk.text(desk.ask("a green tea", menu=TEAS, grammar="", most=3))
+    desk.model.cut(0)
+    desk = Desk(desk.model, desk.vocabulary, Prefixes(desk.model))
+    cake = desk.text(desk.ask("one plum cake please"))
+    pieces = 0
+    while True:
+        try:
+            answer = desk.ask("a green tea", menu=TEAS, grammar="", most=3, menu_s=AT_ONCE)
+            break
+        except MenuBeingRead:
+            pieces += 1
+        assert desk.text(desk.ask("one plum cake please", menu_s=AT_ONCE)) == cake
+    assert pieces == len(desk.tokens(TEAS, "~")) // desk.model.batch
+    assert desk.text(answer) == whole
+
+
+def test_a_second_new_menu_waits_for_the_first(desk: Desk) -> None:
+    with pytest.raises(MenuBeingRead) as first:
+        desk.ask("a green tea", menu=TEAS, grammar="", most=1, menu_s=AT_ONCE)
+    with pytest.raises(MenuBeingRead) as second:
+        desk.ask("one plum cake please", menu_s=AT_ONCE)
+    assert (first.value.wait_s, second.value.wait_s) == (0.0, AGAIN_S)
+    desk.ask("a green tea", menu=TEAS, grammar="", most=1, menu_s=60)
+    desk.ask("one plum cake please", menu_s=60)
+
+
+def test_the_menu_that_was_used_longest_ago_goes_first(
+    model: Llama, vocabulary: Vocabulary, tmp_path: Path
+) -> None:
+    """From the folder too, where a menu was only ever taken up from memory."""
+    model.cut(0)
+    desk = Desk(model, vocabulary, Prefixes(model, tmp_path, disk_bytes=10**9))
+    desk.ask("one plum cake please")
+    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
+    states = sorted(tmp_path.iterdir(), key=lambda file: file.stat().st_mtime)
+    for file in states:
+        os.utime(file, (1, 1))
+    desk.ask("one plum cake please")
+    desk.ask("one apple cake please")
+    assert [file.stat().st_mtime > 1 for file in states] == [True, False]

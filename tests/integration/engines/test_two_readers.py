@@ -145,7 +145,9 @@ class Asked(ScriptedDecoder):
 
     settled: list[bool] = field(default_factory=list)
 
-    def read(self, _evidence: Evidence, *_asked: object, settled: bool = False) -> Reading | None:
+    def read(
+        self, _evidence: Evidence, *_asked: object, settled: bool = False, **_how: object
+    ) -> Reading | None:
         self.settled.append(settled)
         return self.reading
 

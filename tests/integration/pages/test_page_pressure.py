@@ -10,12 +10,14 @@ import httpx
 import pytest
 
 from infra.settings import Settings
-from schemas.lifecycle import WAITING
+from schemas.lifecycle import WAITING, Event
+from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from services.api.gate.pressure import page_client
-from services.storage.base.records import NewOrder
+from services.storage.base.records import NewOrder, Outcome
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import MENU, World, running
+from tests.waiting import until
 
 SENTENCE = {"transcript": "a large latte", "menu": MENU["id"]}
 BY = Actor("tests")
@@ -114,6 +116,25 @@ def test_orders_that_wait_are_counted_by_what_the_database_has(tmp_path: Path, a
         assert counted["place", "main", f"page:page:k/{address}"] == 3
         assert counted["pages", "main", ""] == 3
         assert counted["shop", "main", ""] == counted["all", "", ""] == 4
+
+
+def test_an_address_whose_orders_wait_for_a_person_waits_for_that_person(
+    tmp_path: Path, database_url: str
+) -> None:
+    """Nonsense by the hundred fills no queue; others at pages, and tills, go on."""
+    with running(tmp_path, database_url, address_reviews=2) as world:
+        assert flood(world, "127.0.0.9", 2) == [303] * 2
+        orders = OrderStore(world.parts.database, "main")
+        for found in orders.page(status=None, cursor=None, limit=9)[0]:
+            held = orders.claim(found.id, found.state, owner="h:1:1", lease_s=60)
+            assert held is not None
+            orders.commit(held, Outcome(Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,)))
+        until(lambda: flood(world, "127.0.0.9", 1) == [429])
+        with visitor(world, "127.0.0.1") as honest:
+            assert place(honest) == 303
+        assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202
+        orders.cancel(held.id)
+        until(lambda: flood(world, "127.0.0.9", 1) == [303])
 
 
 def test_the_pages_share_is_less_than_the_shops() -> None:

@@ -155,9 +155,9 @@ class Faulty(OrderStore):
             raise GONE
         return done
 
-    def claim(self, order_id: str, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
+    def claim_next(self, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
         return self._faulty(  # type: ignore[no-any-return]
-            "claim", lambda: OrderStore.claim(self, order_id, expected, owner=owner, lease_s=lease_s)
+            "claim_next", lambda: OrderStore.claim_next(self, expected, owner=owner, lease_s=lease_s)
         )
 
     def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
@@ -215,8 +215,8 @@ def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
 ) -> None:
     order_id = world.to_decode()
     monkeypatch.setattr(runner, "CLAIM_PATIENCE_S", 0.1)
-    assert faulty(world, claim=["before"] * 999).run(order_id, "decode") is None
-    assert faulty(world, claim=["before", "before"]).run(order_id, "decode") is State.COMPLETED
+    assert faulty(world, claim_next=["before"] * 999).run(order_id, "decode") is None
+    assert faulty(world, claim_next=["before", "before"]).run(order_id, "decode") is State.COMPLETED
 
 
 def test_a_drop_that_can_not_be_counted_fails_no_worker(world: Works) -> None:

@@ -111,9 +111,9 @@ def test_a_message_that_a_worker_took_counts_for_a_while(
     with app.connection_for_read() as connection:
         connection.SimpleQueue("read").get(timeout=5)  # taken, and never acknowledged
         assert queue.llen("read") == 0
-        assert doorbell.held(30) == {(order_id, State.TRANSCRIBED)}
+        assert doorbell.held(30) == Counter([State.TRANSCRIBED])
         assert sweep(parts, idle_s=0) == 0, "the worker may be about to claim it"
-        assert doorbell.held(0) == set()
+        assert doorbell.held(0) == Counter()
         # Age its taking: the worker died before it could claim.
         tag = queue.zrange("unacked_index", 0, 0)[0]
         queue.zadd("unacked_index", {tag: 1.0})
@@ -130,7 +130,7 @@ def test_a_delayed_message_counts_until_it_was_due(
     with app.connection_for_read() as connection:
         connection.SimpleQueue("read").get(timeout=5)  # as a worker keeps it until its time
         queue.zadd("unacked_index", {queue.zrange("unacked_index", 0, 0)[0]: 1.0})
-        assert parts.doorbell.held(5) == {(order_id, State.TRANSCRIBED)}
+        assert parts.doorbell.held(5) == Counter([State.TRANSCRIBED])
         assert sweep(parts, idle_s=0) == 0
 
 
@@ -145,12 +145,22 @@ def test_the_message_of_a_former_stage_does_not_count(
     assert queue.llen("decode") == 1
 
 
+def test_a_message_that_was_spent_on_another_order_is_not_missed_twice(
+    world: Works, parts: Container, queue: redis.Redis
+) -> None:
+    """A message stands for work of its stage, whichever order it was sent about."""
+    orders = [world.typed() for _ in range(3)]
+    for _ in range(2):
+        parts.doorbell.ring(orders[0], State.TRANSCRIBED)
+    assert [sweep(parts, idle_s=0) for _ in range(3)] == [1, 0, 0]
+
+
 def test_a_long_queue_is_read_whole(server: EmbeddedRedis, queue: redis.Redis) -> None:
     doorbell, app = CeleryDoorbell(make_celery(server.url)), make_celery(server.url)
     for n in range(1_203):
         assert doorbell.ring(f"ord_{n}", State.DECODED)
     found = messages(app, QUEUES, fresh_s=30)
-    assert found == {("saycart.validate", (f"ord_{n}", "validate")) for n in range(1_203)}
+    assert Counter(found) == Counter(("saycart.validate", (f"ord_{n}", "validate")) for n in range(1_203))
 
 
 def test_with_redis_away_nothing_is_rung(world: Works, database_url: str, tmp_path: Path) -> None:
@@ -172,4 +182,4 @@ def test_what_is_no_message_of_ours_is_passed_over(
     queue.hset("unacked", "tag", junk)
     assert doorbell.ring("ord_1", State.TRANSCRIBED)
     queue.lpush("decode", junk)
-    assert doorbell.held(30) == {("ord_1", State.TRANSCRIBED)}
+    assert doorbell.held(30) == Counter([State.TRANSCRIBED])

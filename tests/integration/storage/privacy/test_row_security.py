@@ -50,7 +50,12 @@ def value(column: Column[Any], shop: str, number: int) -> Any:
         return NOW
     if column.name == "shop_id" or (column.table.name, column.name) == ("shops", "id"):
         return shop
-    kinds: dict[type, Any] = {str: f"{column.table.name}-{shop}-{number}", int: 1, bool: False}
+    kinds: dict[type, Any] = {
+        str: f"{column.table.name}-{shop}-{number}",
+        int: 1,
+        float: 1.0,
+        bool: False,
+    }
     return kinds.get(column.type.python_type, {})
 
 

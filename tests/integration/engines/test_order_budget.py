@@ -1,0 +1,98 @@
+"""The token budget of an order: honest ones fit, hostile ones reach no model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llguidance import LLTokenizer
+
+from infra.settings import Settings, settings
+from infra.weights.models import ModelError, resolve
+from schemas.errors import TooMuchToRead
+from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.masks.vocabulary import read_vocabulary
+from services.reading.order import read_order
+from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
+from tests.stand_ins import CAFE
+
+TESTS = Path(__file__).resolve().parents[2]
+MOST = Settings.model_fields["order_tokens"].default
+MANY_BYTES = "é漢😀\u0301" * 490
+HOSTILE = {
+    "signs of many bytes": MANY_BYTES,
+    "an order without end": "a latte and " * 165,
+    "digits": "".join(f"{n * 7919 % 997:x}!" for n in range(500)),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> LLTokenizer:
+    here = settings()
+    try:
+        return read_vocabulary(Path(resolve(here.llm_model, here.models_dir))).tokenizer()
+    except ModelError:
+        pytest.skip("the default weights are not here: saycart models fetch")
+
+
+def utterances() -> list[str]:
+    """Those of every set that may be looked at."""
+    files = [
+        *sorted((TESTS / "told").glob("*.jsonl")),
+        *sorted((TESTS / "told" / "es").glob("*.jsonl")),
+        *sorted((TESTS / "golden").glob("*-tuned.jsonl")),
+    ]
+    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row["utterance"] for row in rows]
+
+
+def test_the_longest_honest_order_takes_two_thirds_of_the_budget_at_most(tokenizer: LLTokenizer) -> None:
+    told = utterances()
+    assert len(told) > 2_000
+    assert max(len(tokenizer.tokenize_str(text)) for text in told) <= MOST * 2 / 3
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_what_a_stranger_can_send_is_over_it(tokenizer: LLTokenizer, text: str) -> None:
+    assert len(text) < 2_000
+    assert len(tokenizer.tokenize_str(text)) > MOST
+
+
+@pytest.fixture
+def server() -> Iterator[StagedServer]:
+    def answer(body: dict[str, Any]) -> Answer:
+        """Half a token a byte, and to a question an end of patience."""
+        text = body.get("content", body.get("prompt"))
+        if text is None:
+            return completion("", "length")
+        return 200, json.dumps({"tokens": [0] * (len(text.encode()) // 2)}).encode()
+
+    with staged_server(answer) as staged:
+        staged.adapters = (200, b'[{"id": 0}]')
+        yield staged
+
+
+def decoder(server: StagedServer, dialect: str) -> OpenAIDecoder:
+    return server.decoder(dialect, adapter="orders", order_tokens=MOST)
+
+
+@pytest.mark.parametrize("ask", ["read", "decode"])
+@pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
+def test_no_model_is_asked_about_words_over_it(server: StagedServer, dialect: str, ask: str) -> None:
+    asked = decoder(server, dialect)
+    asked._has_reader = True
+    with pytest.raises(TooMuchToRead, match="tokens"):
+        getattr(asked, ask)(read_order(MANY_BYTES, CAFE, 1))
+    assert server.paths == ["/tokenize"]
+
+
+def test_short_words_are_not_counted_and_the_answer_is_bounded_too(
+    server: StagedServer,
+) -> None:
+    with pytest.raises(Exception, match="finish_reason"):
+        decoder(server, "llama.cpp").read(read_order("a small latte", CAFE, 1))
+    assert server.paths == ["/v1/chat/completions"]
+    assert server.bodies[0]["max_tokens"] == MOST

@@ -1,0 +1,181 @@
+"""Whose order is next: turns by shop and source on measured seconds, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.errors import MenuBeingRead
+from schemas.evidence import Evidence
+from schemas.lifecycle import Event, State
+from services.storage.base.records import NewOrder, OrderRecord, Outcome
+from services.storage.orders.store import OrderStore
+from services.storage.shops.store import ShopStore
+from tests.stand_ins import RIGHT, SAID, TESTER, Works, speech
+
+TILL, OTHER_TILL = "till", "second-till"
+
+
+class Queue:
+    """Orders of two shops that wait for the decoder, and one worker of all."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self.works = Works(database, BlobFolder(folder / "blobs"))
+        for shop in ("other", "third"):
+            ShopStore(database).add(shop, shop, by=TESTER)
+        self.database = database
+        self.orders = OrderStore(database, "*")
+        self.named: dict[str, str] = {}
+
+    def came(self, *clients: str, shop: str = "main") -> None:
+        for client in clients:
+            words = speech("a latte")
+            new = NewOrder("trap-cafe", 1, "en", transcript=words, to_model=True, client=client)
+            order, _ = OrderStore(self.database, shop).create(new)
+            self.named[order.id] = f"{shop}:{client}"
+
+    def take(self) -> OrderRecord | None:
+        return self.orders.claim_next(State.READ, owner="h:1:1", lease_s=60)
+
+    def served(self, count: int, *, seconds: dict[str, float] | None = None) -> list[str]:
+        """Whose orders are worked on, one after the other, each as long as `seconds` has for them."""
+        found = []
+        for _ in range(count):
+            order = self.take()
+            assert order is not None
+            found.append(self.named[order.id])
+            self.put_down(order, (seconds or {}).get(found[-1], 1.0))
+        return found
+
+    def put_down(self, order: OrderRecord, seconds: float) -> None:
+        with self.database.write() as session:  # as if it had been claimed so long ago
+            since = self.database.now(session) - timedelta(seconds=seconds)
+        self.orders.commit(replace(order, claimed_at=since), Outcome(Event.DECODED, draft=RIGHT))
+
+
+@pytest.fixture
+def queue(database: Database, tmp_path: Path) -> Queue:
+    return Queue(database, tmp_path)
+
+
+def page(address: str, visitor: str = "v") -> str:
+    return f"page:/{address}/{visitor}"
+
+
+def test_another_shop_s_order_is_next_whatever_waits_before_it(queue: Queue) -> None:
+    queue.came(*[page("6.6.6.6")] * 30)
+    assert queue.served(1) == ["main:" + page("6.6.6.6")]
+    queue.came(TILL, shop="other")
+    assert queue.served(2) == [f"other:{TILL}", "main:" + page("6.6.6.6")]
+
+
+def test_in_a_shop_the_tills_go_before_the_pages(queue: Queue) -> None:
+    queue.came(page("6.6.6.6"), page("7.7.7.7"), TILL)
+    assert queue.served(1) == [f"main:{TILL}"]
+
+
+def test_the_addresses_of_a_shop_s_pages_take_turns_whatever_browsers_they_name(queue: Queue) -> None:
+    queue.came(*[page("6.6.6.6", f"v{n}") for n in range(20)], page("7.7.7.7"), page("8.8.8.8"))
+    assert [one.split("/")[1] for one in queue.served(4)] == ["6.6.6.6", "7.7.7.7", "8.8.8.8", "6.6.6.6"]
+
+
+def test_who_takes_long_waits_as_long(queue: Queue) -> None:
+    queue.came(*[TILL] * 3)
+    queue.came(*[TILL] * 6, shop="other")
+    dear, cheap = f"main:{TILL}", f"other:{TILL}"
+    found = queue.served(7, seconds={dear: 4.5, cheap: 1.0})
+    assert found == [dear, cheap, cheap, cheap, cheap, cheap, dear]
+
+
+def test_who_comes_back_does_not_make_up_for_the_time_away(queue: Queue) -> None:
+    queue.came(TILL, shop="other")
+    queue.served(1)
+    queue.came(*[TILL] * 20)
+    queue.served(10, seconds={f"main:{TILL}": 3.0})
+    queue.came(*[TILL] * 5, shop="other")
+    assert f"main:{TILL}" in queue.served(5), "it is not 29 seconds behind"
+
+
+def test_an_address_has_one_order_in_hand_and_a_till_as_many_as_there_are_workers(queue: Queue) -> None:
+    queue.came(page("6.6.6.6"), page("6.6.6.6", "w"), TILL, TILL)
+    taken = [order for _ in range(4) if (order := queue.take()) is not None]
+    assert [queue.named[order.id] for order in taken] == [f"main:{TILL}"] * 2 + ["main:" + page("6.6.6.6")]
+    assert queue.orders.waits_for(taken[0]) is None
+    waits = queue.orders.waits_for(taken[-1])
+    queue.put_down(taken[-1], 1.0)
+    order = queue.take()
+    assert order is not None
+    assert order.id == waits
+
+
+def test_fifty_workers_at_once_take_fifty_orders(
+    queue: Queue, race: Callable[[int, Callable[[int], Any]], list[Any]]
+) -> None:
+    queue.came(*[TILL] * 25)
+    queue.came(*[TILL] * 25, shop="other")
+    found = race(50, lambda _: queue.take())
+    assert len({order.id for order in found}) == 50
+
+
+def test_clocks_of_who_orders_no_more_are_forgotten(queue: Queue) -> None:
+    queue.came(TILL)
+    queue.served(1)
+    assert queue.orders.forget_turns(60) == 0
+    assert queue.orders.forget_turns(-1) == 2
+
+
+def test_a_message_says_that_there_is_work_and_not_whose(queue: Queue) -> None:
+    order_id = queue.works.to_decode()
+    assert queue.works.runner().run("ord_that_was_served_before", "decode") is State.COMPLETED
+    assert queue.works.orders.get(order_id).state is State.COMPLETED
+
+
+def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(queue: Queue) -> None:
+    new = NewOrder("trap-cafe", 1, "en", transcript=speech(SAID), to_model=True, client="page:/6.6.6.6/v")
+    first, second = (queue.works.orders.create(new)[0].id for _ in range(2))
+
+    def meanwhile() -> None:
+        queue.works.decoder.meanwhile = lambda: None
+        assert queue.works.runner("worker-2").run(second, "decode") is None, "one in hand at an address"
+
+    queue.works.decoder.meanwhile = meanwhile
+    assert queue.works.runner().run(first, "decode") is not None
+    assert (second, State.READ, 0.0) in queue.works.bell.rung
+
+
+def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: Queue) -> None:
+    works = queue.works
+    works.reader, works.decoder.reading = "all", None
+    new, other = works.to_decode(), works.to_decode()
+    asked: list[str] = []
+
+    def read(evidence: Evidence, *_asked: object, in_gaps: bool, **_how: object) -> None:
+        asked.append(evidence.transcript)
+        assert in_gaps
+        if len(asked) < 10:
+            raise MenuBeingRead("new", wait_s=0.0)
+
+    works.decoder.read = read  # type: ignore[method-assign]
+    for _ in range(9):
+        assert works.runner().run(new, "decode") is State.READ
+    order = works.orders.get(new)
+    assert (order.attempt, order.lease_owner, works.types(new)) == (0, None, works.types(other))
+    assert works.bell.rung == [(new, State.READ, 0.0)] * 9
+    assert works.runner().run(new, "decode") is State.COMPLETED
+    assert works.orders.get(new).state is State.COMPLETED, "it was first, and so it was next"
+
+
+def test_another_shop_s_order_comes_between_the_pieces_of_a_menu(queue: Queue) -> None:
+    queue.came(TILL)
+    order = queue.take()
+    assert order is not None
+    queue.came(TILL, shop="other")
+    queue.orders.hand_back(order, retry_in_s=0)
+    assert queue.served(2) == [f"other:{TILL}", f"main:{TILL}"]

@@ -1,0 +1,137 @@
+"""Honest orders beside an attacker: for how many turns of the only decode worker they wait.
+
+Turns and not seconds: with a real model one turn is an order's time, or two seconds of a new menu.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.errors import MenuBeingRead
+from schemas.lifecycle import State
+from schemas.review import ReviewReason
+from services.engines.masks.labels import Labels
+from services.storage.base.records import NewOrder
+from services.storage.orders.store import OrderStore
+from services.storage.shops.menus import MenuStore
+from services.storage.shops.store import ShopStore
+from tests.servers.staged_server import Answer, StagedServer, model, staged_server
+from tests.stand_ins import CAFE, RIGHT, SAID, TESTER, Works, speech
+
+ATTACKER, CUSTOMER, TILL = "page:/6.6.6.6/v", "page:/7.7.7.7/v", "till"
+DEAR = "é漢😀\u0301" * 490
+PIECES = 15
+"""Of a new menu: half a minute."""
+
+
+@pytest.fixture
+def server() -> Iterator[StagedServer]:
+    write = model(Labels(CAFE).to_wire(RIGHT))
+
+    def answer(body: dict[str, Any]) -> Answer:
+        if "content" in body:
+            return 200, json.dumps({"tokens": [0] * (len(body["content"].encode()) // 3)}).encode()
+        return write(body)
+
+    with staged_server(answer) as staged:
+        yield staged
+
+
+class Stack:
+    """Two shops and one decode worker that works as long as there is work."""
+
+    def __init__(self, database: Database, folder: Path, server: StagedServer) -> None:
+        self.works = Works(database, BlobFolder(folder))
+        ShopStore(database).add("other", "Other", by=TESTER)
+        MenuStore(database, "other").put(CAFE, by=TESTER)
+        self.database, self.server = database, server
+        most = Settings.model_fields["order_tokens"].default
+        self.works.decoder = server.decoder(order_tokens=most)  # type: ignore[assignment]
+        self.runner = replace(self.works.runner(), orders=OrderStore(database, "*"))
+
+    def post(self, client: str, text: str = SAID, *, shop: str = "main", menu: str = CAFE.id) -> str:
+        new = NewOrder(menu, 1, "en", transcript=speech(text), to_model=True, client=client)
+        return OrderStore(self.database, shop).create(new)[0].id
+
+    def honest(self) -> dict[str, str]:
+        """A till of each shop and a customer at a page."""
+        return {
+            "till": self.post(TILL),
+            "customer": self.post(CUSTOMER),
+            "other shop": self.post(TILL, shop="other"),
+        }
+
+    def turns(self, orders: dict[str, str]) -> Counter[str]:
+        """How many turns it takes until each is served."""
+        took, turn = Counter[str](), 0
+        while len(took) < len(orders):
+            turn += 1
+            assert self.runner.run("", "decode") is not None, "nobody is served any more"
+            for name, order_id in orders.items():
+                if name not in took and self.runner.orders.get(order_id).state is not State.READ:
+                    took[name] = turn
+        return took
+
+
+@pytest.fixture
+def stack(database: Database, tmp_path: Path, server: StagedServer) -> Stack:
+    return Stack(database, tmp_path / "blobs", server)
+
+
+def test_dear_texts_reach_no_model_and_hold_nobody_up(stack: Stack) -> None:
+    dear = [stack.post(ATTACKER, DEAR) for _ in range(30)]
+    assert stack.runner.run("", "decode") is State.IN_REVIEW
+    asked = len(stack.server.paths)
+    assert max(stack.turns(stack.honest()).values()) <= 4
+    while stack.runner.run("", "decode") is not None:
+        pass
+    chats = [json.dumps(body) for body in stack.server.bodies[asked:] if "messages" in body]
+    assert len(chats) == 3
+    assert all(stack.runner.orders.get(order).reasons == (ReviewReason.TOO_MUCH_TO_READ,) for order in dear)
+
+
+@pytest.mark.parametrize("addresses", [1, 10])
+def test_many_orders_wait_for_themselves(stack: Stack, addresses: int) -> None:
+    for number in range(60):
+        stack.post(f"page:/6.6.6.{number % addresses}/{number}")
+    for _ in range(3):
+        stack.runner.run("", "decode")
+    took = stack.turns(stack.honest())
+    assert took["other shop"] <= 2
+    assert took["till"] <= 3
+    assert took["customer"] <= addresses + 3, "one turn an address at most"
+
+
+def test_new_menus_hold_up_who_orders_from_them(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = Counter[str]()
+    for number in range(4):
+        menu = CAFE.model_copy(update={"id": f"new-{number}"})
+        MenuStore(stack.database, "main").put(menu, by=TESTER)
+        left[menu.id] = PIECES
+        stack.post("leaked-key", menu=menu.id)
+    decode = stack.works.decoder.decode
+
+    def in_pieces(evidence: Any, *asked: Any, **how: Any) -> Any:
+        if left[evidence.menu.id]:
+            left[evidence.menu.id] -= 1
+            raise MenuBeingRead("new", wait_s=0.0)
+        return decode(evidence, *asked, **how)
+
+    monkeypatch.setattr(stack.works.decoder, "decode", in_pieces)
+    stack.runner.run("", "decode")
+    took = stack.turns(stack.honest())
+    assert took["other shop"] <= 2
+    assert took["till"] <= 3
+    while stack.runner.run("", "decode") is not None:
+        pass
+    assert not left.total(), "the new menus are read all the same"

@@ -1,0 +1,92 @@
+"""Doubt goes back to the customer who caused it: nonsense and silence from a page are said again, twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.cart import CartDraft
+from schemas.lifecycle import State
+from schemas.transcript import Transcript
+from services.pipeline.flow import FLOW
+from services.storage.base.records import NewOrder, OrderRecord
+from tests.stand_ins import Works, speech
+
+SPACESHIP = "a spaceship and something strange"
+OFF_MENU = CartDraft.model_validate(
+    {"lines": [{"kind": "not_on_menu", "heard": "a spaceship", "quantity": 1}]}
+)
+EMPTY = CartDraft.model_validate({"lines": []})
+AGAIN, PERSON = State.FAILED, State.IN_REVIEW
+BROWSER, OTHER = "page:/6.6.6.6/one", "page:/6.6.6.6/two"
+
+
+@pytest.fixture
+def works(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "blobs"))
+
+
+def settled(works: Works, new: NewOrder) -> OrderRecord:
+    tools = replace(works.runner().tools, sent_back=works.orders.sent_back)
+    runner = replace(works.runner(), tools=tools)
+    order = works.orders.create(new)[0]
+    while order.state in FLOW:
+        runner.run(order.id, FLOW[order.state].name)
+        order = works.orders.get(order.id)
+    return order
+
+
+def typed(text: str = SPACESHIP, *, client: str = BROWSER, confirm: bool = True) -> NewOrder:
+    said = speech(text).model_copy(update={"confidence": 1.0})
+    return NewOrder("trap-cafe", 1, "en", transcript=said, to_model=True, client=client, confirm=confirm)
+
+
+def silence(works: Works) -> NewOrder:
+    with works.blobs.open() as writer:
+        writer.write(b"RIFF")
+        key = writer.commit()
+    works.transcriber.script = [Transcript(text="", confidence=0.0)]
+    return NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="wav", client=BROWSER, confirm=True)
+
+
+@pytest.mark.parametrize("draft", [OFF_MENU, EMPTY], ids=["off the menu", "nothing"])
+def test_nonsense_is_said_again_twice_and_then_a_person_looks(works: Works, draft: CartDraft) -> None:
+    works.decoder.script = [draft]
+    orders = [settled(works, typed()) for _ in range(3)]
+    assert [order.state for order in orders] == [AGAIN, AGAIN, PERSON]
+    assert orders[0].error is not None
+    assert (orders[0].error.code, orders[0].error.hint) == ("say_it_again", "Please say it again.")
+
+
+def test_who_names_another_browser_each_time_reaches_no_person(works: Works) -> None:
+    works.decoder.script = [OFF_MENU]
+    assert {settled(works, typed(client=f"{BROWSER}{n}")).state for n in range(5)} == {AGAIN}
+
+
+def test_a_browser_is_not_asked_for_what_another_said(works: Works) -> None:
+    works.decoder.script = [OFF_MENU]
+    assert [settled(works, typed()).state for _ in range(2)] == [AGAIN, AGAIN]
+    assert settled(works, typed(client=OTHER)).state is AGAIN
+
+
+def test_silence_is_said_again_and_its_recording_goes(works: Works) -> None:
+    orders = [settled(works, silence(works)) for _ in range(3)]
+    assert [order.state for order in orders] == [AGAIN, AGAIN, PERSON]
+    assert [order.audio_key is None for order in orders] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("new", "draft"),
+    [
+        (typed(confirm=False, client="till"), OFF_MENU),
+        (typed("a large latte with oat milk"), EMPTY),
+    ],
+    ids=["a till's", "something of the menu was named"],
+)
+def test_what_a_person_should_see_at_once(works: Works, new: NewOrder, draft: CartDraft) -> None:
+    works.decoder.script = [draft]
+    assert settled(works, new).state is PERSON
