@@ -202,6 +202,11 @@ class CartLine(BaseModel):
     options: list[CartOption] = []
     unit_price: int = 0
     line_total: int = 0
+    price_is_minimum: bool = Field(
+        default=False,
+        description="true while a size, a required option or the item is open: both prices are the least "
+        "that it can come to",
+    )
     confidence: float = Field(
         ge=0,
         le=1,
@@ -227,3 +232,7 @@ class Cart(BaseModel):
     menu: MenuRef
     lines: list[CartLine]
     total: int
+    total_is_minimum: bool = Field(
+        default=False,
+        description="true while a choice is open or something is not on the menu: `total` is a lower bound",
+    )

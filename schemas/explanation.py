@@ -211,6 +211,7 @@ class Destination(_Part):
     settled: bool
     cart: tuple[str, ...] = ()
     total: int = 0
+    total_is_minimum: bool = False
     reasons: tuple[ReviewReason, ...] = ()
     findings: tuple[Finding, ...] = ()
     question: str | None = None

@@ -42,12 +42,13 @@ class Event(StrEnum):
     DECODED = "decoded"
     DECODED_ELSEWHERE = "decoded_elsewhere"  # by the alternative decoder: an outage, counted as such
     ACCEPTED = "accepted"  # by validate: no doubt was found
-    PROPOSED = "proposed"  # by validate: no doubt, but the customer wants to see it first
+    PROPOSED = "proposed"  # by validate, an answer or a reviewer: the customer has to say yes to this cart
     CONFIRMED = "confirmed"  # by the customer: as proposed, or corrected
     DOUBTED = "doubted"  # by any stage: a human must look
     APPROVED = "approved"  # by a reviewer: as proposed, or corrected
     REFUSED = "refused"  # by a reviewer
-    ANSWERED = "answered"  # by the customer: the one open question
+    ANSWERED = "answered"  # by the customer: the last open question
+    CHOSEN = "chosen"  # by the customer: one of several open questions
     DECLINED = "declined"  # by the customer: no answer to it is right, so a reviewer goes on
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
@@ -105,9 +106,11 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.DECODED, Event.PROPOSED): State.PROPOSED,
     (State.PROPOSED, Event.CONFIRMED): State.COMPLETED,
     (State.PROPOSED, Event.CANCELLED): State.CANCELLED,
+    (State.IN_REVIEW, Event.PROPOSED): State.PROPOSED,
     (State.IN_REVIEW, Event.APPROVED): State.COMPLETED,
     (State.IN_REVIEW, Event.REFUSED): State.REJECTED,
     (State.IN_REVIEW, Event.ANSWERED): State.COMPLETED,
+    (State.IN_REVIEW, Event.CHOSEN): State.IN_REVIEW,
     (State.IN_REVIEW, Event.DECLINED): State.IN_REVIEW,
     (State.IN_REVIEW, Event.CANCELLED): State.CANCELLED,
     **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
@@ -134,6 +137,6 @@ def advance(state: State, event: Event) -> State:
             raise StaleState(
                 "A later release has put this order where this one, which does not know it, leaves it alone: "
                 "it is unknown here",
-                hint="Ask a part of the later release, or wait until all are.",
+                hint="Ask a part of the newer release, or wait until all are updated.",
             ) from None
         raise StaleState(f"An order that is {state.value} can't become {event.value}") from None

@@ -65,7 +65,8 @@ class Order(BaseModel):
     cart: Cart | None = None
     findings: list[Finding] = []
     question: Question | None = Field(
-        default=None, description="what the customer can settle without a reviewer; see `/answer`"
+        default=None,
+        description="what the customer is asked now, and settles without a reviewer; see `/answer`",
     )
     review: Review | None = None
     error: OrderError | None = None

@@ -1,4 +1,4 @@
-"""The one question that settles an order: asked of the customer, answered with one of its own ids."""
+"""A question that the customer can settle: answered with one of its own ids."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ class Choice(BaseModel):
 
     id: str
     text: str = Field(description="as the menu names it, or a whole cart in words")
+    price: int | None = Field(
+        default=None,
+        description="in minor units: what one of the item costs with this answer, or what the whole cart "
+        "costs; null for an answer that names neither",
+    )
+    price_is_minimum: bool = Field(
+        default=False, description="true while something else about the item is open"
+    )
 
 
 class Question(BaseModel):

@@ -70,8 +70,8 @@ class Desk:
         """
         if self.access.person is None:
             raise Forbidden(
-                "Reviews are held and decided by a person, and this key acts for none.",
-                hint="Make one that does: `saycart keys add --scope reviews --person NAME`.",
+                "Reviews need a person, and this key doesn't act for one.",
+                hint="Make a key for one: `saycart keys add --scope reviews --person NAME`.",
             )
         return self.access.person
 

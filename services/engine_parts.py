@@ -123,7 +123,7 @@ class EngineParts:
         if not urls:
             raise EngineUnavailable(
                 "No decode server is set",
-                hint="`saycart run` starts the embedded one; or set SAYCART_LLM_URL.",
+                hint="Use `saycart run` for the embedded one, or set SAYCART_LLM_URL.",
             )
         decoders = [
             OpenAIDecoder(

@@ -50,7 +50,7 @@ def reading() -> Iterator[None]:
     except FileNotFoundError as error:
         raise RecordingLost("The recording of this order can't be found") from error
     except DiskFull as error:
-        raise StorageFull("There is no room for a copy of the recording") from error
+        raise StorageFull("No space left for a copy of the recording") from error
     except OSError as error:
         raise RecordingsAway(f"The recording can't be read now: {error}") from error
 

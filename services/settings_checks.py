@@ -20,8 +20,8 @@ def check_open(settings: Settings) -> None:
     """Raises InputError where whoever reaches this machine could do everything."""
     if settings.open and settings.api_host not in LOOPBACK:
         raise InputError(
-            f"SAYCART_OPEN lets every caller do everything, and the API listens on {settings.api_host}",
-            hint="Take it away, or listen on 127.0.0.1.",
+            f"SAYCART_OPEN lets anyone do anything, and the API listens on {settings.api_host}",
+            hint="Remove it, or listen on 127.0.0.1.",
         )
 
 
@@ -100,7 +100,9 @@ def webhook_signer(settings: Settings) -> Signer | None:
     from infra.webhooks import Signer
 
     if not settings.webhook_url.startswith(("https://", "http://")):
-        raise InputError("SAYCART_WEBHOOK_URL is no http address", hint="It begins with https:// or http://.")
+        raise InputError(
+            "SAYCART_WEBHOOK_URL is not an http URL", hint="It must start with https:// or http://."
+        )
     try:
         return Signer(settings.webhook_secret)
     except ValueError as error:

@@ -88,7 +88,9 @@ class Head:
         seq, _, digest = rest.partition(":")
         is_digest = len(digest) == 64 and not set(digest) - set("0123456789abcdef")
         if not (shop and seq.isascii() and seq.isdecimal() and int(seq) and is_digest):
-            raise InputError(f"{text!r} is no head", hint="`saycart audit head` prints one: SHOP:SEQ:DIGEST.")
+            raise InputError(
+                f"{text!r} is not a head", hint="`saycart audit head` prints one: SHOP:SEQ:DIGEST."
+            )
         return cls(shop, int(seq), digest)
 
 

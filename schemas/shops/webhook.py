@@ -78,7 +78,7 @@ def types_named(names: str) -> frozenset[str]:
     chosen = frozenset(name.strip() for name in names.split(",") if name.strip())
     if unknown := sorted(chosen - known):
         raise InputError(
-            f"SAYCART_WEBHOOK_EVENTS names no event: {', '.join(unknown)}",
+            f"SAYCART_WEBHOOK_EVENTS has unknown events: {', '.join(unknown)}",
             hint=f"`{ALL}`, or some of {', '.join(sorted(known))}.",
         )
     return chosen | {TYPES[State.COMPLETED]}

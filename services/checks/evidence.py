@@ -73,7 +73,7 @@ def _vague(draft: CartDraft, evidence: Evidence) -> Iterator[Finding]:
             for ref in (line.sku, line.size, *((o.group, o.id) for o in line.options)):
                 named = best.get(ref)
                 if named is not None and named.score < VAGUE:
-                    ask = which_item(index, named.ids, evidence.menu) if named.kind == "item" else None
+                    ask = which_item(index, line, named.ids, evidence.menu) if named.kind == "item" else None
                     message = sentences(evidence.menu.language)("vague_name", words=named.text)
                     yield Finding.blocking("vague_name", message, index, ask)
 

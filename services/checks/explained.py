@@ -42,7 +42,7 @@ def explain(
     draft = settled or _proposed(evidence)
     cart: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    total = 0
+    total, is_minimum = 0, False
     if draft is not None:
         policy = Policy(
             asr_threshold=asr_threshold,
@@ -51,7 +51,7 @@ def explain(
             max_total_asked=max_total,
         )
         judged = decide(draft, transcript, evidence, None, policy)
-        findings, total = judged.findings, judged.cart.total
+        findings, total, is_minimum = judged.findings, judged.cart.total, judged.cart.total_is_minimum
         sizes = {size.id: size.name for size in menu.sizes}
         cart = tuple(wording.line(line, sizes, menu.currency) for line in judged.cart.lines)
     else:
@@ -71,6 +71,7 @@ def explain(
             settled=settled is not None,
             cart=cart,
             total=total,
+            total_is_minimum=is_minimum,
             reasons=reasons,
             findings=findings,
             question=question.text if question is not None else None,

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft
+from schemas.cart import CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft
 from schemas.menu import Item, Menu
 from schemas.sentences.sentences import Sentences, sentences
 from services.checks.naming import listed, option_name, size_called
+from services.checks.price import chosen_of
 from services.checks.questions import which_option, which_size
 
 
@@ -70,15 +71,14 @@ def _option_facts(option: OptionDraft, item: Item, menu: Menu, say: Sentences) -
 def _group_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
     """Groups of which too much was chosen, or nothing though one has to be."""
     for group in filter(None, map(menu.group, item.option_groups)):
-        of_group = [o for o in line.options if o.group == group.id and o.amount is not Amount.NONE]
-        chosen = [option_name(o.group, o.id, menu) for o in of_group]
+        chosen = [option_name(o.group, o.id, menu) for o in chosen_of(line, group)]
         if group.choose == "one" and len(chosen) > 1:
             choices = listed(chosen, "or", menu.language)
             message = say("too_many_choices", group=group.name, item=item.name, choices=choices)
             yield Finding.blocking("too_many_choices", message)
         if group.required and not chosen:
             message = say("missing_required_option", group=group.name, item=item.name)
-            question = which_option(index, group, menu)
+            question = which_option(index, line, item, group, menu)
             yield Finding.blocking("missing_required_option", message, question=question)
 
 
@@ -91,7 +91,7 @@ def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentenc
         default = menu.size(item.default_size) if item.default_size else None
         if default is None:
             message = say("missing_size", item=item.name)
-            yield Finding.blocking("missing_size", message, question=which_size(index, item, menu))
+            yield Finding.blocking("missing_size", message, question=which_size(index, line, item, menu))
         else:
             message = say("size_defaulted", item=item.name, size=default.name)
             yield Finding.info("size_defaulted", message)

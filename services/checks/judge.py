@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.cart import Cart, CartDraft, Finding
@@ -22,9 +23,12 @@ class Judged:
     findings: tuple[Finding, ...]
 
 
-def judge_chosen(draft: CartDraft, menu: MenuVersion, transcript: Transcript) -> Judged:
-    """A cart that a person chose: it has to be true of the menu, whatever was heard."""
-    findings = check_facts(draft, menu.menu)
+def judge_chosen(
+    draft: CartDraft, menu: MenuVersion, transcript: Transcript, left: Sequence[Finding] = ()
+) -> Judged:
+    """A cart that a person chose: it has to be true of the menu, whatever was heard. `left` are findings of
+    an earlier draft that still hold."""
+    findings = [*check_facts(draft, menu.menu), *left]
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings)
     return Judged(cart, tuple(findings))
 

@@ -1,12 +1,14 @@
 """Price: the draft joined with the menu's names and prices. The menu alone knows a price.
 
 Every amount is an integer in minor units. An option costs its price times its count; `none` costs
-nothing, `light` and `normal` once, `extra` twice, as an extra portion is a second portion.
+nothing, `light` and `normal` once, `extra` twice, as an extra portion is a second portion. While a size, a
+required option or the item is open, a line costs the least that any answer makes of it, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from schemas.cart import (
     Amount,
@@ -21,10 +23,41 @@ from schemas.cart import (
     MenuRef,
     OptionDraft,
 )
-from schemas.menu import Item, Menu
+from schemas.menu import Item, Menu, OptionGroup
 from schemas.transcript import Transcript
 
 PORTIONS = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPrice:
+    """What one of a line costs; `is_minimum` while a choice is open."""
+
+    amount: int
+    is_minimum: bool
+
+
+def unit_price(line: ItemLine, item: Item, menu: Menu) -> UnitPrice:
+    """The price of one `item` with the size and the options of `line`."""
+    base = _base(item, line.size or item.default_size)
+    chosen = sum(_option(option, item, menu).price for option in line.options)
+    least = [
+        min((option.price for option in group.options if option.available), default=0)
+        for group in open_groups(line, item, menu)
+    ]
+    return UnitPrice(base.amount + chosen + sum(least), base.is_minimum or bool(least))
+
+
+def open_groups(line: ItemLine, item: Item, menu: Menu) -> Iterator[OptionGroup]:
+    """The option groups of which something has to be chosen and nothing is."""
+    for group in filter(None, map(menu.group, item.option_groups)):
+        if group.required and not chosen_of(line, group):
+            yield group
+
+
+def chosen_of(line: ItemLine, group: OptionGroup) -> list[OptionDraft]:
+    """What is chosen of a group; "no sauce" chooses none."""
+    return [o for o in line.options if o.group == group.id and o.amount is not Amount.NONE]
 
 
 def price_cart(
@@ -49,6 +82,7 @@ def price_cart(
         menu=MenuRef(id=menu.id, version=menu_version),
         lines=lines,
         total=sum(line.line_total for line in lines),
+        total_is_minimum=any(line.price_is_minimum for line in lines),
     )
 
 
@@ -70,35 +104,41 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
             sku=line.sku if isinstance(line, ItemLine) else None,
             name=line.heard,
             quantity=line.quantity,
+            price_is_minimum=True,
             confidence=mean,
             findings=findings,
         )
-    size = line.size or item.default_size
-    options = [_option(option, item, menu) for option in line.options]
-    unit = _base(item, size) + sum(option.price for option in options)
+    unit = _with_open_item(unit_price(line, item, menu), findings)
     return CartLine(
         kind="item",
         heard=heard,
         sku=item.sku,
         name=item.name,
         quantity=line.quantity,
-        size=size,
-        options=options,
-        unit_price=unit,
-        line_total=unit * line.quantity,
+        size=line.size or item.default_size,
+        options=[_option(option, item, menu) for option in line.options],
+        unit_price=unit.amount,
+        line_total=unit.amount * line.quantity,
+        price_is_minimum=unit.is_minimum,
         confidence=mean,
         findings=findings,
     )
 
 
-def _base(item: Item, size: str | None) -> int:
+def _with_open_item(unit: UnitPrice, findings: Sequence[Finding]) -> UnitPrice:
+    """The least of all items that are asked about, where it is open which one it is."""
+    asked = [f.question for f in findings if f.question is not None and f.question.id.endswith("/sku")]
+    prices = [answer.price for question in asked for answer in question.answers if answer.price is not None]
+    return UnitPrice(min(prices), is_minimum=True) if prices else unit
+
+
+def _base(item: Item, size: str | None) -> UnitPrice:
     if item.prices is None:
-        return item.price or 0
-    if size is not None:
-        return item.prices.get(size, 0)
-    # An unsaid size has a price only where it makes no difference.
+        return UnitPrice(item.price or 0, is_minimum=False)
+    if size in item.prices:
+        return UnitPrice(item.prices[size], is_minimum=False)
     amounts = set(item.prices.values())
-    return amounts.pop() if len(amounts) == 1 else 0
+    return UnitPrice(min(amounts), is_minimum=size is not None or len(amounts) > 1)
 
 
 def _option(option: OptionDraft, item: Item, menu: Menu) -> CartOption:

@@ -1,12 +1,13 @@
-"""The one good question: when a single doubt decides the cart, the customer can settle it.
+"""The questions that a customer can settle: open choices of the menu, in turn, or which cart it is.
 
-A finding carries a question when its answers are a few known things of the menu, or whole carts
-(`two_carts.py`). An order asks it only when nothing else is in doubt: not the recording as a whole, not
-another line. The answer is checked and priced like any cart.
+A finding carries a question when its answers are known things of the menu, or whole carts (`two_carts.py`).
+An order asks only while nothing else is in doubt: not the recording as a whole, and no finding without a
+question. Each answer says what it costs, and the cart that it makes is checked and priced like any other.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -16,9 +17,12 @@ from schemas.question import Choice, Question
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.wording import begun
+from services.checks.price import unit_price
 
 # More than can be held in mind by ear.
 MAX_ANSWERS = 6
+# Found again in each draft (`facts.py`): what an earlier draft left open says nothing about a later one.
+OPEN_CHOICES = frozenset({"missing_size", "missing_required_option"})
 _PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size|sku)|options/(?P<group>.+))", re.ASCII)
 # What the rules could not make out of the words: who says of a whole cart that it is theirs has settled it.
 # Not here are what the menu does not allow, what was hard to hear, what the customer asked of us, and an
@@ -37,33 +41,64 @@ HEARD = "order/heard"
 OF_HEARING = frozenset({"field_doubtful", "heard_again"})
 
 
-def which_size(line: int, item: Item, menu: Menu) -> Question | None:
-    """Ask for the size of the item on line `line`."""
+def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question | None:
+    """Ask for the size of the item on line `number`."""
     sizes = [size for size in menu.sizes if size.id in item.size_ids]
-    return _question(f"{line}/size", [Choice(id=s.id, text=s.name) for s in sizes], menu, item.name)
+    answers = [_priced(s.id, s.name, line.model_copy(update={"size": s.id}), menu) for s in sizes]
+    named = sentences(menu.language)("missing_size", item=item.name)
+    return _question(f"{number}/size", answers, menu, "which_of_item", named, item=item.name)
 
 
-def which_option(line: int, group: OptionGroup, menu: Menu) -> Question | None:
+def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Question | None:
     """Ask for a choice of a group that the item can't go without."""
-    open_ones = [option for option in group.options if option.available]
-    return _question(f"{line}/options/{group.id}", [Choice(id=o.id, text=o.name) for o in open_ones], menu)
+    answers = [
+        _priced(option.id, option.name, _with_option(line, group.id, option.id), menu)
+        for option in group.options
+        if option.available
+    ]
+    named = sentences(menu.language)("missing_required_option", group=group.name, item=item.name)
+    place = f"{number}/options/{group.id}"
+    return _question(place, answers, menu, "which_with_line", named, line=item.name)
 
 
-def which_item(line: int, skus: Sequence[str], menu: Menu) -> Question | None:
+def which_item(number: int, line: ItemLine, skus: Sequence[str], menu: Menu) -> Question | None:
     """Ask which of several items was meant by words that fit them all."""
     items = [item for item in map(menu.item, skus) if item is not None and item.available]
-    return _question(f"{line}/sku", [Choice(id=item.sku, text=item.name) for item in items], menu)
+    answers = [
+        _priced(item.sku, item.name, line.model_copy(update={"sku": item.sku}), menu) for item in items
+    ]
+    return _question(f"{number}/sku", answers, menu, "which") if len(items) <= MAX_ANSWERS else None
+
+
+def open_questions(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> list[Question]:
+    """All that the customer is asked, in order; empty when anything is in doubt that no answer settles."""
+    blocking = [finding for finding in findings if finding.blocks]
+    if set(reasons) - {ReviewReason.BLOCKING_FINDING}:
+        return []
+    whole = next((f.question for f in blocking if f.question is not None and f.question.whole), None)
+    if whole is not None:
+        return [whole] if all(f.question == whole or settled_by(whole, f) for f in blocking) else []
+    asked = [finding.question for finding in blocking if finding.question is not None]
+    return sorted(asked, key=_turn) if len(asked) == len(blocking) else []
 
 
 def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
-    """The question that would settle the order; None when anything else is in doubt too."""
-    blocking = [finding for finding in findings if finding.blocks]
-    if set(reasons) - {ReviewReason.BLOCKING_FINDING}:
-        return None
-    whole = next((f.question for f in blocking if f.question is not None and f.question.whole), None)
-    if whole is not None and all(settled_by(whole, finding) for finding in blocking):
-        return whole
-    return blocking[0].question if len(blocking) == 1 else None
+    """The question to ask now; None where only a person can settle the order."""
+    return next(iter(open_questions(findings, reasons)), None)
+
+
+def _turn(question: Question) -> tuple[float, int]:
+    """Line by line; the item first, since its sizes and options depend on it, and then the size."""
+    place = _PLACE.fullmatch(question.id)
+    if place is None:
+        return math.inf, 0
+    return int(place["line"]), ("sku", "size", None).index(place["field"])
+
+
+def line_of(question: Question) -> int | None:
+    """The cart line that a question is about; None of the whole order."""
+    place = _PLACE.fullmatch(question.id)
+    return int(place["line"]) if place else None
 
 
 def settled_by(question: Question | None, finding: Finding) -> bool:
@@ -89,19 +124,33 @@ def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
     line = lines[number]
     if not isinstance(line, ItemLine):
         raise ValueError(f"Line {number} names no item, so nothing of it can be asked")
-    changed: dict[str, object] = {field: answer}
-    if group is not None:
-        # "no sauce" was no answer to which sauce.
-        others = tuple(option for option in line.options if option.group != group)
-        changed = {"options": (*others, OptionDraft(group=group, id=answer))}
-    lines[number] = line.model_copy(update=changed)
+    lines[number] = (
+        _with_option(line, group, answer) if group is not None else line.model_copy(update={field: answer})
+    )
     return draft.model_copy(update={"lines": tuple(lines)})
 
 
-def _question(place: str, answers: list[Choice], menu: Menu, of: str = "") -> Question | None:
-    if not 2 <= len(answers) <= MAX_ANSWERS:
+def _with_option(line: ItemLine, group: str, option: str) -> ItemLine:
+    """The line with an option in the place of all others of its group: "no sauce" was no answer to which."""
+    others = tuple(chosen for chosen in line.options if chosen.group != group)
+    return line.model_copy(update={"options": (*others, OptionDraft(group=group, id=option))})
+
+
+def _priced(answer: str, text: str, line: ItemLine, menu: Menu) -> Choice:
+    """An answer with what one of the line costs with it."""
+    item = menu.item(line.sku)
+    assert item is not None
+    price = unit_price(line, item, menu)
+    return Choice(id=answer, text=text, price=price.amount, price_is_minimum=price.is_minimum)
+
+
+def _question(
+    place: str, answers: list[Choice], menu: Menu, by_name: str, otherwise: str = "", **about: str
+) -> Question | None:
+    """Ask by naming all answers (the sentence `by_name`), or `otherwise` where there are too many to hear."""
+    if len(answers) < 2:
         return None
     say = sentences(menu.language)
     choices = say.joined((answer.text for answer in answers), "or")
-    text = say("which_of_item", choices=choices, item=of) if of else say("which", choices=choices)
+    text = say(by_name, choices=choices, **about) if len(answers) <= MAX_ANSWERS else otherwise
     return Question(id=place, text=begun(text), answers=tuple(answers))

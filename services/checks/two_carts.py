@@ -112,8 +112,8 @@ def which_cart(one: CartDraft, other: CartDraft, menu: Menu, prices: tuple[int, 
     if first == second:
         return None
     answers = (
-        Choice(id=FIRST, text=begun(first)),
-        Choice(id=SECOND, text=begun(second)),
+        Choice(id=FIRST, text=begun(first), price=prices[0]),
+        Choice(id=SECOND, text=begun(second), price=prices[1]),
         Choice(id=NEITHER, text=say("neither")),
     )
     return Question(id=WHICH, text=begun(text), answers=answers)

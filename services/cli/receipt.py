@@ -46,17 +46,24 @@ def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | 
     table.add_column(style="dim")
     for line in cart.lines:
         unit, total = (
-            (money(line.unit_price, cart.currency), money(line.line_total, cart.currency))
+            (
+                at_least(line.unit_price, line.price_is_minimum, cart.currency),
+                at_least(line.line_total, line.price_is_minimum, cart.currency),
+            )
             if line.kind == "item"
             else ("", "?")
         )
         table.add_row(
             str(line.quantity), _what(line, cart.currency, sizes or {}), unit, total, heard(line.heard)
         )
-    table.add_row(
-        "", Text("total", style="bold"), "", Text(money(cart.total, cart.currency), style="bold"), ""
-    )
+    total = at_least(cart.total, cart.total_is_minimum, cart.currency)
+    table.add_row("", Text("total", style="bold"), "", Text(total, style="bold"), "")
     return table
+
+
+def at_least(amount: int, is_minimum: bool, currency: str) -> str:
+    """An amount in minor units, marked where it is a lower bound."""
+    return f"from {money(amount, currency)}" if is_minimum else money(amount, currency)
 
 
 def _what(line: CartLine, currency: str, sizes: Mapping[str, str]) -> Text:

@@ -7,12 +7,14 @@ does ("neither"). How often people nod at a cart that is not theirs is not known
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from typing import Any
 
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, Finding
 from schemas.compare import LineKey, canonical, canonical_draft
 from schemas.question import Question
-from services.checks.questions import HEARD, answered
+from schemas.review import ReviewReason
+from services.checks.questions import HEARD, answered, line_of, open_questions
 from services.checks.two_carts import NOTHING, RIGHT, WHICH
 
 Cart = Counter[LineKey]
@@ -79,5 +81,20 @@ def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | N
             shown.append(CartDraft.model_validate(made["second_cart"]))
         return meant if meant in map(canonical_draft, shown) else None
     # Where nobody said a size, the cart that is meant has none either, and any answer will do.
-    given = [canonical_draft(answered(draft, question, choice.id)) for choice in question.answers]
-    return meant if meant in (canonical_draft(draft), *given) else given[0]
+    return (
+        meant
+        if canonical_draft(draft) == meant
+        else canonical_draft(_all_answered(made, draft, question, meant))
+    )
+
+
+def _all_answered(made: dict[str, Any], draft: CartDraft, first: Question, meant: Cart) -> CartDraft:
+    """The draft with every open choice answered, line by line, as its customer means the line."""
+    findings = [Finding.model_validate(found) for found in made["findings"]]
+    asked = open_questions(findings, (ReviewReason.BLOCKING_FINDING,)) or [first]
+    for _, of_line in groupby(asked, key=line_of):
+        drafts = [draft]
+        for question in of_line:
+            drafts = [answered(one, question, choice.id) for one in drafts for choice in question.answers]
+        draft = max(drafts, key=lambda one: (canonical_draft(one) & meant).total())
+    return draft

@@ -56,7 +56,7 @@ def load_run(path: Path, gold: Sequence[dict[str, Any]] | None) -> Run:
     file = path / PREDICTIONS if path.is_dir() else path
     if not file.is_file():
         raise InputError(
-            f"{file} is not there", hint="Name a folder that --report wrote, or a file that --out wrote."
+            f"{file} doesn't exist", hint="Name a folder that --report wrote, or a file that --out wrote."
         )
     carts = {row["id"]: row for row in gold or ()}
     rows: dict[str, Scored] = {}
@@ -85,7 +85,7 @@ def _scored(predicted: dict[str, Any], carts: dict[str, dict[str, Any]], file: s
     known = carts.get(name)
     if known is None and "gold" not in predicted:
         raise InputError(
-            f"{file} does not say what was right for {name!r}",
+            f"{file} has no gold cart for {name!r}",
             hint="Name the gold file of both runs with --gold.",
         )
     return judge(known or {"id": name, "cart": predicted["gold"]}, predicted)

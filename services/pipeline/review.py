@@ -16,8 +16,8 @@ from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
-from services.checks.questions import answered, open_question
-from services.checks.two_carts import DECLINED, NOTHING, OTHER, PROPOSED, WHOLE
+from services.checks.questions import OPEN_CHOICES, answered, open_question
+from services.checks.two_carts import DECLINED, NOTHING, OTHER, PROPOSED, WHICH, WHOLE
 from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
@@ -25,7 +25,8 @@ OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavai
 
 
 def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: MenuVersion) -> Outcome:
-    """The outcome of a reviewer's decision, with the final cart priced from the order's menu version.
+    """The outcome of a reviewer's decision, with the cart priced from the order's menu version. One that is
+    to be confirmed goes back to its customer, who has not said yes to any cart so far.
 
     Raises:
         InvalidCart: approved or corrected to something that the menu can't make or price.
@@ -36,21 +37,27 @@ def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: Me
     draft = decision.cart if decision.action == "correct" else order.draft
     if draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to approve; send a corrected one")])
-    return _priced(Event.APPROVED, order, draft, menu, detail, overruled=OVERRULED)
+    event = Event.PROPOSED if order.confirm else Event.APPROVED
+    return _priced(event, order, draft, menu, detail, overruled=OVERRULED)
 
 
 def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion) -> Outcome:
-    """The outcome of a customer's answer to the order's one open question. An answer that no cart is right
-    leaves the order in review, without a question; one that nothing was ordered takes it back.
+    """The outcome of a customer's answer to the question that is asked now. An open choice that is not the
+    last one leaves the order in review, with the next question; the answer that no cart is right leaves it
+    there without one, and that nothing was ordered takes it back. What an answer made of an order that is to
+    be confirmed is shown to its customer; a yes to a whole cart has confirmed it.
 
     Raises:
         Conflict: the order has no open question, or another one, or one of a kind that only a later release
             knows, which asked it.
-        InvalidCart: not one of the question's answers, or no cart can be made with it.
+        InvalidCart: not one of the question's answers, or a whole cart that can't be made.
     """
     question = open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
     if question is None or question.id != answer.question or order.draft is None:
-        raise Conflict("The order does not ask this", hint="Read the order again; a colleague may be on it.")
+        raise Conflict(
+            "The order isn't asking this question",
+            hint="Fetch the order again; a colleague may be working on it.",
+        )
     chosen = _chosen(question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
     if not question.whole:
@@ -58,7 +65,7 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
             draft = answered(order.draft, question, answer.answer)
         except ValueError as error:
             raise _unknown(question) from error
-        return _priced(Event.ANSWERED, order, draft, menu, detail)
+        return _after_choice(order, draft, question, menu, detail)
     if question.id not in WHOLE or answer.answer not in PROPOSED | OTHER | DECLINED:
         raise _unknown(question)
     if answer.answer in DECLINED:
@@ -71,7 +78,27 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
         if order.readings is None or order.readings.other is None:
             raise _unknown(question)
         draft = order.readings.other
-    return _priced(Event.ANSWERED, order, draft, menu, detail)
+    event = _answered(order) if question.id == WHICH else Event.ANSWERED
+    return _priced(event, order, draft, menu, detail)
+
+
+def _answered(order: OrderRecord) -> Event:
+    return Event.PROPOSED if order.confirm else Event.ANSWERED
+
+
+def _after_choice(
+    order: OrderRecord, draft: CartDraft, question: Question, menu: MenuVersion, detail: dict[str, Any]
+) -> Outcome:
+    """The cart with an open choice made, and whatever is open after it."""
+    others = [f for f in order.findings if f.question is not None and f.question != question]
+    left = [finding for finding in others if finding.code not in OPEN_CHOICES]
+    judged = judge_chosen(draft, menu, _heard(order), left)
+    event = Event.CHOSEN if any(finding.blocks for finding in judged.findings) else _answered(order)
+    return Outcome(event, draft=draft, cart=judged.cart, findings=judged.findings, detail=detail)
+
+
+def _heard(order: OrderRecord) -> Transcript:
+    return order.transcript or Transcript(text="", confidence=0.0)
 
 
 def _chosen(question: Question, answer: str) -> str:
@@ -85,13 +112,13 @@ def _chosen(question: Question, answer: str) -> str:
 def _unknown(question: Question) -> Conflict:
     """Nothing is guessed: what a later release means by an answer only that one knows."""
     return Conflict(
-        f"This release does not know questions such as {question.id[:40]!r}",
-        hint="A later release asked it, and is being installed: try again soon, or let staff settle it.",
+        f"This release doesn't know questions such as {question.id[:40]!r}",
+        hint="A newer release asked it and is being rolled out. Try again soon, or let staff decide.",
     )
 
 
 def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> Iterator[Finding]:
-    """Nothing is asked any more, and the reviewer sees what was."""
+    """Remove the question, and show the reviewer what was asked."""
     for finding in findings:
         asked = finding.question is not None and finding.question.whole
         yield finding.model_copy(update={"question": None}) if asked else finding
@@ -106,13 +133,15 @@ def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) 
     """The outcome of a customer's look at the proposed cart: right as it is, or `corrected` by them.
 
     Raises:
-        InvalidCart: corrected to something that the menu does not offer now. No limit is overruled.
+        InvalidCart: corrected to something that the menu does not offer now. Only what a reviewer has
+            overruled in the cart as proposed stays so.
     """
     draft = corrected or order.draft
-    if draft is None:
+    if draft is None or order.draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to confirm")])
-    detail = {"corrected": canonical_draft(draft) != canonical_draft(order.draft)}
-    return _priced(Event.CONFIRMED, order, draft, menu, detail)
+    changed = canonical_draft(draft) != canonical_draft(order.draft)
+    overruled = frozenset[str]() if changed else OVERRULED & {f.code for f in order.findings}
+    return _priced(Event.CONFIRMED, order, draft, menu, {"corrected": changed}, overruled)
 
 
 def _priced(
@@ -123,8 +152,7 @@ def _priced(
     detail: dict[str, Any],
     overruled: frozenset[str] = frozenset(),
 ) -> Outcome:
-    heard = order.transcript or Transcript(text="", confidence=0.0)
-    judged = judge_chosen(draft, menu, heard)
+    judged = judge_chosen(draft, menu, _heard(order))
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
         for f in judged.findings

@@ -63,7 +63,7 @@ BACKOFF_S, BACKOFF_MOST_S = 5.0, 30.0
 # Seconds. A claim that can't be stored costs nothing; a result that can't has cost a model's work.
 CLAIM_PATIENCE_S = 2.0
 AGAIN_S, AGAIN_MOST_S = 0.2, 3.0
-_FAULT = "A fault in saycart; the logs say more"
+_FAULT = "An error in saycart; see the logs"
 
 
 @dataclass(frozen=True, slots=True)

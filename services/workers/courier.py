@@ -45,7 +45,7 @@ AWAY_S = 5.0  # between looks at a database that is away
 LEASE_S = 4 * TOTAL_S
 FORGET_AFTER_S = 7 * 86_400.0
 FORGET_EVERY_S = 3600.0
-MEND_EVERY_S = 300.0
+WITHDRAW_EVERY_S = 300.0
 GONE = 410
 
 
@@ -90,7 +90,7 @@ class Courier:
         self._owner = owner
         self._traces = traces
         self._lanes = Lanes()
-        self._next_forgetting, self._next_mending = 0.0, 0.0
+        self._next_forgetting, self._next_withdrawing = 0.0, 0.0
         self._pause_s = POLL_S
 
     def run(self, stopped: Callable[[float], bool]) -> None:
@@ -224,9 +224,9 @@ class Courier:
         if time.monotonic() >= self._next_forgetting:
             self._outbox.forget(FORGET_AFTER_S)
             self._next_forgetting = time.monotonic() + FORGET_EVERY_S
-        if time.monotonic() >= self._next_mending:
-            self._outbox.mend()
-            self._next_mending = time.monotonic() + MEND_EVERY_S
+        if time.monotonic() >= self._next_withdrawing:
+            self._outbox.withdraw_orphans()
+            self._next_withdrawing = time.monotonic() + WITHDRAW_EVERY_S
 
 
 def _about(message: Message) -> tracing.Attributes:

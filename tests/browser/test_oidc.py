@@ -97,6 +97,6 @@ def test_the_page_in_between_can_be_read(desk: World, provider: OidcProvider, br
     # The provider's page never comes, so this one stays.
     page.route(f"{provider.url}/**", lambda route: route.fulfill(status=204))
     page.get_by_role("button", name="Sign in with Harbor Login").click()
-    expect(page.get_by_role("link", name="Go on to Harbor Login")).to_be_visible()
+    expect(page.get_by_role("link", name="Continue to Harbor Login")).to_be_visible()
     sound(page)
     context.close()

@@ -243,10 +243,10 @@ def test_two_reviewers_race_for_one_order(desk: Desk, browser: Browser) -> None:
         ann.keyboard.press("c")
         expect(ann.locator("#settle")).to_be_visible()
         bob.keyboard.press("c")
-        expect(bob.get_by_role("alert")).to_contain_text("Ann holds this review")
+        expect(bob.get_by_role("alert")).to_contain_text("Ann has this review")
         expect(bob.locator("#settle")).to_have_count(0)
         bob.goto("/review")
-        expect(bob.locator(f"#open-{review.id}")).to_contain_text("Ann is on it")
+        expect(bob.locator(f"#open-{review.id}")).to_contain_text("Ann has it")
         bob.keyboard.press("n")
         expect(bob).to_have_url(re.compile(r"/review$"))
         ann.keyboard.press("a")
@@ -273,8 +273,8 @@ def test_a_stale_decision_shows_what_changed(desk: Desk, browser: Browser) -> No
         told = ann.locator("#conflict")
         expect(told).to_contain_text("This order changed while you had it open")
         expect(told).to_contain_text("Bob corrected it")
-        expect(told).to_contain_text("It has 2 × large latte")
-        expect(told).to_contain_text("You had 1 × small latte")
+        expect(told).to_contain_text("Saved: 2 × large latte")
+        expect(told).to_contain_text("Yours: 1 × small latte")
         assert_accessible(ann)
     settled = after(desk, review)
     assert (settled.decided_by, parts.orders.get(review.order_id).cart.total) == ("Bob", 1190)
@@ -295,11 +295,11 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
             # Her renewals get lost for longer than the lease, while Bob is quick.
             ann.route("**/renew", lambda route: route.fulfill(status=204))
             with desk.staff(browser, "Bob") as bob:
-                expect(bob.locator(f"#open-{review.id}")).not_to_contain_text("is on it", timeout=15_000)
+                expect(bob.locator(f"#open-{review.id}")).not_to_contain_text("has it", timeout=15_000)
                 take(bob, review.id)
                 ann.unroute("**/renew")
                 expect(ann.locator("#lease")).to_contain_text("This order is no longer yours", timeout=10_000)
-                expect(ann.locator("#lease")).to_contain_text("Bob holds this review")
+                expect(ann.locator("#lease")).to_contain_text("Bob has this review")
         assert desk.acts(review) == [("Ann", "claimed"), ("Bob", "taken_over")]
 
 
@@ -311,13 +311,13 @@ def test_a_dear_order_needs_a_second_person(browser: Browser, tmp_path: Path) ->
             take(ann, review.id)
             ann.keyboard.press("a")
             ann.wait_for_url(re.compile(r"/review\?after="))
-            expect(ann.get_by_role("status").first).to_contain_text("needs a second person")
+            expect(ann.get_by_role("status").first).to_contain_text("needs a second approval")
             ann.keyboard.press("n")  # not by herself
             expect(ann).to_have_url(re.compile(r"/review$"))
             ann.goto(f"/review/{review.id}")
-            expect(ann.locator("main")).to_contain_text("waits for a colleague")
+            expect(ann.locator("main")).to_contain_text("waiting for a colleague")
         with desk.staff(browser, "Bob") as bob:
-            expect(bob.locator(f"#open-{review.id}")).to_contain_text("second person: Ann has decided")
+            expect(bob.locator(f"#open-{review.id}")).to_contain_text("second approval: Ann decided")
             take(bob, review.id)
             expect(bob.locator("main")).to_contain_text("Ann decided to approve this order")
             assert_accessible(bob)

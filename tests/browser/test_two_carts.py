@@ -33,7 +33,7 @@ def test_two_whole_carts_are_two_buttons(
         assert_accessible(page)
         assert_fits(page)
         page.get_by_role("button", name="1 × large latte (oat milk); 1 × blueberry muffin, $9.10").click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Thanks")
     settled = works.orders.get(order["id"])
     assert settled.state is State.COMPLETED
     assert settled.cart is not None
@@ -49,7 +49,7 @@ def test_a_cart_is_confirmed_beside_its_words(browser: Browser, cafe: World, tmp
         expect(page.locator("blockquote").first).to_contain_text(STRANGE)
         assert_fits(page)
         page.get_by_role("button", name="Yes", exact=True).click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Thanks")
 
 
 def test_neither_brings_a_colleague_who_sees_both(browser: Browser, cafe: World, tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_neither_brings_a_colleague_who_sees_both(browser: Browser, cafe: World,
         page.goto(cafe.link(order["id"]))
         page.get_by_role("button", name="Neither").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("A team member is checking your order")
-        expect(page.locator(".doubts")).to_contain_text("not what we asked you about")
+        expect(page.locator(".doubts")).to_contain_text("that's not right")
     review = works.reviews.by_order(order["id"])
     assert review is not None
     with Desk(cafe).staff(browser) as page:
         page.goto(f"/review/{review.id}")
         expect(page.locator(".findings")).to_contain_text("1 × large latte (oat milk); 1 × blueberry muffin")
-        expect(page.locator(".findings")).to_contain_text("asked: 2 or 1 × large latte (oat milk)?")
+        expect(page.locator(".findings")).to_contain_text("Asked: 2 or 1 × large latte (oat milk)?")
         assert_fits(page)
         page.locator("#history summary").click()
         expect(page.locator("#history")).to_contain_text("declined")

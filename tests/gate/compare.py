@@ -38,13 +38,14 @@ MEASURES = (
 
 
 def failures(found: Compared) -> list[str]:
-    """Return the measures by which a set is past its tolerance; orders that are gone are one too."""
+    """Return the measures by which a set is past its tolerance; orders that are gone are one too, and none
+    that could be compared."""
     past = [one.name for one in MEASURES if _is_past(one, found.pairs)]
-    return [*past, *(["orders gone"] if found.gone else [])]
+    return past + ["orders gone"] * (found.gone > 0) + ["no orders"] * (not found.pairs)
 
 
 def _is_past(measure: Measure, pairs: Sequence[tuple[Row, Row]]) -> bool:
-    if measure.worse is None or not pairs:
+    if measure.worse is None:
         return False
     then, now = ([measure.of(pair[side]) for pair in pairs] for side in (0, 1))
     if len(pairs) >= LARGE:

@@ -35,7 +35,7 @@ RULES = (
     ("invalid_input", "reads the same|language", "one of the menu's own"),
     ("invalid_input", "must be a whole number", "JSON Schema takes 2.0 for one, our readers do not"),
     ("invalid_input", "printable characters", "no pattern says what is printable"),
-    ("invalid_input", "acts for a person", "a key that reviews needs an account, the caller's own"),
+    ("invalid_input", "needs a person", "a key that reviews needs an account, the caller's own"),
     ("idempotency_mismatch", "", "the key was used for another order before"),
 )
 

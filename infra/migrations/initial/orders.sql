@@ -170,8 +170,8 @@ CREATE TABLE outbox (
     created_at {time} NOT NULL,
     delivered_at {time},
     dead_at {time},
-    due_at {time} DEFAULT '1970-01-01 00:00:00+00',
-    endpoint_id VARCHAR DEFAULT '' NOT NULL,
+    due_at {time},
+    endpoint_id VARCHAR NOT NULL,
     withdrawn_at {time},
     PRIMARY KEY (id),
     FOREIGN KEY (order_id) REFERENCES orders (id)

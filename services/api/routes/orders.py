@@ -195,7 +195,8 @@ def cancel(order_id: str, box: WritesOrders) -> Response:
 def answer(
     order_id: str, box: WritesOrders, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))]
 ) -> Response:
-    """Answer the order's one open `question`; the order is completed with it, and no reviewer is needed."""
+    """Answer the order's open `question`. The last answer completes the order, or shows the cart to its
+    customer if that is to be confirmed (`needs_confirmation`); no reviewer is needed."""
     try:
         box.answer_order(order_id, given)
     except (Conflict, StaleState) as error:

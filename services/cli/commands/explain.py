@@ -23,6 +23,7 @@ from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript
 from services.checks.explained import explain as explained
 from services.cli.client import opened, told
+from services.cli.receipt import at_least
 from services.reading.order import read_order
 
 # Rivals of one span that are shown; a long menu may have dozens.
@@ -158,7 +159,8 @@ def _destination(found: Explanation) -> Group:
     lines.append(Text(asked))
     lines += [Text(f"    {line}") for line in to.cart]
     if to.cart:
-        lines.append(Text(f"    total {wording.money(to.total, found.currency)}", style="bold"))
+        total = at_least(to.total, to.total_is_minimum, found.currency)
+        lines.append(Text(f"    total {total}", style="bold"))
     for finding in to.findings:
         mark = "!" if finding.blocks else "i"
         lines.append(Text(f"  {mark} {finding.message}", style="yellow" if mark == "!" else "dim"))

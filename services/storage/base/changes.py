@@ -195,6 +195,6 @@ def _ours() -> Iterator[None]:
     except DatabaseFull as error:
         raise StorageFull("The database's disk is full") from error
     except DatabaseUnavailable as error:
-        raise StorageUnavailable("The database can't take it now") from error
+        raise StorageUnavailable("The database is unavailable") from error
     except DatabaseRefused as error:
-        raise InputError("A value in it can't be stored") from error
+        raise InputError("It has a value that can't be stored") from error

@@ -33,8 +33,6 @@ log = structlog.get_logger()
 
 M = TypeVar("M", bound=BaseModel)
 
-# States that earlier releases had, in histories that they wrote.
-_FORMER = {"validated": State.DECODED.value}
 _STATUSES = frozenset({"open", "claimed", "decided", "withdrawn"})
 
 
@@ -140,7 +138,7 @@ def event_of(row: EventRow) -> StoredEvent:
         seq=row.seq,
         at=row.at,
         type=row.type,
-        state=State.stored(_FORMER.get(row.state, row.state)),
+        state=State.stored(row.state),
         detail=_shown(row.detail) or {},
         stage=row.stage,
         attempt=row.attempt,

@@ -256,9 +256,8 @@ class OutboxRow(Base):
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]
     dead_at: Mapped[datetime | None]
-    # See `outbox_order.py`. The default is for parts of the release before, while an upgrade rolls.
-    due_at: Mapped[datetime | None] = mapped_column(server_default="1970-01-01 00:00:00+00")
-    endpoint_id: Mapped[str] = mapped_column(server_default="")
+    due_at: Mapped[datetime | None]  # see `outbox_order.py`
+    endpoint_id: Mapped[str]
     withdrawn_at: Mapped[datetime | None]
 
 

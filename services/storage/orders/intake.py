@@ -92,7 +92,7 @@ def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderR
     """
     seen = session.get(IdempotencyRow, (shop, idempotency.client, idempotency.key))
     if seen is None:
-        raise StorageUnavailable("The key of this order is being forgotten")
+        raise StorageUnavailable("This Idempotency-Key is being released")
     if seen.body_hash != idempotency.body_hash:
         raise IdempotencyMismatch("This Idempotency-Key was used with another body")
     return session.get_one(OrderRow, seen.order_id)

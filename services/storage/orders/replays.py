@@ -39,15 +39,17 @@ def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:
         )
     if session.scalars(select(ReviewRow.id).where(ReviewRow.order_id == order.id, _held(now))).first():
         raise Conflict(
-            f"A reviewer is settling order {order.id}", hint="Leave it to them, or wait until it is released."
+            f"A reviewer has claimed order {order.id}", hint="Wait until it is decided or released."
         )
     if order.erased_at is not None:
-        raise Conflict(f"The words of order {order.id} were erased", hint="Ask for the order again.")
+        raise Conflict(
+            f"The transcript of order {order.id} was erased", hint="Ask the customer to order again."
+        )
     heard = order.transcript is not None and order.transcript.text.strip()
     if not heard and order.spoken and order.audio_key is None:
         raise Conflict(
-            f"The recording of order {order.id} was refused and is gone",
-            hint="Ask for the order again.",
+            f"The recording of order {order.id} was refused and deleted",
+            hint="Ask the customer to order again.",
         )
     withdraw_review(session, order.id)
     if heard or order.audio_key is None:

@@ -252,14 +252,14 @@ class OrderStore:
             if order.state is State.CANCELLED:
                 return order
             if order.state in TERMINAL:
-                raise Conflict(f"The order is {STATUS[order.state]} already")
+                raise Conflict(f"The order is already {STATUS[order.state]}")
             cancelled = move(session, now, order, Event.CANCELLED, tells=self._tells)
             withdraw_review(session, order_id)
             return cancelled
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
-        """Settle an order in review by the customer's answer, unless a reviewer is at it; one that settles
-        nothing leaves it to them, in its place of the queue.
+        """Move an order in review on by the customer's answer, unless a reviewer is at it. While it stays in
+        review, it keeps its place in the queue, with the cart as it is now.
 
         Raises:
             Conflict: a reviewer holds the review now.
@@ -272,12 +272,12 @@ class OrderStore:
                 ReviewRow.order_id == order.id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
             )
             if session.scalars(held).first() is not None:
-                raise Conflict("A reviewer is settling this order", hint="Wait for the reviewer's decision.")
+                raise Conflict("A reviewer has claimed this order", hint="Wait for the reviewer's decision.")
             if moved.state is State.IN_REVIEW:
                 session.execute(
                     update(ReviewRow)
                     .where(ReviewRow.order_id == order.id)
-                    .values(version=ReviewRow.version + 1)
+                    .values(version=ReviewRow.version + 1, proposed=document_of(moved.cart))
                 )
             else:
                 withdraw_review(session, order.id)

@@ -58,7 +58,7 @@ class EndpointStore:
         secret, named = _new_secret(), _checked(events)
         with writing(self._database) as (session, now):
             if self._shop not in (EVERY_SHOP, shop) or session.get(ShopRow, shop) is None:
-                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` shows all.")
+                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` lists all shops.")
             self._database.lock(session, f"webhooks:{shop}")
             mine = select(func.count()).where(WebhookEndpointRow.shop_id == shop)
             if (session.scalar(mine) or 0) >= MAX_ENDPOINTS:
@@ -164,8 +164,8 @@ class EndpointStore:
     def _check_on(self) -> None:
         if self._allowed == "off":
             raise Conflict(
-                "Shops have no webhook endpoints of their own in this deployment",
-                hint="Whoever runs it sets SAYCART_WEBHOOK_ENDPOINTS to `public`, or to `private`.",
+                "Shops can't have their own webhook endpoints in this deployment",
+                hint="The operator can set SAYCART_WEBHOOK_ENDPOINTS to `public` or `private`.",
             )
 
     def _check_url(self, text: str) -> None:
@@ -214,7 +214,7 @@ def _checked(events: Sequence[str] | None) -> list[Any] | None:
     if unknown := sorted(set(events) - known):
         raise InputError(f"No such event: {', '.join(unknown)[:200]}", hint=f"Of {', '.join(sorted(known))}.")
     if not events:
-        raise InputError("An endpoint without events is told nothing", hint="Name some, or disable it.")
+        raise InputError("An endpoint needs at least one event", hint="Choose some, or disable the endpoint.")
     return sorted(set(events))
 
 

@@ -5,8 +5,7 @@ message of an order to an endpoint has one, so that a claim finds what is due by
 neither what waits nor what stands behind another. Whoever closes or opens a message hands `due_at` on here.
 
 A `due_at` too many costs a look: a claim asks again for lease, wait and place. One too few would hold a
-message for ever: `tell` holds the order's first message while it looks, so that it is not closed meanwhile,
-and `mend` finds what parts of the release before, which know no `due_at`, have closed in front of others.
+message for ever: `tell` holds the order's first message while it looks, so that it is not closed meanwhile.
 """
 
 from __future__ import annotations
@@ -148,18 +147,6 @@ def line_up(session: Session, order_ids: Sequence[str]) -> None:
         session.execute(mine.values(due_at=_DUE), execution_options=_QUIETLY)
         behind = mine.where(in_front.correlate(OutboxRow).exists())
         session.execute(behind.values(due_at=null()), execution_options=_QUIETLY)
-
-
-def forgotten() -> Select[Any]:
-    """Ids of messages that nothing is in front of, and that nobody let go."""
-    query = select(OutboxRow.id).where(is_open(), OutboxRow.due_at.is_(None), is_first())
-    return query.order_by(OutboxRow.order_id, OutboxRow.seq).limit(CHUNK)
-
-
-def let_go(session: Session, ids: Sequence[str]) -> None:
-    """Let these messages go when their wait is over."""
-    statement = update(OutboxRow).where(OutboxRow.id.in_(ids), is_open()).values(due_at=_DUE)
-    session.execute(statement, execution_options=_QUIETLY)
 
 
 def withdraw(session: Session, now: datetime, which: ColumnElement[bool]) -> int:

@@ -164,17 +164,14 @@ class Outbox:
             outbox_order.line_up(session, sorted({order_id for _, order_id in opened}))
             return found
 
-    def mend(self) -> int:
-        """Let go what waits behind nothing: a courier of the release before closed what was in front of it,
-        and told nobody. Withdraw what was written while its endpoint was removed. How many there were."""
+    def withdraw_orphans(self) -> int:
+        """Withdraw what was written while its endpoint was removed; how many messages."""
         with reading(self._database) as session:
-            found = session.scalars(outbox_order.forgotten()).all()
             orphans = session.scalars(select(OutboxRow.id).where(outbox_order.orphaned())).all()
-        if found or orphans:
-            with writing(self._database) as (session, now):
-                outbox_order.let_go(session, found)
-                outbox_order.withdraw(session, now, OutboxRow.id.in_(orphans))
-        return len(found) + len(orphans)
+        if not orphans:
+            return 0
+        with writing(self._database) as (session, now):
+            return outbox_order.withdraw(session, now, OutboxRow.id.in_(orphans))
 
     def counts(self) -> dict[str, int]:
         """How many messages are delivered or withdrawn (and not yet forgotten), waiting and dead."""

@@ -96,7 +96,7 @@ class KeyStore:
             raise InputError("A key needs a scope", hint=f"Of {', '.join(Scope)}.")
         if Scope.REVIEWS in scopes and person is None:
             raise InputError(
-                "A key that reviews acts for a person", hint="Name the account: `--person NAME`."
+                "A key with the scope `reviews` needs a person", hint="Name the account: `--person NAME`."
             )
         if grant is not None:
             grant.check(scopes, person)
@@ -239,7 +239,7 @@ class KeyStore:
         self, session: Session, now: datetime, key_id: str, shop: str, name: str, lasts_s: float | None
     ) -> ApiKeyRow:
         if self._shop not in (EVERY_SHOP, shop) or session.get(ShopRow, shop) is None:
-            raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` shows all.")
+            raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` lists all shops.")
         expires_at = None if lasts_s is None else now + timedelta(seconds=lasts_s)
         row = ApiKeyRow(
             id=key_id,
@@ -278,7 +278,7 @@ class KeyStore:
     def _existing(self, session: Session, key_id: str) -> ApiKeyRow:
         row = owned(session.get(ApiKeyRow, key_id), self._shop)
         if row is None:
-            raise NotFound(f"No key {key_id[:60]}", hint="`saycart keys list` shows every key by its id.")
+            raise NotFound(f"No key {key_id[:60]}", hint="`saycart keys list` lists all keys.")
         return row
 
 
@@ -286,7 +286,7 @@ def _account(session: Session, shop: str, name: str) -> StaffRow:
     query = select(StaffRow).where(StaffRow.shop_id == shop, StaffRow.name == name)
     row = session.scalars(query).one_or_none()
     if row is None or row.disabled_at is not None:
-        raise NotFound(f"No account {name!r} in this shop", hint="`saycart staff list` shows every account.")
+        raise NotFound(f"No account {name!r} in this shop", hint="`saycart staff list` lists all accounts.")
     return row
 
 

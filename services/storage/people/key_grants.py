@@ -26,13 +26,13 @@ class Grant:
         allowed: Collection[str] = ROLE_SCOPES[Role.ADMIN]
         if wider := sorted({str(scope) for scope in scopes} - set(allowed)):
             raise Forbidden(
-                f"A shop's admin can't hand on the scope {', '.join(wider)}.",
-                hint="Whoever runs this deployment makes such a key: `saycart keys add`.",
+                f"A shop's admin can't grant the scope {', '.join(wider)}.",
+                hint="The operator can create this key: `saycart keys add`.",
             )
         if person is not None and person != self.person:
             raise Forbidden(
-                "A key is made for the person whom the caller's key acts for, and for nobody else.",
-                hint="Whoever runs this deployment makes it: `saycart keys add --person NAME`.",
+                "A key can only be made for the person the caller's key acts for.",
+                hint="The operator can create it: `saycart keys add --person NAME`.",
             )
 
     def end(self, wanted: datetime | None) -> datetime | None:

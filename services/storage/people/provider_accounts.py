@@ -166,11 +166,11 @@ class ProviderAccounts:
         given = (email or subject or "").strip()
         if bool(email) == bool(subject) or not 1 <= len(given) <= MAX_EMAIL_CHARS or not given.isprintable():
             raise InputError(
-                "An invitation names either an e-mail address or a subject",
+                "An invitation needs either an email address or a subject",
                 hint="`--email ann@example.com`, or `--subject` with the provider's own id of the person.",
             )
         if email and "@" not in given:
-            raise InputError("That is no e-mail address", hint="The provider's own id goes with --subject.")
+            raise InputError("That's not an email address", hint="Use --subject for the provider's id.")
         wanted = given.casefold() if email else given
         column = StaffOidcRow.email if email else StaffOidcRow.subject
         with writing(self._database) as (session, now):
@@ -184,7 +184,7 @@ class ProviderAccounts:
             ).one_or_none()
             if taken is not None:
                 other = held(session, taken.staff_id).name
-                raise Conflict(f"That is {other}'s", hint=f"`saycart staff unbind {other}` takes it away.")
+                raise Conflict(f"That belongs to {other}", hint=f"`saycart staff unbind {other}` removes it.")
             bound = session.get(StaffOidcRow, row.id)
             if bound is None:
                 bound = StaffOidcRow(staff_id=row.id)

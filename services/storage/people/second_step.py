@@ -79,8 +79,8 @@ class SecondSteps:
             step = _step_of(row.secret, code, now) if row and row.begun_by == own.id else None
             if row is None or step is None:
                 raise InputError(
-                    "That is not the code of this moment",
-                    hint="Is the phone's clock right? Wait for the next code and type that.",
+                    "Wrong code",
+                    hint="Check your phone's clock, then enter the next code.",
                 )
             row.confirmed_at, row.last_step = now, step
             end_sessions(session, own.staff_id, but=own.id)
@@ -98,7 +98,7 @@ class SecondSteps:
             account = held(session, staff_id)
             row = session.get(StaffTotpRow, staff_id)
             if row is None or row.confirmed_at is None:
-                raise Conflict("There is no second step to recover", hint="Set it up first.")
+                raise Conflict("Two-step sign-in isn't set up", hint="Set it up first.")
             codes = _new_codes(session, staff_id)
             self._told(session, now, by, "recovery_codes.made", account, {"recovery_codes": len(codes)})
             return codes

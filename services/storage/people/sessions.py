@@ -175,7 +175,7 @@ def held(session: Session, staff_id: str) -> StaffRow:
     """
     row = session.get(StaffRow, staff_id, with_for_update=True)
     if row is None:
-        raise NotFound("No such account", hint="`saycart staff list` shows every account.")
+        raise NotFound("No such account", hint="`saycart staff list` lists all accounts.")
     return row
 
 
@@ -187,7 +187,7 @@ def existing(session: Session, name: str, *, hold: bool = False) -> StaffRow:
     """
     row = named(session, name, hold=hold)
     if row is None:
-        raise NotFound(f"No account {name!r}", hint="`saycart staff list` shows every account.")
+        raise NotFound(f"No account {name!r}", hint="`saycart staff list` lists all accounts.")
     return row
 
 

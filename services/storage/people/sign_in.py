@@ -88,7 +88,7 @@ class SignIns:
         """
         name = self.halfway(token)
         if name is None:
-            raise NotFound("This sign-in took too long", hint="Begin again with name and password.")
+            raise NotFound("This sign-in took too long", hint="Start again with your name and password.")
         known = self._device(name, visit.device)
         counted = self._attempts.count(name, visit.address, known, code=True)
         with writing(self._database) as (session, now):

@@ -76,10 +76,11 @@ class StaffStore:
             self._database.lock(session, f"staff:{name}")
             if named(session, name) is not None:
                 raise Conflict(
-                    f"There is an account {name!r} already", hint="Choose another name; names stay taken."
+                    f"The account {name!r} already exists",
+                    hint="Choose another name; names are never reused.",
                 )
             if session.get(ShopRow, shop) is None:
-                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` shows all.")
+                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` lists all shops.")
             row = new_account(session, now, name, shop, role, hashed)
             after = {"disabled": False, "role": role.value}
             self._told(session, now, by, "account.added", row, None, after)
@@ -210,7 +211,7 @@ def _fit(password: str) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise InputError(
             f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters",
-            hint="A sentence of four or five words is easy to remember and long enough.",
+            hint="A sentence of four or five words is easy to remember.",
         )
     return password
 

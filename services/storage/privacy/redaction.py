@@ -15,6 +15,7 @@ UNNAMED = "something else"
 
 _LINE = (
     *("kind", "sku", "quantity", "size", "options", "unit_price", "line_total", "confidence"),
+    "price_is_minimum",
     "field_confidence",
 )
 _TOLD = ("decoder", "grammar", "settled_check")
@@ -32,7 +33,7 @@ def cart(document: Any) -> dict[str, Any] | None:
         lines = [_line(one) for one in _only(document, ("lines",))["lines"]]
     except (KeyError, TypeError):
         return None
-    return _only(document, ("currency", "menu", "total")) | {"lines": lines}
+    return _only(document, ("currency", "menu", "total", "total_is_minimum")) | {"lines": lines}
 
 
 def error(document: Any) -> dict[str, Any] | None:

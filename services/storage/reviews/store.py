@@ -124,13 +124,14 @@ class ReviewStore:
                 raise Conflict(f"The review is {seen.status}")
             if seen.standing is not None and seen.standing["by"] == reviewer:
                 raise Conflict(
-                    "You have decided on this order already",
-                    hint="It needs a second person; leave it to a colleague.",
+                    "You have already decided on this order",
+                    hint="It needs a second approval by a colleague.",
                 )
             own = seen.claimed_by == reviewer
             if seen.status == "claimed" and not own and _live(seen, now):
                 raise Conflict(
-                    f"{seen.claimed_by} holds this review", hint="Take another, or wait until it is free."
+                    f"{seen.claimed_by} has this review",
+                    hint="Take another one, or wait until it's released.",
                 )
             if not own:
                 action = "taken_over" if seen.status == "claimed" else "claimed"
@@ -172,7 +173,7 @@ class ReviewStore:
             if seen.status != "claimed":
                 raise Conflict(f"The review is {seen.status}")
             if seen.claimed_by != reviewer:
-                raise Conflict(f"{seen.claimed_by} holds this review")
+                raise Conflict(f"{seen.claimed_by} has this review")
             record_act(session, now, review_id, reviewer, "released")
             return _change(session, seen, status="open", claimed_by=None, lease_until=None)
 
@@ -290,9 +291,9 @@ def _must_hold(seen: ReviewRow, reviewer: str, now: datetime) -> None:
     if seen.status not in ("open", "claimed"):
         raise Conflict(f"The review is {seen.status}")
     if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
-        raise Conflict("You do not hold this review", hint="Claim it, read it again, then decide.")
+        raise Conflict("This review isn't assigned to you", hint="Take it again, check it, then decide.")
     if seen.claimed_by != reviewer:
-        raise Conflict(f"{seen.claimed_by} holds this review")
+        raise Conflict(f"{seen.claimed_by} has this review")
 
 
 def _live(row: ReviewRow, now: datetime) -> bool:
@@ -302,5 +303,5 @@ def _live(row: ReviewRow, now: datetime) -> bool:
 def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:
     row = swap(session, ReviewRow, seen.id, seen.version, **columns)
     if row is None:  # can't be while the row is locked; kept so that no lock is trusted alone
-        raise Conflict(f"Review {seen.id} changed meanwhile")
+        raise Conflict(f"Review {seen.id} changed in the meantime")
     return review_of(row)

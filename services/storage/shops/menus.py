@@ -79,7 +79,7 @@ class MenuStore:
             self._database.lock(session, f"menu:{self._shop}:{menu.id}")
             found = chains.newest(session, self._shop, menu.id)
             if after is not None and after != (found.version or 0):
-                raise Conflict("The menu has got a newer version since this page was loaded")
+                raise Conflict("The menu has changed since you opened this page")
             old = self._read(session, menu.id, found.version)
             if found.is_behind:  # what the shop changes is then told apart from what the chain did
                 old = self._followed(session, now, menu.id, found)
@@ -111,7 +111,7 @@ class MenuStore:
             if newest is None or not newest.is_behind:
                 version = newest.version if newest else version
                 if version is None:
-                    raise NotFound(f"No menu {menu_id}", hint="`saycart menu import FILE` brings one in.")
+                    raise NotFound(f"No menu {menu_id}", hint="`saycart menu import FILE` adds one.")
                 if (found := self._read(session, menu_id, version)) is None:
                     raise NotFound(f"No version {version} of menu {menu_id}")
                 return found

@@ -51,14 +51,17 @@ class ShopStore:
         """
         if not _ID.fullmatch(shop_id):
             raise InputError(
-                f"{shop_id[:60]!r} is no id for a shop", hint="1 to 40 of a-z, 0-9 and -, such as harbor-1."
+                f"{shop_id[:60]!r} is not a valid shop id",
+                hint="Use 1 to 40 of a-z, 0-9 and -, such as harbor-1.",
             )
         if not 1 <= len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
             raise InputError(f"A shop's name has 1 to {MAX_NAME_CHARS} printable characters")
         with writing(self._database) as (session, now):
             self._database.lock(session, f"shop:{shop_id}")
             if session.get(ShopRow, shop_id) is not None:
-                raise Conflict(f"There is a shop {shop_id} already", hint="`saycart shops list` shows all.")
+                raise Conflict(
+                    f"The shop {shop_id} already exists", hint="`saycart shops list` lists all shops."
+                )
             _check_chain(session, shop_id, menus_of)
             row = ShopRow(id=shop_id, name=name.strip(), created_at=now, menus_of=menus_of)
             session.add(row)
@@ -154,7 +157,7 @@ def _found(session: Session, shop_id: str, *, hold: bool = False) -> ShopRow:
     """A shop's row, to the end of the transaction ours alone where it is to be changed; raises NotFound."""
     row = session.get(ShopRow, shop_id, with_for_update=hold or None)
     if row is None:
-        raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` shows all.")
+        raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` lists all shops.")
     return row
 
 
@@ -165,11 +168,11 @@ def _check_chain(session: Session, shop_id: str, menus_of: str | None) -> None:
     base = _found(session, menus_of)
     if menus_of == shop_id or base.menus_of is not None:
         raise InputError(
-            f"{shop_id} can't have its menus from {menus_of}"
-            + (f", which has them from {base.menus_of}" if base.menus_of else ", which is itself")
+            f"{shop_id} can't use the menus of {menus_of}"
+            + (f", which uses those of {base.menus_of}" if base.menus_of else ": that's the same shop")
         )
     if session.scalar(select(ShopRow.id).where(ShopRow.menus_of == shop_id).limit(1)) is not None:
-        raise InputError(f"Other shops have their menus from {shop_id}, so it keeps its own")
+        raise InputError(f"Other shops use the menus of {shop_id}, so it must keep its own")
 
 
 def _shop(row: ShopRow) -> Shop:

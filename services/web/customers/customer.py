@@ -14,6 +14,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from schemas.cart import Cart
 from schemas.errors import Conflict, InputError, SaycartError, StaleState
 from schemas.lifecycle import STATUS, State
 from schemas.order import TextOrder
@@ -141,9 +142,17 @@ def change(order_id: str, request: Request, box: Acting, form: Fields) -> Respon
     menu = box.menus.get(record.menu_id, record.menu_version)
     draft, keys = read_draft(form, record.draft, record.cart, menu.menu)
     cart = judge_chosen(draft, menu, record.transcript or customer_view.NOTHING_HEARD).cart
-    changed = customer_view.changing(record, menu.menu, cart, keys)
+    return _changed(request, box, order_id, cart, keys)
+
+
+def _changed(request: Request, box: Desk, order_id: str, cart: Cart, keys: list[str]) -> Response:
+    """The form for changes with this cart and its price."""
+    record, _ = read(box, order_id)
+    menu = box.menus.get(record.menu_id, record.menu_version).menu
+    changed = customer_view.changing(record, menu, cart, keys)
     if is_fragment(request):
-        return page(request, "customer/change.html", **changed)
+        into_form = {"HX-Retarget": "#change", "HX-Reswap": "outerHTML"}
+        return page(request, "customer/change.html", headers=into_form, **changed)
     return page(request, "customer/order.html", **_order(request, box, order_id) | changed | {"open": True})
 
 
@@ -157,8 +166,12 @@ def confirmed(order_id: str, request: Request, box: Acting, form: Fields) -> Res
         if form.get("version") != str(record.version) or record.state is not State.PROPOSED:
             raise StaleState("Your order has changed since you opened this page")
         if "line" in form and record.draft and record.cart:
-            corrected, _ = read_draft(form, record.draft, record.cart, menu.menu)
-        box.orders.commit(record, confirm(record, corrected, menu))
+            corrected, keys = read_draft(form, record.draft, record.cart, menu.menu)
+        outcome = confirm(record, corrected, menu)
+        if corrected and outcome.cart and form.get("total") != str(outcome.cart.total):
+            # Changed since the page was last priced: without scripts, or quicker than they are.
+            return _changed(request, box, order_id, outcome.cart, keys)
+        box.orders.commit(record, outcome)
     except StaleState as error:
         raise Conflict(error.detail, hint="Check your order and try again.") from None
     log.info("order.confirmed", order_id=order_id, corrected=corrected is not None)
@@ -167,7 +180,7 @@ def confirmed(order_id: str, request: Request, box: Acting, form: Fields) -> Res
 
 @router.post("/orders/{order_id}/answer")
 def answered(order_id: str, request: Request, box: Acting, form: Fields) -> Response:
-    """The customer answers the one question, which settles the order."""
+    """The customer answers the question that is asked now."""
     given = CustomerAnswer(question=form.get("question") or "", answer=form.get("answer") or "")
     try:
         box.answer_order(order_id, given)

@@ -47,6 +47,7 @@ class CartView:
 
     lines: tuple[LineView, ...]
     total: int
+    total_is_minimum: bool
     currency: str
     problems: tuple[str, ...]
     removed: tuple[str, ...]
@@ -123,6 +124,7 @@ def cart_view(shown: Case, filled: Read | None = None) -> CartView:
             for form in forms
         ),
         total=cart.total if cart else 0,
+        total_is_minimum=cart is not None and cart.total_is_minimum,
         currency=menu.currency,
         problems=tuple(problems.get(-1, ())),
         removed=tuple((before - after).elements()) if cart else (),

@@ -86,7 +86,7 @@ def test_a_key_from_its_making_to_its_end(saycart: Saycart, keys: KeyStore, data
         (("x", "--scope", "everything"), "is not a valid Scope"),
         (("", "--scope", "admin"), "1 to 80 printable"),
         (("x", "--scope", "admin", "--shop", "nowhere"), "No shop nowhere"),
-        (("x", "--scope", "reviews"), "acts for a person"),
+        (("x", "--scope", "reviews"), "needs a person"),
         (("x", "--scope", "reviews", "--person", "nobody"), "No account 'nobody'"),
         (("x", "--page", "--shop", "nowhere"), "No shop nowhere"),
     ],
@@ -102,10 +102,10 @@ def test_a_shop_its_people_and_its_keys(saycart: Saycart, keys: KeyStore) -> Non
     assert saycart("shops", "add", "harbor-1", "--name", "Harbor One").exit_code == 0
     assert "Harbor One" in saycart("shops", "list").output
     for bad, said in (
-        ("harbor-1", "There is a shop"),
-        ("Harbor", "is no id"),
-        ("*", "is no id"),
-        ("", "is no id"),
+        ("harbor-1", "already exists"),
+        ("Harbor", "is not a valid shop id"),
+        ("*", "is not a valid shop id"),
+        ("", "is not a valid shop id"),
     ):
         done = saycart("shops", "add", bad)
         assert (done.exit_code, said in done.output) == (1, True), done.output

@@ -122,8 +122,9 @@ class Shop:
         with self.database.write() as session:
             session.execute(
                 text(
-                    "INSERT INTO outbox (id, order_id, seq, type, payload, version, attempt, created_at) "
-                    "VALUES ('msg_1', :order, 1, 'order.completed', '{}', 1, 0, CURRENT_TIMESTAMP)"
+                    "INSERT INTO outbox (id, order_id, seq, type, payload, version, attempt, created_at, "
+                    "endpoint_id) "
+                    "VALUES ('msg_1', :order, 1, 'order.completed', '{}', 1, 0, CURRENT_TIMESTAMP, '')"
                 ),
                 {"order": done},
             )

@@ -175,7 +175,7 @@ def test_a_message_that_was_written_while_its_endpoint_went_ends_too(
     with database.write() as session:  # as a transaction leaves it that began before the removal
         session.execute(update(OutboxRow).values(endpoint_id="whk_gone"))
     assert outbox.endpoints_due() == []
-    assert outbox.mend() == 1
+    assert outbox.withdraw_orphans() == 1
     assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0, "withdrawn": 1}
 
 

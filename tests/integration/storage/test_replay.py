@@ -112,7 +112,7 @@ def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
     review = world.reviews.by_order(order_id)
     assert review is not None
     world.reviews.claim(review.id, "ann", 60)
-    with pytest.raises(Conflict, match="reviewer is settling"):
+    with pytest.raises(Conflict, match="reviewer has claimed"):
         world.orders.replay(order_id)
     assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == []
     world.reviews.release(review.id, "ann")
@@ -125,7 +125,7 @@ def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
         row = session.get(ReviewRow, review.id)
         assert row is not None
         row.standing = standing.model_dump(mode="json")
-    with pytest.raises(Conflict, match="reviewer is settling"):
+    with pytest.raises(Conflict, match="reviewer has claimed"):
         world.orders.replay(order_id)
     # A claim that has lapsed holds nothing.
     other = in_review(world)

@@ -81,7 +81,7 @@ def test_the_answer_picks_one_of_two_carts_which_is_priced_and_complete(
 def test_one_cart_that_nobody_is_sure_of_is_confirmed_by_its_customer(world: World, works: Works) -> None:
     order = read(world, works, STRANGE, SAME, 0.7)
     assert order["question"]["id"] == "order/right"
-    assert "1 × large latte (oat milk); 1 × blueberry muffin, $9.10 in all" in order["question"]["text"]
+    assert "1 × large latte (oat milk); 1 × blueberry muffin, $9.10 total" in order["question"]["text"]
     done = answer(world, order, "yes")
     assert done["status"] == "completed"
     assert done["cart"]["total"] == 910

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.cart import Amount, Cart, CartDraft, Finding, ItemLine, OptionDraft, Severity
+from schemas.cart import (
+    Amount,
+    Cart,
+    CartDraft,
+    Finding,
+    ItemLine,
+    NotOnMenuLine,
+    OptionDraft,
+    Severity,
+)
 from schemas.transcript import Transcript
 from services.checks.price import price_cart
+from services.checks.questions import which_item
 from tests.stand_ins import CAFE, speech
 
 TYPED = Transcript(text="a latte", confidence=1.0)
@@ -44,13 +54,13 @@ def priced(*lines: Any, transcript: Transcript = TYPED, findings: tuple[Finding,
         (line("latte", 1, "L", oat(count=3)), 680, 680),
         (line("latte", 2, "L", oat("extra", 2)), 740, 1480),
         (line("latte", 1, "S", oat(), OptionDraft(group="shots", id="shot", count=2)), 640, 640),
-        # A size that nobody said: the default, the one price that all have, or none at all.
+        # A size that nobody said: the default, the one price that all have, or the least.
         (line("americano"), 350, 350),
         (line("coffee"), 275, 275),
-        (line("latte"), 0, 0),
+        (line("latte"), 400, 400),
         # What the menu can't price costs nothing; it has a blocking finding.
         (line("unicorn", 5), 0, 0),
-        (line("latte", 1, "P10"), 0, 0),
+        (line("latte", 1, "P10"), 400, 400),
         (line("muffin", 1, None, oat()), 350, 350),
         (line("latte", 1, "L", OptionDraft(group="milk", id="yak")), 500, 500),
     ],
@@ -60,6 +70,34 @@ def test_a_line_is_priced_from_the_menu(ordered: ItemLine, unit: int, total: int
     (found,) = cart.lines
     assert (found.unit_price, found.line_total, cart.total) == (unit, total, total)
     assert all(type(amount) is int for amount in (found.unit_price, found.line_total, cart.total))
+
+
+@pytest.mark.parametrize(
+    ("ordered", "unit", "is_minimum"),
+    [
+        (line("latte"), 400, True),
+        (line("latte", 1, "S"), 400, False),
+        (line("latte", 1, "P10"), 400, True),
+        (line("coffee"), 275, False),
+        (line("nuggets", 1, "P10"), 650, True),
+        (line("nuggets", 1, "P10", OptionDraft(group="sauce", id="ranch")), 650, False),
+        (line("nuggets", 1, "P10", OptionDraft(group="sauce", id="ranch", amount=Amount.NONE)), 650, True),
+        (line("unicorn"), 0, True),
+        (NotOnMenuLine(kind="not_on_menu", heard="a unicorn", quantity=1), 0, True),
+    ],
+)
+def test_a_price_is_a_lower_bound_while_a_choice_is_open(ordered: Any, unit: int, is_minimum: bool) -> None:
+    cart = priced(line("muffin"), ordered)
+    found = cart.lines[1]
+    assert (found.unit_price, found.price_is_minimum) == (unit, is_minimum)
+    assert (cart.total, cart.total_is_minimum) == (350 + unit, is_minimum)
+
+
+def test_an_open_item_costs_the_least_of_those_it_may_be() -> None:
+    guess = line("latte", 2, "L")
+    question = which_item(0, guess, ["latte", "muffin"], CAFE)
+    cart = priced(guess, findings=(Finding.blocking("vague_name", "?", 0, question),))
+    assert (cart.total, cart.total_is_minimum) == (700, True)
 
 
 def test_the_cart_names_currency_menu_and_version() -> None:

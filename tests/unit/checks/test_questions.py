@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft, Finding, ItemLine
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
+from schemas.menu import Menu
 from schemas.question import Choice, CustomerAnswer, Question
 from schemas.review import ReviewReason
 from services.checks.evidence import check_evidence
@@ -18,7 +19,7 @@ from services.checks.facts import check_facts
 from services.checks.questions import MAX_ANSWERS, open_question, which_item
 from services.pipeline.review import settle_by_answer
 from services.reading.order import read_order
-from services.storage.base.records import MenuVersion, OrderRecord
+from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 from tests.stand_ins import CAFE, in_review, sample_menu
 
 DOUBT = (ReviewReason.BLOCKING_FINDING,)
@@ -49,7 +50,7 @@ def test_a_missing_size_is_asked_with_the_sizes_of_that_item() -> None:
 def test_a_required_choice_is_asked_without_what_has_run_out() -> None:
     question = asked(draft({"sku": "nuggets", "size": "P10"}))
     assert question is not None
-    assert (question.id, question.text) == ("0/options/sauce", "Ranch or barbecue?")
+    assert (question.id, question.text) == ("0/options/sauce", "Ranch or barbecue with nuggets?")
 
 
 def test_a_shared_name_is_asked_for() -> None:
@@ -67,10 +68,10 @@ def test_a_shared_name_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("of", "reasons"),
     [
-        (draft({"sku": "latte"}, {"sku": "iced-latte"}), DOUBT),  # two sizes are missing
         (draft({"sku": "latte"}), (*DOUBT, ReviewReason.LOW_ASR_CONFIDENCE)),
         (draft({"sku": "latte", "size": "S"}), ()),
         (draft({"sku": "latte", "quantity": 99, "size": "S"}), DOUBT),  # a doubt, but none to ask about
+        (draft({"sku": "latte", "quantity": 99}), DOUBT),  # one to ask about, and one more
     ],
 )
 def test_nothing_is_asked_where_it_would_not_settle_the_order(
@@ -80,9 +81,11 @@ def test_nothing_is_asked_where_it_would_not_settle_the_order(
 
 
 def test_nobody_is_asked_to_choose_from_a_whole_menu() -> None:
-    skus = [item.sku for item in sample_menu("copper-skillet").items]
-    assert which_item(0, skus[: MAX_ANSWERS + 1], sample_menu("copper-skillet")) is None
-    assert which_item(0, skus[:1], sample_menu("copper-skillet")) is None
+    menu = sample_menu("copper-skillet")
+    skus = [item.sku for item in menu.items]
+    line = ItemLine(kind="item", heard="it", sku=skus[0], quantity=1)
+    assert which_item(0, line, skus[: MAX_ANSWERS + 1], menu) is None
+    assert which_item(0, line, skus[:1], menu) is None
 
 
 def test_an_answer_completes_the_cart_at_the_menus_price() -> None:
@@ -95,6 +98,76 @@ def test_an_answer_completes_the_cart_at_the_menus_price() -> None:
     assert outcome.findings == ()
     asked = {"asked": "Small, medium or large latte?", "chosen": "large"}
     assert outcome.detail == {"question": "0/size", "answer": "L", **asked}
+
+
+def given(of: OrderRecord, question: str, answer: str) -> Outcome:
+    return settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU)
+
+
+def test_open_choices_are_asked_in_turn_until_none_is_left() -> None:
+    at = order(draft({"sku": "iced-latte"}, {"sku": "nuggets", "size": "P10"}, {"sku": "latte"}))
+    turns = []
+    for question, answer in (("0/size", "L"), ("1/options/sauce", "ranch"), ("2/size", "S")):
+        asks = open_question(at.findings, at.reasons)
+        assert asks is not None
+        assert asks.id == question
+        outcome = given(at, question, answer)
+        assert outcome.cart is not None
+        turns.append((outcome.event, outcome.cart.total_is_minimum))
+        at = replace(at, draft=outcome.draft, findings=outcome.findings or ())
+    assert turns == [(Event.CHOSEN, True), (Event.CHOSEN, True), (Event.ANSWERED, False)]
+    assert open_question(at.findings, at.reasons) is None
+
+
+def test_an_answered_item_is_asked_for_its_own_size_next() -> None:
+    guess = draft({"sku": "muffin"})
+    line = guess.lines[0]
+    assert isinstance(line, ItemLine)
+    question = which_item(0, line, ["muffin", "iced-latte"], CAFE)
+    vague = Finding.blocking("vague_name", "Which one?", 0, question)
+    at = replace(in_review(guess), findings=(vague,), reasons=DOUBT)
+    outcome = given(at, "0/sku", "iced-latte")
+    assert outcome.event is Event.CHOSEN
+    asks = open_question(outcome.findings or (), DOUBT)
+    assert asks is not None
+    assert asks.id == "0/size"
+
+
+def test_what_an_answer_makes_of_a_page_order_is_for_its_customer_to_confirm() -> None:
+    at = order(draft({"sku": "latte"}), confirm=True)
+    assert given(at, "0/size", "L").event is Event.PROPOSED
+
+
+def test_a_yes_to_a_whole_cart_confirms_it() -> None:
+    choices = (Choice(id="yes", text="Yes"), Choice(id="no", text="No"))
+    asks = Finding.blocking(
+        "reading_unsure", "?", question=Question(id="order/right", text="?", answers=choices)
+    )
+    at = replace(order(draft({"sku": "latte", "size": "S"}), confirm=True), findings=(asks,))
+    assert given(at, "order/right", "yes").event is Event.ANSWERED
+
+
+def test_each_answer_says_what_one_costs_with_it() -> None:
+    question = asked(draft({"sku": "latte", "quantity": 2, "options": [{"group": "milk", "id": "oat"}]}))
+    assert question is not None
+    assert [(c.id, c.price, c.price_is_minimum) for c in question.answers] == [
+        ("S", 460, False), ("M", 510, False), ("L", 560, False),
+    ]  # fmt: skip
+
+
+def test_many_answers_are_asked_for_without_naming_them() -> None:
+    sauces = [{"id": f"s{n}", "name": f"sauce {n}", "price": n} for n in range(MAX_ANSWERS + 1)]
+    menu = Menu.parse(
+        {
+            "id": "sauces", "name": "Sauces", "currency": "USD", "language": "en",
+            "option_groups": [{"id": "sauce", "name": "sauce", "required": True, "options": sauces}],
+            "items": [{"sku": "wings", "name": "wings", "price": 500, "option_groups": ["sauce"]}],
+        }
+    )  # fmt: skip
+    question = open_question(check_facts(draft({"sku": "wings"}), menu), DOUBT)
+    assert question is not None
+    assert question.text == "Which sauce would you like with “wings”?"
+    assert [choice.price for choice in question.answers] == list(range(500, 500 + MAX_ANSWERS + 1))
 
 
 def test_an_answered_choice_takes_the_place_of_a_refused_one() -> None:
@@ -135,7 +208,7 @@ def test_what_a_later_release_asked_is_answered_by_nobody_who_does_not_know_it(
     choices = (Choice(id=answer, text="it"), Choice(id="neither", text="Neither"))
     asks = Finding.blocking("reading_unsure", "?", question=Question(id=question, text="?", answers=choices))
     of = replace(order(draft({"sku": "latte", "size": "S"})), findings=(asks,))
-    with pytest.raises(Conflict, match="does not know"):
+    with pytest.raises(Conflict, match="doesn't know"):
         settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU)
 
 

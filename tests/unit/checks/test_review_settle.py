@@ -128,6 +128,22 @@ def test_a_decision_must_be_whole(fields: dict[str, Any]) -> None:
 PROPOSED = replace(ORDER, state=State.PROPOSED, confirm=True)
 
 
+@pytest.mark.parametrize("action", ["approve", "correct"])
+def test_what_a_reviewer_decides_of_a_page_order_is_for_its_customer_to_confirm(action: str) -> None:
+    more = {"cart": draft({**LATTE, "quantity": 3})} if action == "correct" else {}
+    outcome = decide(action, replace(ORDER, confirm=True), **more)
+    assert (outcome.event, outcome.detail["action"]) == (Event.PROPOSED, action)
+
+
+def test_a_customer_confirms_a_limit_that_a_reviewer_overruled_and_changes_no_other() -> None:
+    over = draft({**LATTE, "quantity": 13})
+    outcome = decide("correct", replace(ORDER, confirm=True), cart=over)
+    at = replace(PROPOSED, draft=over, findings=outcome.findings or ())
+    assert confirm(at, over, MENU).event is Event.CONFIRMED
+    with pytest.raises(InvalidCart, match="The limit is 12"):
+        confirm(at, draft({**LATTE, "quantity": 14}), MENU)
+
+
 def test_a_customer_confirms_what_was_proposed() -> None:
     outcome = confirm(PROPOSED, None, MENU)
     assert outcome.event is Event.CONFIRMED

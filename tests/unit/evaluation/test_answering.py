@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from schemas.cart import Finding
 from schemas.compare import canonical
+from schemas.question import Choice, Question
 from services.checks.questions import HEARD
 from services.checks.two_carts import NOTHING, RIGHT, WHICH
 from services.evaluation.answering import COUNTED, became
@@ -105,3 +107,21 @@ def test_a_run_tells_what_its_orders_came_to() -> None:
     rows = [judge(gold_row("a"), asked(WHICH, "mocha", "latte")), judge(gold_row("b"), prediction("b"))]
     told = figures(rows, 0.72)["after_answers"]
     assert (told["exact"], told["exact after the answers"], told["to a human"]) == (1, 2, 0)
+
+
+def test_every_open_choice_of_an_order_is_answered() -> None:
+    row = prediction("a", review="missing_size")
+    first = row["cart"]["lines"][0] | {"size": None}
+    row["cart"]["lines"] = [first, first | {"sku": "mocha"}]
+    row["findings"] = [
+        Finding.blocking("missing_size", "?", number, size_of(number)).model_dump(mode="json")
+        for number in range(2)
+    ]
+    row["question"] = row["findings"][0]["question"]
+    meant = [{"sku": sku, "quantity": 1, "size": size} for sku, size in (("latte", "S"), ("mocha", "L"))]
+    assert "exact after the answers" in became(row, canonical(meant))
+
+
+def size_of(number: int) -> Question:
+    sizes = (Choice(id="S", text="small"), Choice(id="L", text="large"))
+    return Question(id=f"{number}/size", text="Small or large?", answers=sizes)

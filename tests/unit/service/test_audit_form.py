@@ -81,7 +81,7 @@ def test_a_head_is_read_back() -> None:
     "text", ["", "main", "main:1", f"main:0:{DIGEST}", f":1:{DIGEST}", f"main:²:{DIGEST}", "main:1:xyz"]
 )
 def test_what_is_no_head_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no head"):
+    with pytest.raises(InputError, match="not a head"):
         Head.parse(text)
 
 

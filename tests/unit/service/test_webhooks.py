@@ -148,7 +148,7 @@ def test_a_receiver_may_ask_for_a_longer_wait_up_to_the_cap() -> None:
     [
         ({"webhook_secret": ""}, "SAYCART_WEBHOOK_SECRET can't be used: no secret"),
         ({"webhook_secret": "hunter2"}, "24 to 64 bytes"),
-        ({"webhook_url": "till.example"}, "no http address"),
+        ({"webhook_url": "till.example"}, "not an http URL"),
     ],
 )
 def test_a_url_that_nobody_could_be_told_at_ends_the_start(

@@ -1,0 +1,176 @@
+"""Open choices and corrections on the customer's page: nothing is made at a total that was not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from schemas.cart import CartDraft
+from schemas.lifecycle import Event, State
+from schemas.review import ReviewReason
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
+from services.storage.base.records import OrderRecord, Outcome
+from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
+from tests.browser.review_desk import Desk, take
+from tests.browser.test_customer import LATTE, placed
+from tests.integration.api_world import World
+
+TAQUERIA: dict[str, Any] = {
+    "id": "taqueria",
+    "name": "Taqueria",
+    "currency": "USD",
+    "language": "en",
+    "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}],
+    "option_groups": [
+        {
+            "id": "filling",
+            "name": "filling",
+            "required": True,
+            "options": [
+                {"id": "chicken", "name": "chicken", "price": 0},
+                {"id": "steak", "name": "steak", "price": 150},
+            ],
+        },
+        {
+            "id": "salsa",
+            "name": "salsa",
+            "required": True,
+            "options": [{"id": f"salsa-{n}", "name": f"salsa number {n}", "price": 0} for n in range(1, 9)],
+        },
+    ],
+    "items": [
+        {"sku": "burrito", "name": "burrito", "price": 825, "option_groups": ["filling", "salsa"]},
+        {"sku": "horchata", "name": "horchata", "prices": {"S": 300, "L": 450}},
+    ],
+}
+BURRITO: dict[str, Any] = {"kind": "item", "heard": "a burrito", "sku": "burrito", "quantity": 1}
+HORCHATAS: dict[str, Any] = {"kind": "item", "heard": "two horchatas", "sku": "horchata", "quantity": 2}
+CHICKEN = {"options": [{"group": "filling", "id": "chicken"}, {"group": "salsa", "id": "salsa-1"}]}
+SAID = "a burrito and two horchatas"
+UNCLEAR = (ReviewReason.BLOCKING_FINDING,)
+
+
+@pytest.fixture(params=[DESKTOP, PHONE], ids=["desktop", "phone"])
+def page(browser: Browser, cafe: World, request: pytest.FixtureRequest) -> Iterator[Page]:
+    with watched(browser, cafe.url, viewport=request.param) as tab:
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def desk(cafe: World) -> Desk:
+    return Desk(cafe)
+
+
+def doubted(
+    cafe: World,
+    *lines: dict[str, Any],
+    reasons: tuple[ReviewReason, ...] = UNCLEAR,
+    menu: dict[str, Any] = TAQUERIA,
+) -> OrderRecord:
+    """An order of the page in review, with what the menu leaves open of these lines."""
+    order = placed(cafe, SAID, menu)
+    stored = cafe.parts.menus.get(order.menu_id, order.menu_version)
+    draft = CartDraft.model_validate({"lines": lines})
+    findings = check_facts(draft, stored.menu)
+    cart = price_cart(draft, stored.menu, stored.version, order.transcript, findings)
+    order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+    outcome = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
+    final: OrderRecord = cafe.parts.orders.commit(order, outcome)
+    return final
+
+
+def press(page: Page, answer: str) -> None:
+    page.locator("#question").get_by_role("button", name=answer, exact=True).click()
+
+
+def total(page: Page) -> str:
+    return page.locator(".cart .total").inner_text().replace("\n", " ")
+
+
+def test_what_an_answer_makes_of_an_order_is_confirmed_before_it_is_made(page: Page, cafe: World) -> None:
+    order = doubted(cafe, {**BURRITO, **CHICKEN}, HORCHATAS)
+    page.goto(cafe.link(order.id))
+    expect(page.get_by_role("heading", name="One question")).to_be_visible()
+    assert total(page) == "So far from $14.25"
+    press(page, "large, $4.50 each")
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+    assert total(page) == "Total $17.25"
+    assert cafe.parts.orders.get(order.id).state is State.PROPOSED
+    assert_accessible(page)
+    assert_fits(page)
+    page.get_by_role("button", name="Yes, order for $17.25").click()
+    expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    assert cafe.parts.orders.get(order.id).cart.total == 1725
+
+
+def test_several_open_choices_are_asked_in_turn_each_with_its_cost(page: Page, cafe: World) -> None:
+    order = doubted(cafe, BURRITO, HORCHATAS)
+    page.goto(cafe.link(order.id))
+    shown = []
+    for answer in ("steak, from $9.75", "salsa number 7, $9.75", "small, $3.00 each"):
+        shown.append((page.locator("h1").inner_text(), total(page)))
+        assert_accessible(page)
+        assert_fits(page)
+        press(page, answer)
+        page.wait_for_load_state()
+    assert shown == [
+        ("A few questions", "So far from $14.25"),
+        ("A few questions", "So far from $15.75"),
+        ("One question", "So far from $15.75"),
+    ]
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+    assert total(page) == "Total $15.75"
+    done = cafe.parts.orders.get(order.id)
+    assert [line.line_total for line in done.cart.lines] == [975, 600]
+    assert cafe.parts.reviews.by_order(order.id).status == "withdrawn"
+
+
+def test_a_line_with_an_open_choice_never_costs_nothing(page: Page, cafe: World) -> None:
+    order = doubted(cafe, HORCHATAS, reasons=(*UNCLEAR, ReviewReason.LOW_ASR_CONFIDENCE))
+    page.goto(cafe.link(order.id))
+    expect(page.locator(".lines .price")).to_have_text("from $6.00")
+    assert total(page) == "So far from $6.00"
+
+
+def test_a_correction_goes_back_to_the_customer_who_waits(
+    page: Page, browser: Browser, cafe: World, desk: Desk
+) -> None:
+    lines = {**BURRITO, **CHICKEN}, {**HORCHATAS, "size": "L"}
+    order = doubted(cafe, *lines, reasons=(ReviewReason.LOW_ASR_CONFIDENCE,))
+    page.goto(cafe.link(order.id))
+    expect(page.get_by_role("heading", name="A colleague is checking")).to_be_visible()
+    with desk.staff(browser) as tab:
+        review = cafe.parts.reviews.by_order(order.id)
+        take(tab, review.id)
+        tab.get_by_label("Quantity").first.fill("2")
+        expect(tab.locator("#total")).to_have_text("$25.50")
+        tab.get_by_role("button", name="Remove line 2").click()
+        expect(tab.locator("#total")).to_have_text("$16.50")
+        tab.get_by_role("button", name="Send correction").click()
+        expect(tab.get_by_role("status").first).to_contain_text("the customer is asked to say yes")
+    expect(page.get_by_role("heading", name="We changed your order")).to_be_visible()
+    expect(page.locator(".lines .badge")).to_have_text("changed by us")
+    expect(page.locator(".cart .doubt")).to_have_text("Left out: horchata")
+    assert total(page) == "Total $16.50"
+    assert_accessible(page)
+    assert_fits(page)
+    page.get_by_role("button", name="Yes, order for $16.50").click()
+    expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    assert cafe.parts.orders.get(order.id).state is State.COMPLETED
+
+
+def test_while_something_is_changed_one_total_can_be_ordered(page: Page, cafe: World) -> None:
+    order = placed(cafe)
+    draft = CartDraft.model_validate({"lines": [LATTE]})
+    stored = cafe.parts.menus.get(order.menu_id, order.menu_version)
+    cart = price_cart(draft, stored.menu, stored.version, order.transcript, [])
+    order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+    cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
+    page.goto(cafe.link(order.id))
+    page.get_by_text("Change something").click()
+    expect(page.get_by_role("button", name="Order it like this")).to_be_visible()
+    expect(page.get_by_role("button", name="Yes, order for")).to_be_hidden()
