@@ -123,7 +123,7 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, datab
             assert part in shown
         assert secret not in shown
         assert new not in shown
-        assert "0 messages were withdrawn" in saycart("remove", made.id)
+        assert "0 waiting messages dropped" in saycart("remove", made.id)
         saycart("remove", made.id, code=1)
         saycart("add", "http://10.0.0.1", code=1)
         told = list(AuditLog(box.database).entries(action="webhook"))

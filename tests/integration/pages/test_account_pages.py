@@ -175,7 +175,7 @@ def test_changing_the_password_ends_the_others(world: World, other: httpx.Client
     assert (short.status_code, "12 to 200" in short.text) == (422, True)
     done = act(world.http, "password", current=PASSWORD, new=NEW, again=NEW)
     assert done.headers["location"] == "/account?done=password"
-    assert "every other session is ended" in world.http.get("/account?done=password").text
+    assert "You were signed out everywhere else" in world.http.get("/account?done=password").text
     assert other.get("/review").status_code == 303
     assert sign_in(other).status_code == 401
     assert sign_in(other, NEW).status_code == 303

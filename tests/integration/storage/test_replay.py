@@ -200,7 +200,7 @@ def test_the_command_replays_and_tells(world: Works, command: Callable[..., Resu
     [
         ([], "What should be replayed"),
         (["ord_1", "--failed"], "What should be replayed"),
-        (["--failed", "--since", "soon"], "no length of time"),
+        (["--failed", "--since", "soon"], "not a duration"),
         (["--reviews-because", "not_on_menu"], "Unknown reason 'not_on_menu'"),
     ],
 )

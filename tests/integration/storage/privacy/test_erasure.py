@@ -128,7 +128,7 @@ def test_everything_still_shows_an_erased_order(marked: Marked, monkeypatch: pyt
         assert events.status_code == 200
         page = world.http.get(world.link(order_id), follow_redirects=True)
         assert page.status_code == 200
-        assert "was erased" in page.text
+        assert "was deleted" in page.text
         assert "“”" not in page.text
         review = reviews[order_id]
         if review is None:
