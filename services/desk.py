@@ -18,13 +18,15 @@ from schemas.errors import Conflict, Forbidden, NotFound
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord, Outcome
+from schemas.records.reviews import Decided, ReviewRecord
 from schemas.review import ReviewDecision
 from schemas.shops.access import Access
 from schemas.shops.audit import Actor
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
 from services.recordings import reading
-from services.storage.base.records import Decided, MenuVersion, OrderRecord, Outcome, ReviewRecord
 from services.storage.orders.customers import CustomerStore
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore

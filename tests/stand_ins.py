@@ -20,6 +20,7 @@ from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import State
 from schemas.menu import Menu
+from schemas.records.orders import NewOrder, OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from schemas.transcript import Transcript, Word
@@ -28,7 +29,6 @@ from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
 from services.recordings import at_hand
-from services.storage.base.records import NewOrder, OrderRecord
 from services.storage.orders.store import OrderStore
 from services.storage.privacy.removals import RemovalStore
 from services.storage.reviews.store import ReviewStore

@@ -26,6 +26,8 @@ from starlette.concurrency import run_in_threadpool
 from infra.observability import tracing
 from schemas.errors import NotFound, UnknownMenu
 from schemas.order import TextOrder
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import Idempotency, NewOrder, OrderRecord
 from schemas.shape import METADATA, faults
 from schemas.transcript import Transcript
 from services.api import uploads
@@ -35,7 +37,6 @@ from services.api.gate.pressure import Pressure, page_client
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
 from services.engines.recognition.containers import Container
-from services.storage.base.records import Idempotency, MenuVersion, NewOrder, OrderRecord
 
 log = structlog.get_logger(__name__)
 

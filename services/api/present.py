@@ -13,10 +13,12 @@ from schemas.cart import Cart, MenuRef
 from schemas.lifecycle import STATUS, State
 from schemas.menu import Note
 from schemas.order import DoneBy, Order, OrderEvent, Timings
+from schemas.records.menus import MenuHeader
+from schemas.records.orders import OrderRecord, StoredEvent
+from schemas.records.reviews import ReviewRecord
 from schemas.review import Review
 from services.checks.questions import open_question
 from services.pipeline.flow import next_stage
-from services.storage.base.records import MenuHeader, OrderRecord, ReviewRecord, StoredEvent
 
 
 class ReviewPage(BaseModel):

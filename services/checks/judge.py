@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from schemas.cart import Cart, CartDraft, Finding
 from schemas.evidence import Evidence
 from schemas.menu import Menu
+from schemas.records.menus import MenuVersion
 from schemas.transcript import Transcript
 from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
-from services.storage.base.records import MenuVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 from schemas.cart import CartLine
 from schemas.menu import Menu, spoken_key
+from schemas.records.reviews import Settled
 from services.reading.language.language import language_of
-from services.storage.base.records import Settled
 
 
 def gold_rows(settled: Iterable[Settled]) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,8 @@ from schemas.compare import canonical
 from schemas.errors import InputError, SaycartError
 from schemas.lifecycle import StageName, State, advance
 from schemas.menu import Menu
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript
@@ -23,7 +25,6 @@ from services.checks.questions import open_question
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.reading.order import clean
-from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 
 _FILLED = (
     *("transcript", "evidence", "draft", "cart", "findings", "reasons", "readings", "decision", "error"),

@@ -33,8 +33,8 @@ from schemas.errors import (
     Unreadable,
 )
 from schemas.lifecycle import SETTLED, STAGES, State
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
-from services.storage.base.records import OrderRecord, Outcome
 
 # The first that fits.
 _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], ...] = (

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemas.lifecycle import StageName, State
+from schemas.records.orders import OrderRecord, Outcome
 from services.pipeline import stages
 from services.pipeline.ports import Tools
-from services.storage.base.records import OrderRecord, Outcome
 
 
 @dataclass(frozen=True, slots=True)

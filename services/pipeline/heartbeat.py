@@ -19,7 +19,7 @@ import structlog
 from infra.observability import measures
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import STAGES
-from services.storage.base.records import OrderRecord
+from schemas.records.orders import OrderRecord
 
 log = structlog.get_logger()
 

@@ -16,9 +16,10 @@ import structlog
 from pydantic import ValidationError
 
 from schemas.evidence import Evidence
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord
 from schemas.transcript import Transcript
 from services.reading.order import read_order
-from services.storage.base.records import MenuVersion, OrderRecord
 
 READING = Path(__file__).parents[1] / "reading"
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from schemas.decision import Policy
 from schemas.lifecycle import State
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord
 from services.engines.ports import CartDecoder, Transcriber
-from services.storage.base.records import MenuVersion, OrderRecord
 
 if TYPE_CHECKING:
     import numpy as np

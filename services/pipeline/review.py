@@ -12,13 +12,14 @@ from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer, Question
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.checks.questions import OPEN_CHOICES, answered, open_question
 from services.checks.two_carts import DECLINED, NOTHING, OTHER, PROPOSED, WHICH, WHOLE
-from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
 OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavailable"})

@@ -46,13 +46,13 @@ from schemas.errors import (
 )
 from schemas.lifecycle import STAGES, Event, StageName, State, advance
 from schemas.order import OrderError
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from services.pipeline import counted
 from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
 from services.pipeline.stages import ask_human, decode_elsewhere, unread
-from services.storage.base.records import OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 
 log = structlog.get_logger()

@@ -12,9 +12,9 @@ from collections.abc import Collection
 from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event
 from schemas.order import SAY_IT_AGAIN, OrderError
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.sentences.sentences import sentences
 from services.pipeline.ports import Tools
-from services.storage.base.records import OrderRecord, Outcome
 
 TIMES = 2
 # What an order may be doubted for that names nothing on the menu.

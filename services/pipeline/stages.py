@@ -17,6 +17,7 @@ from schemas.decision import Verdict
 from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unreadable
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, StageName
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.wording import told
@@ -32,7 +33,6 @@ from services.pipeline.borne_out import other_words
 from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
 from services.pipeline.ports import Tools
 from services.pipeline.said_again import say_it_again
-from services.storage.base.records import OrderRecord, Outcome
 
 log = structlog.get_logger()
 

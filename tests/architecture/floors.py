@@ -100,124 +100,89 @@ FLOORS: dict[str, tuple[str, ...]] = {
 
 # (module, what it imports): why.
 EXCEPTIONS: dict[tuple[str, str], str] = {
-    **{
-        (
-            f"services.pipeline.{module}",
-            "services.storage.base.records",
-        ): "plain values; records import no database"
-        for module in (
-            "counted",
-            "flow",
-            "heartbeat",
-            "kept_evidence",
-            "ports",
-            "review",
-            "runner",
-            "said_again",
-            "stages",
-        )
-    },
-    ("services.checks.judge", "services.storage.base.records"): "the stage's outcome, a plain value",
-    **{
-        (
-            f"services.pipeline.{module}",
-            "infra.observability.measures",
-        ): "counts what was done; does nothing where unasked"
-        for module in ("counted", "heartbeat", "runner")
-    },
     (
-        "services.pipeline.runner",
-        "infra.observability.tracing",
-    ): "names what is done; one comparison when off",
-    ("services.reading.names.lexicons", "infra.caches"): "a cache in memory, and nothing of a machine",
-    (
-        "services.pipeline.runner",
-        "services.storage.orders.store",
-    ): "the store's type; there is one store, so no port",
-    (
-        "services.evaluation.corrections",
-        "services.storage.base.records",
-    ): "settled reviews, to be made into rows",
-    (
-        "services.web.staff.review",
-        "services.storage.base.records",
-    ): "the record's type, to be asked who holds it",
-    ("services.web.staff.review_view", "services.storage.base.records"): "the records' types, to be shown",
-    ("services.web.staff.stats", "services.storage.base.records"): "the record's type, to be counted",
-    (
-        "services.evaluation.run",
-        "services.storage.base.records",
-    ): "rows of a gold file stand in for stored orders",
+        "services.api.gate.pressure",
+        "services.storage.orders.load",
+    ): "the counts that it goes by, a plain value",
+    ("services.api.intake", "services.engines.recognition.containers"): "media types, as above",
     (
         "services.api.routes.audio",
         "services.engines.recognition.containers",
     ): "media types: pure, no engine is loaded",
     (
-        "services.api.routes.audio",
-        "services.storage.base.records",
-    ): "the record's type, to be asked for its recording",
-    (
         "services.api.routes.events",
         "services.storage.orders.watched",
     ): "what happened to an order, a plain value",
-    ("services.api.intake", "services.engines.recognition.containers"): "media types, as above",
-    ("services.api.intake", "services.storage.base.records"): "the new order that it hands to storage",
-    ("services.api.routes.menus", "services.storage.base.records"): "the record's type, to be shown",
-    (
-        "services.api.gate.pressure",
-        "services.storage.orders.load",
-    ): "the counts that it goes by, a plain value",
-    ("services.api.routes.orders", "services.storage.base.records"): "the record's type, to be shown",
+    ("services.api.routes.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.api.routes.orders", "services.storage.orders.watched"): "one look at an order, a plain value",
-    ("services.api.present", "services.storage.base.records"): "turns records into what the contract shows",
-    (
-        "services.api.waiting.room",
-        "services.storage.orders.watched",
-    ): "the store's type, and what it reads: plain values",
     (
         "services.api.uploads",
         "services.engines.recognition.containers",
     ): "magic bytes: pure, and needed before storing",
     (
-        "services.web.customers.customer_view",
-        "services.storage.base.records",
-    ): "the records' types, to be shown",
-    ("services.workers.stack", "services.storage.people.api_keys"): "makes the home's first key",
-    ("services.workers.stack", "services.storage.shops.menus"): "brings in menus before any process is wired",
-    ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
-    ("services.api.routes.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
+        "services.api.waiting.room",
+        "services.storage.orders.watched",
+    ): "the store's type, and what it reads: plain values",
     ("services.cli.client", "services.desk"): "operators do what a shop's people do, by the same desk",
-    ("services.cli.recordings", "services.engines.recognition.containers"): "media types, as above",
+    (
+        "services.cli.commands.doctor",
+        "services.engines.decoding.decoder",
+    ): "probes the decode server that it is asked about",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.engines.decoding.decoder",
+    ): "examines an engine by the very parts that use it",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.engines.masks.conformance",
+    ): "examines an engine by the very parts that use it",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.engines.masks.vocabulary",
+    ): "examines an engine by the very parts that use it",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.storage.shops.menus",
+    ): "examines an engine by the very parts that use it",
+    ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.cli.commands.privacy", "services.api.takeout"): "one form of what a customer is handed",
     (
         "services.cli.commands.reviews",
         "services.storage.reviews.log",
     ): "the log of the one shop that is asked for",
-    ("services.workers.courier", "services.storage.outbox.store"): "the store's type, and its messages'",
+    (
+        "services.cli.provenance",
+        "services.engines.recognition.whisper",
+    ): "a report names the options it was heard with",
+    ("services.cli.recordings", "services.engines.recognition.containers"): "media types, as above",
+    (
+        "services.pipeline.counted",
+        "infra.observability.measures",
+    ): "counts what was done; does nothing where unasked",
+    (
+        "services.pipeline.heartbeat",
+        "infra.observability.measures",
+    ): "counts what was done; does nothing where unasked",
+    (
+        "services.pipeline.runner",
+        "infra.observability.measures",
+    ): "counts what was done; does nothing where unasked",
+    (
+        "services.pipeline.runner",
+        "infra.observability.tracing",
+    ): "names what is done; one comparison when off",
+    (
+        "services.pipeline.runner",
+        "services.storage.orders.store",
+    ): "the store's type; there is one store, so no port",
+    ("services.reading.names.lexicons", "infra.caches"): "a cache in memory, and nothing of a machine",
     ("services.workers.courier", "services.storage.outbox.endpoint_ways"): "where the messages go",
+    ("services.workers.courier", "services.storage.outbox.store"): "the store's type, and its messages'",
     (
         "services.workers.stack",
         "services.engines.servers.llama_server",
     ): "names the child that the supervisor starts",
     ("services.workers.stack", "services.storage.orders.store"): "frees leases before any process is wired",
-    (
-        "services.cli.commands.doctor",
-        "services.engines.decoding.decoder",
-    ): "probes the decode server that it is asked about",
-    **{
-        (
-            "services.cli.commands.doctor_engine",
-            f"services.{module}",
-        ): "examines an engine by the very parts that use it"
-        for module in (
-            "engines.masks.conformance",
-            "engines.decoding.decoder",
-            "engines.masks.vocabulary",
-            "storage.shops.menus",
-        )
-    },
-    (
-        "services.cli.provenance",
-        "services.engines.recognition.whisper",
-    ): "a report names the options it was heard with",
+    ("services.workers.stack", "services.storage.people.api_keys"): "makes the home's first key",
+    ("services.workers.stack", "services.storage.shops.menus"): "brings in menus before any process is wired",
 }

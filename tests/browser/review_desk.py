@@ -15,13 +15,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event
+from schemas.records.orders import NewOrder, Outcome
+from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
 from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
 from services.reading.order import read_order
-from services.storage.base.records import NewOrder, Outcome, ReviewRecord
 from tests.browser.conftest import watched
 from tests.integration.api_world import World
 from tests.processes.running_stack import RECORDINGS

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event, StageName, State
 from schemas.menu import Menu
+from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
@@ -25,7 +26,6 @@ from services.checks.facts import check_facts
 from services.checks.price import price_cart
 from services.pipeline import stages
 from services.pipeline.flow import FLOW
-from services.storage.base.records import NewOrder, OrderRecord, Outcome
 from services.web.customers.customer_view import stage_words
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World, wav

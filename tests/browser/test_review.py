@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from schemas.menu import Menu
+from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision, ReviewReason
 from schemas.shops.access import Role, of_person
 from services.desk import Desk as ShopDesk
-from services.storage.base.records import ReviewRecord
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import LATTE, SAID, Desk, take
 from tests.integration.api_world import World, running

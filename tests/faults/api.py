@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from schemas.records.orders import NewOrder
 from services.api import __main__ as api
 from services.doorbell import CeleryDoorbell
-from services.storage.base.records import NewOrder
 from services.storage.orders.store import OrderStore
 from tests.faults.points import folder, strike
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
-from services.storage.base.records import OrderRecord
+from schemas.records.orders import OrderRecord
 from tests.faults.bench import Bench, settle
 from tests.faults.judge import settled
 from tests.faults.ledger import Entry, Ledger, typed

@@ -17,6 +17,7 @@ from typing import Any
 from celery.worker.request import Request
 
 from schemas.evidence import Evidence
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.bootstrap import Container
@@ -24,7 +25,6 @@ from services.doorbell import CeleryDoorbell
 from services.engines.ports import Decoded, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
-from services.storage.base.records import OrderRecord, Outcome
 from services.storage.orders import turns
 from services.storage.orders.store import OrderStore
 from services.workers.app import app

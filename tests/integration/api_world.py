@@ -26,13 +26,13 @@ from infra.sql.database import Database
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP, Scope
 from services.api.__main__ import Server, server
 from services.api.app import create_app
 from services.api.routes.links import link_to
 from services.bootstrap import Container
-from services.storage.base.records import OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from tests.credentials import UNLIMITED, header_for

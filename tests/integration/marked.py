@@ -24,8 +24,8 @@ from schemas.decision import Agreement, Readings
 from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
+from schemas.records.orders import NewOrder, Outcome
 from services.engines.ports import Reading
-from services.storage.base.records import NewOrder, Outcome
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import World, running, wav

@@ -17,11 +17,11 @@ from infra.redis.server import EmbeddedRedis
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from schemas.lifecycle import Event
+from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP, Scope
 from services.cli.samples import load_menus
 from services.engines.decoding.decoder import PROBE_WORD
-from services.storage.base.records import Outcome
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
 from services.workers.stack import as_environment

@@ -13,12 +13,12 @@ from starlette.types import Receive, Scope, Send
 
 from infra.blobs.store import Opened
 from schemas.errors import NotFound, RecordingRemoved
+from schemas.records.orders import OrderRecord
 from services.api.gate.access import ReadsOrders
 from services.api.problems import RequestRefused
 from services.desk import Desk
 from services.engines.recognition.containers import Container
 from services.recordings import begun, reading
-from services.storage.base.records import OrderRecord
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 

@@ -10,12 +10,12 @@ from starlette.responses import JSONResponse, Response
 
 from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Menu
+from schemas.records.menus import MenuVersion
 from services.api import present
 from services.api.deps import Cursor, matches
 from services.api.gate.access import ReadsMenus, WritesMenus
 from services.api.gate.bodies import document, takes
 from services.desk import Desk
-from services.storage.base.records import MenuVersion
 
 log = structlog.get_logger(__name__)
 

@@ -13,6 +13,8 @@ from schemas.errors import Conflict, SaycartError, StaleState
 from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
 from schemas.order import Order, OrderPage, TextOrder
 from schemas.question import CustomerAnswer
+from schemas.records.orders import OrderRecord
+from schemas.records.reviews import ReviewRecord
 from services.api import present
 from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.gate.access import ReadsOrders, WritesOrders
@@ -23,7 +25,6 @@ from services.api.problems import CONFLICT, RequestRefused, invalid
 from services.api.waiting.bell import Bell
 from services.api.waiting.room import Waiting
 from services.desk import Desk
-from services.storage.base.records import OrderRecord, ReviewRecord
 from services.storage.orders.watched import Look
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])

@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.menu import Note
+from schemas.records.menus import MenuVersion
 from schemas.shops.audit import Actor
 from schemas.shops.menu_diff import Step, steps
 from services.storage.audit.log import record
-from services.storage.base.records import MenuVersion
 
 # An import may change all of a menu of 10,000 items; the digest stands for what is not listed.
 MAX_STEPS = 500

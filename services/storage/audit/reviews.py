@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
+from schemas.records.reviews import ReviewRecord
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
-from services.storage.base.records import ReviewRecord
 from services.storage.base.tables import ReviewRecordRow
 
 

@@ -13,9 +13,9 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database, DatabaseFull, DatabaseRefused, DatabaseUnavailable
 from schemas.errors import InputError, StaleState, StorageFull, StorageUnavailable
 from schemas.lifecycle import STAGES, Event, State, advance
+from schemas.records.orders import OrderRecord
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import order_of
-from services.storage.base.records import OrderRecord
 from services.storage.base.tables import CodeRow, EventRow, OrderRow, OutboxRow, RemovalRow, ReviewRow
 from services.storage.outbox.messages import tell
 

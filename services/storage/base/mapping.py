@@ -16,17 +16,12 @@ from schemas.decision import Decision, Readings
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.order import OrderError
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord, Outcome, StoredEvent
+from schemas.records.reviews import ReviewAct, ReviewRecord
 from schemas.review import ReviewReason, Standing
 from schemas.shape import readable
 from schemas.transcript import Transcript
-from services.storage.base.records import (
-    MenuVersion,
-    OrderRecord,
-    Outcome,
-    ReviewAct,
-    ReviewRecord,
-    StoredEvent,
-)
 from services.storage.base.tables import EventRow, MenuRow, OrderRow, ReviewRecordRow, ReviewRow
 
 log = structlog.get_logger()

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.lifecycle import State
+from schemas.records.orders import OrderRecord
 from services.storage.base.changes import swap, writing
 from services.storage.base.mapping import order_of
-from services.storage.base.records import OrderRecord
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import OrderRow
 from services.storage.orders import leases, turns

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from schemas.errors import IdempotencyMismatch, StorageUnavailable
 from schemas.lifecycle import Event, State, advance
+from schemas.records.orders import Idempotency, NewOrder, OrderRecord
 from schemas.shops.source import source_of
 from services.storage.base.mapping import document_of, order_of
-from services.storage.base.records import Idempotency, NewOrder, OrderRecord
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 
 

@@ -15,8 +15,8 @@ from sqlalchemy import ColumnElement, or_, text, update
 from sqlalchemy.orm import Session
 
 from schemas.lifecycle import STAGES, State
+from schemas.records.orders import OrderRecord
 from services.storage.base.changes import swap
-from services.storage.base.records import OrderRecord
 from services.storage.base.tables import WAITS, CodeRow, OrderRow
 
 

@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session
 from schemas.errors import Conflict
 from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
 from schemas.order import SAY_IT_AGAIN
+from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from services.storage.base.changes import move, withdraw_review
 from services.storage.base.mapping import order_of
-from services.storage.base.records import OrderRecord
 from services.storage.base.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
 
 _CLEARED: dict[str, Any] = {

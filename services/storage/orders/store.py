@@ -12,6 +12,7 @@ from infra.sql.database import Database, UtcDateTime
 from schemas.errors import Conflict, InputError, NotFound, StaleState
 from schemas.lifecycle import STATUS, TERMINAL, Event, State, advance
 from schemas.order import OrderError
+from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from schemas.review import ReviewReason
 from schemas.shops.access import EVERY_SHOP
 from services.storage.base.changes import (
@@ -26,7 +27,6 @@ from services.storage.base.changes import (
 )
 from services.storage.base.ids import cursor_after, new_id, parse_cursor
 from services.storage.base.mapping import codes_of, columns_of, document_of, event_of, order_of
-from services.storage.base.records import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import WAITS, EventRow, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders import counts, leases, replays, turns

@@ -21,8 +21,8 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from schemas.lifecycle import State
+from schemas.records.orders import OrderRecord
 from schemas.shops.source import PAGE
-from services.storage.base.records import OrderRecord
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 from services.storage.orders import leases

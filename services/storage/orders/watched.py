@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from sqlalchemy import select, text
 
 from infra.sql.database import Database
+from schemas.records.orders import OrderRecord, StoredEvent
+from schemas.records.reviews import ReviewRecord
 from services.storage.base.changes import reading
 from services.storage.base.mapping import event_of, order_of, review_of
-from services.storage.base.records import OrderRecord, ReviewRecord, StoredEvent
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 from services.storage.orders.store import MAX_SEQ
 

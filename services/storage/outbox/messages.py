@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from schemas.cart import MenuRef
 from schemas.lifecycle import STATUS
+from schemas.records.orders import OrderRecord
 from schemas.shops.webhook import TO_ENDPOINTS, TYPES, WebhookMessage, WebhookOrder
 from services.storage.base.ids import new_id
-from services.storage.base.records import OrderRecord
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox.outbox_order import OWN_URL, due_when_added

@@ -34,11 +34,11 @@ from sqlalchemy.orm.attributes import flag_modified
 from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.lifecycle import STATUS, TERMINAL, State
+from schemas.records.orders import OrderRecord
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import let_go, writing
 from services.storage.base.mapping import order_of
-from services.storage.base.records import OrderRecord
 from services.storage.base.scoping import database_of, owned
 from services.storage.base.table_base import Base
 from services.storage.base.tables import (

@@ -22,10 +22,10 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database
 from schemas.cart import Cart
 from schemas.errors import NotFound
+from schemas.records.reviews import ReviewAct, Settled
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import act_of, document_of, order_of, review_of
-from services.storage.base.records import ReviewAct, Settled
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
 

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session, aliased
 
 from infra.sql.database import Database
 from schemas.corrections import corrections
+from schemas.records.reviews import Decided
 from services.storage.base.changes import reading
 from services.storage.base.mapping import cart_of
-from services.storage.base.records import Decided
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import DECIDED, ReviewRecordRow, ReviewRow
 

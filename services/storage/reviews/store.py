@@ -15,13 +15,14 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database, UtcDateTime
 from schemas.compare import canonical_draft
 from schemas.errors import Conflict, NotFound, StaleState
+from schemas.records.orders import OrderRecord, Outcome
+from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.review import Standing
 from schemas.shops.audit import Actor
 from services.storage.audit.reviews import told_decision
 from services.storage.base.changes import move, reading, swap, writing
 from services.storage.base.ids import cursor_after, parse_cursor
 from services.storage.base.mapping import allergy_of, columns_of, order_of, review_of, words_of
-from services.storage.base.records import OrderRecord, Outcome, Queue, QueueEntry, ReviewRecord
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
 from services.storage.reviews.log import record_act

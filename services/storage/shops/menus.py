@@ -17,12 +17,12 @@ from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
 from schemas.menu_fingerprint import written_bytes
+from schemas.records.menus import MenuHeader, MenuVersion
 from schemas.shops.audit import Actor
 from schemas.shops.menu_local import Local
 from services.storage.audit.menus import told_menu
 from services.storage.base.changes import glancing, reading, writing
 from services.storage.base.mapping import menu_of
-from services.storage.base.records import MenuHeader, MenuVersion
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import MenuRow, OrderRow
 from services.storage.shops import chains

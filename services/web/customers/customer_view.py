@@ -12,13 +12,14 @@ from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
 from schemas.order import Order
 from schemas.question import Choice
+from schemas.records.orders import OrderRecord
+from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import Sentences, sentences
 from schemas.transcript import Transcript
 from services.api import present
 from services.checks.questions import line_of, open_questions, settled_by
 from services.pipeline.flow import FLOW
-from services.storage.base.records import OrderRecord, ReviewRecord
 from services.web.customers.order_form import line_forms
 
 NOTHING_HEARD = Transcript(text="", confidence=0.0)

@@ -12,11 +12,11 @@ from starlette.responses import Response
 
 from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState, TooMuchToRead
+from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision
 from services.api.present import nickname
 from services.api.routes.audio import recording
 from services.desk import Desk
-from services.storage.base.records import ReviewRecord
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, go, page
 from services.web.staff import review_view as view
 from services.web.staff import review_why

@@ -10,10 +10,12 @@ from schemas import wording
 from schemas.cart import Cart, CartDraft, CartLine, Finding
 from schemas.compare import canonical_draft
 from schemas.menu import Menu
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord
+from schemas.records.reviews import ReviewRecord
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.desk import Desk
-from services.storage.base.records import MenuVersion, OrderRecord, ReviewRecord
 from services.web.staff.review_controls import LineForm, controls_of
 from services.web.staff.review_form import Read, draft_of, lines_of, max_lines
 

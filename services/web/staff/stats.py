@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from services.storage.base.records import Decided
+from schemas.records.reviews import Decided
 from services.web.pages import PageRoute, page
 from services.web.staff.charts import Bar, bars
 from services.web.staff.staff import ReviewDesk

@@ -34,6 +34,8 @@ from typing import Any
 from infra.settings import REPOSITORY, Settings, settings
 from schemas.lifecycle import State
 from schemas.menu import Menu
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord
 from services.bootstrap import bootstrap
 from services.engines.recognition.adapted import known_as, of_name
 from services.engines.recognition.memory import keep_memory
@@ -41,7 +43,6 @@ from services.engines.recognition.whisper import COMPUTE, OPTIONS, WhisperTransc
 from services.engines.servers.llama_server import QUIET_OPENMP
 from services.pipeline import stages
 from services.pipeline.ports import Tools
-from services.storage.base.records import MenuVersion, OrderRecord
 
 OUT = REPOSITORY / "docs" / "benchmarks" / "hearing.json"
 SAMPLES = REPOSITORY / "infra" / "samples" / "recordings"

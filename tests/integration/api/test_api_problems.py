@@ -16,9 +16,9 @@ import pytest
 from infra.blobs.folder import FolderWriter
 from infra.sql.database import Database, DatabaseUnavailable
 from schemas.errors import EngineUnavailable, StorageUnavailable
+from schemas.records.orders import OrderRecord
 from services.api.problems import TITLES
 from services.bootstrap import Container
-from services.storage.base.records import OrderRecord
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore

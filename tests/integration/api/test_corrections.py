@@ -17,12 +17,12 @@ from schemas.cart import CartDraft
 from schemas.corrections import corrections
 from schemas.lifecycle import Event
 from schemas.menu import Menu
+from schemas.records.orders import Outcome
 from schemas.review import ReviewDecision, ReviewReason
 from services.checks.price import price_cart
 from services.evaluation.corrections import aliases, gold_rows
 from services.evaluation.run import read_gold
 from services.pipeline.review import settle
-from services.storage.base.records import Outcome
 from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.statistics import decided
 from services.web.staff.stats import figures

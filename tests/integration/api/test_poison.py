@@ -16,12 +16,12 @@ from infra.webhooks import Answer, Signer, Target
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
+from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.review import ReviewReason
 from services.pipeline import stages
 from services.pipeline.flow import FLOW
 from services.pipeline.runner import Runner
 from services.reading.effort import ORDER_STEPS, budget, charge
-from services.storage.base.records import NewOrder, OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoint_ways import Ways
 from services.storage.outbox.store import Outbox

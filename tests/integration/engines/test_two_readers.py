@@ -18,13 +18,13 @@ from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import State
 from schemas.menu import Menu
+from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
 from services.checks.questions import open_question
 from services.engines.ports import Reading
 from services.engines.reader.short_form import Names
 from services.pipeline import kept_evidence
 from services.reading.order import read_order
-from services.storage.base.records import NewOrder, OrderRecord
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works
 
 NAMES = Names(CAFE)

@@ -15,8 +15,8 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import DecodeCancelled, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
+from schemas.records.menus import MenuVersion
 from schemas.shops.access import MAIN_SHOP
-from services.storage.base.records import MenuVersion
 from services.storage.shops.menus import MenuStore
 from services.workers import warming as module
 from services.workers.stack import Stack

@@ -11,10 +11,10 @@ import pytest
 
 from infra.settings import Settings
 from schemas.lifecycle import WAITING, Event
+from schemas.records.orders import NewOrder, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from services.api.gate.pressure import page_client
-from services.storage.base.records import NewOrder, Outcome
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import MENU, World, running
 from tests.waiting import until

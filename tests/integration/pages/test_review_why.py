@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from schemas.lifecycle import Event
+from schemas.records.orders import NewOrder, Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline import kept_evidence
-from services.storage.base.records import NewOrder, Outcome
 from tests.integration import api_world
 from tests.integration.api_world import World
 from tests.integration.signing import PASSWORD, cheap

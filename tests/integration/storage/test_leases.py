@@ -15,12 +15,12 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.errors import EngineUnavailable, StorageUnavailable
 from schemas.lifecycle import State
+from schemas.records.orders import OrderRecord, Outcome
 from services.api.present import event as shown
 from services.api.present import nickname
 from services.pipeline import runner
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.runner import Runner
-from services.storage.base.records import OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 from tests.stand_ins import AWAY, RIGHT, Works
 from tests.waiting import until

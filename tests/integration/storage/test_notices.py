@@ -10,9 +10,9 @@ from typing import Any
 from infra.sql.database import Database
 from infra.sql.notices import Notices, notices
 from schemas.lifecycle import Event, State
+from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.storage.base.records import NewOrder, OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 from services.storage.orders.watched import CHANNEL, WatchedStore
 from services.storage.reviews.store import ReviewStore

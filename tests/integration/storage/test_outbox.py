@@ -15,13 +15,13 @@ from schemas.cart import Cart, MenuRef
 from schemas.errors import NotFound, StaleState
 from schemas.lifecycle import Event
 from schemas.order import OrderError
+from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.shops.webhook import TYPES, WebhookMessage
 from schemas.transcript import Transcript
 from services.bootstrap import bootstrap
 from services.cli import client
 from services.cli.commands.webhooks import app
 from services.storage.base import changes
-from services.storage.base.records import NewOrder, OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Message, Outbox
 from services.storage.reviews.store import ReviewStore

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.corrections import corrections
-from services.storage.base.records import Decided
+from schemas.records.reviews import Decided
 from services.storage.base.tables import ReviewRecordRow, ReviewRow
 from services.storage.reviews import statistics
 from services.storage.reviews.log import ReviewLog

@@ -13,8 +13,8 @@ from sqlalchemy.engine import Engine
 from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
+from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
-from services.storage.base.records import NewOrder
 from services.storage.orders.store import OrderStore
 from services.storage.shops import menus as module
 from services.storage.shops.menus import MenuStore, Versions

@@ -15,9 +15,9 @@ from schemas.cart import Cart, CartDraft, Finding, MenuRef, Severity
 from schemas.errors import Conflict, IdempotencyMismatch, InputError, NotFound, StaleState
 from schemas.lifecycle import TERMINAL, TRANSITIONS, WAITING, Event, State
 from schemas.order import OrderError
+from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
-from services.storage.base.records import Idempotency, NewOrder, OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 from services.storage.reviews.store import ReviewStore
 

@@ -13,9 +13,10 @@ from infra.sql.database import Database
 from schemas.cart import Cart, CartDraft, CartLine, HeardSpan, MenuRef
 from schemas.errors import Conflict, NotFound
 from schemas.lifecycle import Event, State
+from schemas.records.orders import NewOrder, Outcome
+from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.storage.base.records import NewOrder, Outcome, ReviewRecord
 from services.storage.base.tables import ReviewRow
 from services.storage.orders.store import OrderStore
 from services.storage.reviews.log import ReviewLog

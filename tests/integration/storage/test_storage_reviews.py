@@ -12,9 +12,10 @@ from infra.sql.database import Database
 from schemas.cart import Cart, MenuRef
 from schemas.errors import Conflict, StaleState
 from schemas.lifecycle import Event, State
+from schemas.records.orders import NewOrder, Outcome
+from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.storage.base.records import NewOrder, Outcome, ReviewRecord
 from services.storage.orders.store import OrderStore
 from services.storage.reviews.store import ReviewStore
 from tests.stand_ins import TESTER

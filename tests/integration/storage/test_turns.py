@@ -15,7 +15,7 @@ from infra.sql.database import Database
 from schemas.errors import MenuBeingRead
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, State
-from services.storage.base.records import NewOrder, OrderRecord, Outcome
+from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
 from tests.stand_ins import RIGHT, SAID, TESTER, Works, speech

@@ -19,9 +19,9 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import MenuBeingRead
 from schemas.lifecycle import State
+from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
 from services.engines.masks.labels import Labels
-from services.storage.base.records import NewOrder
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore

@@ -11,9 +11,9 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.lifecycle import State
+from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
 from services.pipeline.flow import FLOW
-from services.storage.base.records import NewOrder, OrderRecord
 from tests.stand_ins import Works, speech
 
 SPACESHIP = "a spaceship and something strange"

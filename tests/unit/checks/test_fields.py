@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from schemas.cart import CartDraft, ItemLine, OptionDraft, Severity
 from schemas.decision import Agreement, Readings
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.confidence import FEATURES, features, field_confidences
@@ -20,7 +22,6 @@ from services.checks.two_carts import WHICH
 from services.pipeline import stages
 from services.pipeline.ports import Tools
 from services.reading.order import read_order
-from services.storage.base.records import MenuVersion, Outcome
 from tests.carts import all_said
 from tests.stand_ins import CAFE, in_review, speech
 

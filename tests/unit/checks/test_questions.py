@@ -13,13 +13,14 @@ from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.question import Choice, CustomerAnswer, Question
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
 from services.checks.questions import MAX_ANSWERS, open_question, which_item
 from services.pipeline.review import settle_by_answer
 from services.reading.order import read_order
-from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 from tests.stand_ins import CAFE, in_review, sample_menu
 
 DOUBT = (ReviewReason.BLOCKING_FINDING,)

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from schemas.cart import CartDraft
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event, State
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from services.pipeline.review import OVERRULED, confirm, settle
-from services.storage.base.records import MenuVersion, OrderRecord, Outcome
 from tests.stand_ins import CAFE, in_review
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,6 +14,8 @@ from schemas.decision import Agreement, Readings
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event
 from schemas.question import CustomerAnswer, Question
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.heard_words import with_heard
@@ -23,7 +25,6 @@ from services.checks.two_readers import findings_of
 from services.engines.reader.short_form import Names
 from services.pipeline.review import settle_by_answer
 from services.reading.order import read_order
-from services.storage.base.records import MenuVersion, OrderRecord
 from tests.stand_ins import CAFE, in_review
 
 SAID = "something with oats"

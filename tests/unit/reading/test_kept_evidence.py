@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord
 from services.pipeline import kept_evidence
 from services.pipeline.kept_evidence import evidence_of, kept, reader_version
 from services.reading.order import read_order
-from services.storage.base.records import MenuVersion, OrderRecord
 from tests.stand_ins import CAFE, RIGHT, in_review, speech
 
 MENU = MenuVersion("main", CAFE, 4, "", datetime(2026, 1, 1, tzinfo=UTC))

@@ -13,10 +13,10 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.evidence import Evidence
+from schemas.records.menus import MenuVersion
 from services.checks.one_cart import line_left
 from services.pipeline.kept_evidence import evidence_of, kept
 from services.reading.order import read_order
-from services.storage.base.records import MenuVersion
 from tests.carts import MENUS, only_cart
 from tests.stand_ins import RIGHT, in_review, speech
 

@@ -13,6 +13,7 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.errors import AudioDamaged, AudioRefused, AudioTooCostly, AudioTooLong
 from schemas.lifecycle import State
+from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
 from services.engines.ports import Recording
 from services.engines.recognition import audio, audio_child, audio_parent
@@ -20,7 +21,6 @@ from services.engines.recognition.audio import RATE, DecodeLimits
 from services.engines.recognition.containers import Container
 from services.engines.recognition.declared import read_declared
 from services.pipeline.runner import Runner
-from services.storage.base.records import NewOrder
 from tests import hostile_audio
 from tests.stand_ins import Works
 

@@ -15,13 +15,13 @@ from schemas.errors import DecodeCancelled, EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, State
 from schemas.question import CustomerAnswer
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.questions import open_question
 from services.engines.ports import Reading
 from services.pipeline.review import settle_by_answer
 from services.pipeline.stages import validate
-from services.storage.base.records import OrderRecord, Outcome
 from tests.integration.engines.test_two_readers import OTHER, SAME, reading
 from tests.stand_ins import AGREEMENT, AWAY, CAFE, ScriptedDecoder, ScriptedTranscriber, Works, speech
 

@@ -17,10 +17,10 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import Event
 from schemas.menu import Menu
+from schemas.records.orders import Outcome
 from services.cli import client
 from services.cli.main import app
 from services.storage.audit.log import AuditLog, Verdict
-from services.storage.base.records import Outcome
 from services.storage.people.staff import StaffStore
 from services.storage.shops.menus import MenuStore
 from tests.integration import api_world

@@ -20,12 +20,12 @@ from typer.testing import CliRunner
 from infra.blobs.folder import BlobFolder
 from infra.settings import Settings
 from infra.sql.database import Database
+from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
 from services.bootstrap import Container, bootstrap
 from services.cli import client
 from services.cli.commands import backup as module
 from services.cli.main import app
-from services.storage.base.records import NewOrder
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
 from tests.servers.postgresql import PostgreSQL

@@ -19,8 +19,8 @@ from sqlalchemy.engine import make_url
 from infra.blobs.folder import BlobFolder
 from infra.settings import REPOSITORY, Settings
 from infra.sql import row_security
+from schemas.records.orders import NewOrder
 from services.bootstrap import Container, bootstrap
-from services.storage.base.records import NewOrder
 from services.storage.orders.store import OrderStore
 from tests.containers.documented import backups
 from tests.helm.charts import VALUES, Pod, render

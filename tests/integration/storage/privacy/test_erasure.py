@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 from infra.settings import Settings
 from schemas.errors import Conflict
 from schemas.lifecycle import State
+from schemas.records.orders import NewOrder
 from schemas.shops.access import Scope
 from schemas.shops.audit import Actor
 from schemas.shops.webhook import WebhookMessage
 from services.bootstrap import bootstrap
 from services.cli import client
 from services.cli.main import app
-from services.storage.base.records import NewOrder
 from services.storage.orders.customers import CustomerStore
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore

@@ -18,12 +18,12 @@ from infra.sql.database import Database
 from schemas.errors import AudioDamaged, AudioTooCostly, Conflict
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
+from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.engines.ports import Recording
 from services.pipeline.flow import BY_NAME
 from services.storage.base.changes import let_go, reading, writing
-from services.storage.base.records import NewOrder
 from services.storage.base.tables import RemovalRow
 from services.workers import sweeper
 from services.workers.orphans import collect_orphans

@@ -16,10 +16,10 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import InputError, NotFound
 from schemas.lifecycle import Event, State
+from schemas.records.orders import NewOrder, Outcome
 from schemas.shops.retention import FOREVER, parse_days
 from services.cli import client
 from services.cli.main import app
-from services.storage.base.records import NewOrder, Outcome
 from services.storage.base.tables import (
     CodeRow,
     EventRow,

@@ -15,11 +15,11 @@ from sqlalchemy import Engine, bindparam, event, text
 
 from infra.sql.database import Database, UtcDateTime
 from schemas.lifecycle import Event, State
+from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.webhook import TYPES
 from schemas.transcript import Transcript
 from services.storage.base import changes
-from services.storage.base.records import NewOrder, OrderRecord, Outcome
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.outbox import outbox_order

@@ -20,8 +20,8 @@ from sqlalchemy.exc import DBAPIError, StatementError
 from infra.sql import dialects
 from infra.sql.database import Database, DatabaseUnavailable
 from schemas.errors import StorageFull, StorageUnavailable
+from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
-from services.storage.base.records import NewOrder
 from services.storage.base.table_base import Base
 from services.storage.base.tables import MenuRow
 from services.storage.orders.store import OrderStore

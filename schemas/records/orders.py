@@ -1,8 +1,7 @@
-"""Rows as values: what storage hands out and takes in. Plain, frozen, detached from any session."""
+"""Orders as values: what storage hands out and takes in. Frozen, detached from any session."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -11,9 +10,8 @@ from schemas.cart import Cart, CartDraft, Finding
 from schemas.decision import Decision, Readings
 from schemas.errors import InputError
 from schemas.lifecycle import Event, State
-from schemas.menu import Menu
 from schemas.order import OrderError
-from schemas.review import ReviewReason, Standing
+from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 
 MAX_KEY_CHARS = 255
@@ -127,130 +125,6 @@ class Outcome:
     engine: dict[str, Any] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
     refused: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewRecord:
-    """One review row. `status` is open, claimed, decided or withdrawn; a claim past `lease_until` is free
-    to be taken over though it still says claimed. `version` grows whenever a reviewer would read something
-    else; renewing a claim leaves it alone.
-    """
-
-    id: str
-    shop: str
-    order_id: str
-    status: str
-    reasons: tuple[ReviewReason, ...]
-    version: int
-    claimed_by: str | None
-    lease_until: datetime | None
-    decision: str | None
-    decided_by: str | None
-    decided_at: datetime | None
-    reason: str | None
-    proposed: Cart | None
-    standing: Standing | None
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class QueueEntry:
-    """One undecided review as the queue shows it, with the words and the menu of its order; `allergy` says
-    in a sentence that the customer spoke of one, or of a diet."""
-
-    review: ReviewRecord
-    words: str
-    allergy: str | None
-    menu_id: str
-    spoken: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """What waits at `now`, the database's time: the first entries, and how many there are of all kinds."""
-
-    now: datetime
-    entries: tuple[QueueEntry, ...]
-    waiting: int
-    held: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewAct:
-    """One thing that a reviewer did: see `review_log.py` for the actions. Carts are as the API shows them."""
-
-    review_id: str
-    at: datetime
-    actor: str
-    action: str
-    before: Cart | None
-    after: Cart | None
-    reason: str | None
-    detail: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """One decided review with what it was before and after; `began_at` is when its decider took it."""
-
-    review: ReviewRecord
-    order: OrderRecord
-    began_at: datetime | None
-    after: Cart | None
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What reviewers decided in some hours, counted. Times are in whole seconds."""
-
-    by_hour: Counter[datetime]
-    actions: Counter[str]
-    people: Counter[str]
-    waits_s: Counter[int]
-    works_s: Counter[int]
-    changes: Counter[str]
-
-
-@dataclass(frozen=True, slots=True)
-class MenuHeader:
-    """What a list shows of one menu version, without its document: `items` is how many there are, `sold_out`
-    how many of them."""
-
-    id: str
-    version: int
-    digest: str
-    name: str
-    currency: str
-    language: str
-    items: int
-    sold_out: int
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class MenuVersion:
-    """One immutable version of a shop's menu; `version` counts from 1, `digest` is of the document."""
-
-    shop: str
-    menu: Menu
-    version: int
-    digest: str
-    created_at: datetime
-
-    @property
-    def header(self) -> MenuHeader:
-        menu = self.menu
-        return MenuHeader(
-            id=menu.id,
-            version=self.version,
-            digest=self.digest,
-            name=menu.name,
-            currency=menu.currency,
-            language=menu.language,
-            items=len(menu.items),
-            sold_out=sum(not item.available for item in menu.items),
-            created_at=self.created_at,
-        )
 
 
 @dataclass(frozen=True, slots=True)
