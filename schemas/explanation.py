@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from schemas.cart import Amount, Finding
+from schemas.decision import Decision
 from schemas.review import ReviewReason
 
 Rule = Literal[
@@ -215,6 +216,7 @@ class Destination(_Part):
     reasons: tuple[ReviewReason, ...] = ()
     findings: tuple[Finding, ...] = ()
     question: str | None = None
+    decision: Decision | None = None
 
 
 class Explanation(_Part):

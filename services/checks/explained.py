@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from schemas import wording
 from schemas.cart import MAX_HEARD_CHARS, MAX_LINES, CartDraft, Finding
-from schemas.decision import Policy
+from schemas.decision import Decision, Policy
 from schemas.evidence import Evidence, LineEvidence, OptionEvidence
 from schemas.explanation import Destination, Explanation, LineOpen, OptionOpen, Outcome, Ref
 from schemas.menu import Item, Menu, Size
@@ -42,6 +42,7 @@ def explain(
     draft = settled or _proposed(evidence)
     cart: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    decision: Decision | None = None
     total, is_minimum = 0, False
     if draft is not None:
         policy = Policy(
@@ -51,6 +52,7 @@ def explain(
             max_total_asked=max_total,
         )
         judged = decide(draft, transcript, evidence, None, policy)
+        decision = judged.decision
         findings, total, is_minimum = judged.findings, judged.cart.total, judged.cart.total_is_minimum
         sizes = {size.id: size.name for size in menu.sizes}
         cart = tuple(wording.line(line, sizes, menu.currency) for line in judged.cart.lines)
@@ -75,6 +77,7 @@ def explain(
             reasons=reasons,
             findings=findings,
             question=question.text if question is not None else None,
+            decision=decision,
         ),
     )
 
