@@ -43,8 +43,14 @@ _WORDS = {
 
 def field_problems(error: ValidationError) -> list[tuple[str, str]]:
     """Return a (JSON pointer, sentence) for each of the first problems; the document itself is ""."""
-    found = error.errors(include_url=False, include_input=False)[:MAX_PROBLEMS]
-    return [(pointer(one["loc"]), sentence(one["type"], one["msg"], one.get("ctx", {}))) for one in found]
+    found = error.errors(include_url=False, include_input=False)
+    # A list whose only entry is wrong is not empty, though Pydantic says so too.
+    within = {one["loc"][:depth] for one in found for depth in range(len(one["loc"]))}
+    listed = [one for one in found if one["type"] != "too_short" or one["loc"] not in within]
+    return [
+        (pointer(one["loc"]), sentence(one["type"], one["msg"], one.get("ctx", {})))
+        for one in listed[:MAX_PROBLEMS]
+    ]
 
 
 def sentence(kind: str, message: str, context: dict[str, Any]) -> str:

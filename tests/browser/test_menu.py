@@ -131,7 +131,7 @@ def test_an_edit_makes_a_new_version_that_was_warmed_first(staff: Page, cafe: Wo
     [
         ("Price, large", "free", "not an amount"),
         ("Price, large", "5.505", "not an amount"),
-        ("Price, large", "-1", "greater than or equal to 0"),
+        ("Price, large", "-1", "at least 0"),
         ("Name", "bagel", "already used"),
     ],
 )
@@ -152,7 +152,7 @@ def test_an_edit_of_an_old_version_overwrites_nothing(staff: Page, cafe: World, 
     cafe.parts.menus.put(Menu.parse(rival), by=TESTER)
     staff.get_by_label("Name").fill("seeded bagel")
     staff.get_by_role("button", name="Save").click()
-    expect(staff.get_by_role("alert")).to_contain_text("newer version")
+    expect(staff.get_by_role("alert")).to_contain_text("has changed")
     assert newest(cafe, menu_id) == Menu.parse(rival)
 
 
@@ -184,7 +184,7 @@ def test_names_that_were_dropped_are_named(staff: Page, cafe: World, menu_id: st
     expect(staff.get_by_role("status")).to_contain_text("“Café Latte” reads like “café-latte”")
     expect(staff.get_by_role("status")).to_contain_text("/items/0/aliases/1")
     assert_accessible(staff)
-    staff.get_by_role("link", name="Go on").click()
+    staff.get_by_role("link", name="Continue").click()
     staff.wait_for_url(f"**/menu/{menu_id}/versions")
     assert newest(cafe, menu_id).items[0].aliases == ("café-latte",)
     staff.goto(f"/menu/{menu_id}/items/latte")

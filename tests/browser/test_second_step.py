@@ -46,7 +46,7 @@ def test_enrolling_and_signing_in_with_a_code(desk: World, browser: Browser, siz
         expect(page.get_by_label("Current password")).to_be_visible()
         sound(page)
         page.get_by_label("Current password").fill(PASSWORD)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.locator("svg.qr")).to_be_visible()
         page.get_by_text("Can't scan it?").click()
         secret = page.locator(".secret").inner_text().replace(" ", "")

@@ -48,6 +48,12 @@ def change(document: dict[str, Any], path: str, value: Any) -> None:
         at[last] = value
 
 
+def _problems(document: Any) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidMenu) as caught:
+        Menu.parse(document)
+    return caught.value.problems
+
+
 def pointers(document: Any) -> list[str]:
     with pytest.raises(InvalidMenu) as caught:
         Menu.parse(document)
@@ -160,6 +166,12 @@ def test_a_problem_of_shape_is_told_in_words(path: str, value: Any, words: str) 
     with pytest.raises(InvalidMenu) as caught:
         Menu.parse(document)
     assert caught.value.problems == [(path, words)]
+
+
+def test_a_list_with_one_wrong_entry_is_not_called_empty() -> None:
+    document = good()
+    document["items"] = [{**document["items"][0], "sku": "?"}]
+    assert [path for path, _ in _problems(document)] == ["/items/0/sku"]
 
 
 def test_a_missing_field_is_told_in_words() -> None:
