@@ -9,7 +9,8 @@ that a new field is spelled, masked and read without a word here:
 1. A line's `kind` is the key of its first field, so that it is decided before all else.
 2. The menu's names stand for its ids. `x-named-by` fields are told by another's name, `x-aligned` ones are
    found afterwards; neither is written.
-3. A field at its default, or at `x-implied`, is left out, so that each cart has one spelling.
+3. A field at its default, or at `x-implied`, is left out. A number may be spelled out all the same: a model
+   that means 1 and may not write it would be driven to 10.
 4. An object with an `x-key` that has only its first field is that field's value: most options are a string.
 
 `wire.py` writes and reads it, `wire_mask.py` makes the grammar. The tree's bounds are those of the schema.
@@ -142,8 +143,7 @@ class _Walk:
         if values == "transcript":
             return Words(schema["maxLength"])
         if schema.get("type") == "integer":
-            least = schema["minimum"]
-            return Integer(least + 1 if implied == least else least, schema["maximum"])
+            return Integer(schema["minimum"], schema["maximum"])
         if "enum" in schema:
             return Choice(tuple(value for value in schema["enum"] if value != implied))
         if schema.get("type") == "array":

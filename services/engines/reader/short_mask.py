@@ -57,7 +57,7 @@ def bounds_of(cart: Object) -> Bounds:
     assert isinstance(quantity, Integer)
     assert isinstance(count, Integer)
     assert isinstance(amounts, Choice)
-    return Bounds(lines.most, options.most, Integer(1, quantity.most), count, amounts.values)
+    return Bounds(lines.most, options.most, quantity, Integer(2, count.most), amounts.values)
 
 
 def _nodes(node: Node) -> Iterator[tuple[str, Node]]:

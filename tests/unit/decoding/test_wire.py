@@ -69,7 +69,9 @@ REFUSED = {
     "another menu's item": '{"lines":[{"item":"Mocha"}]}',
     "a size that the item lacks": '{"lines":[{"item":"Latte Macchiato","size":"large"}]}',
     "an option that the item lacks": '{"lines":[{"item":"Latte Macchiato","options":["foam"]}]}',
-    "a default spelled out": '{"lines":[{"item":"Latte","quantity":1}]}',
+    "an amount spelled out that goes without saying": (
+        '{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"normal"}]}]}'
+    ),
     "too many": '{"lines":[{"item":"Latte","quantity":1000}]}',
     "an unknown amount": '{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"some"}]}]}',
     "an unknown key": '{"lines":[{"item":"Latte","price":1}]}',
@@ -87,6 +89,13 @@ def test_a_cart_has_one_spelling_which_is_read_back(lines: list[Line], text: str
 @pytest.mark.parametrize("text", [text for _, text in SPELLED])
 def test_the_mask_allows_what_is_spelled(text: str) -> None:
     assert wire_mask(NAMES, SAID).accepts(text)
+
+
+def test_a_number_that_goes_without_saying_may_be_spelled_out() -> None:
+    text = '{"lines":[{"item":"Latte","quantity":1,"options":[{"option":"foam","count":1}]}]}'
+    assert wire_mask(NAMES, SAID).accepts(text)
+    (line,) = wire.read(text, NAMES)
+    assert (line["quantity"], line["options"][0]["count"]) == (1, 1)
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
