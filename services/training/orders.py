@@ -27,7 +27,7 @@ GOLDEN = ROOT / "tests" / "golden"
 # What a recogniser made of some of them, spoken (tests/bench/hearing/heard_taught.py).
 HEARD = TOLD / "taught" / "heard.jsonl"
 # The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
-OFF_MENU = TOLD / "off_menu_words.jsonl"
+OFF_MENU = TOLD / "taught" / "off_menu_words.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
 # Letters of tests/told that are only ever scored.
 SCORED = frozenset("kqx")

@@ -73,6 +73,7 @@ class TapedDecoder:
         expected: CartDraft | None = None,
         *,
         settled: bool = False,
+        in_gaps: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`."""
         if self._live is None:

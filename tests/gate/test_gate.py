@@ -37,7 +37,7 @@ class Gold:
         self._lines, self._engine, self._error = order.gold["cart"]["lines"], engine, error
         self._text = Names(order.menu).write(self._lines)
 
-    def read(self, *_asked: object, settled: bool = False) -> Reading:
+    def read(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading:
         if self._error is not None:
             raise self._error
         return Reading(tuple(self._lines), self._text, -0.001, 0, self._engine, 9, 9, 0, 0.1)

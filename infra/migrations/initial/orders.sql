@@ -209,8 +209,8 @@ CREATE INDEX ix_removals_order ON removals (order_id);
 CREATE TABLE turns (
     shop_id VARCHAR DEFAULT 'main' NOT NULL,
     source VARCHAR NOT NULL,
-    begun DOUBLE PRECISION NOT NULL,
-    spent DOUBLE PRECISION NOT NULL,
+    begun {double} NOT NULL,
+    spent {double} NOT NULL,
     at {time} NOT NULL,
     PRIMARY KEY (shop_id, source),
     FOREIGN KEY (shop_id) REFERENCES shops (id)

@@ -376,6 +376,8 @@ class OrderStore:
 
     def waits_for(self, order: OrderRecord) -> str | None:
         """The id of an order that could not be claimed while this one was in hand; see `turns.py`."""
+        if not turns.holds_others_back(order):
+            return None
         with reading(self._database) as session:
             return turns.waits_for(session, self._database.now(session), order)
 

@@ -90,10 +90,13 @@ def end(session: Session, now: datetime, order: OrderRecord) -> None:
     session.flush()
 
 
+def holds_others_back(order: OrderRecord) -> bool:
+    """Whether others of its source can't be claimed beside it: those of one page's address."""
+    return order.source is not None and order.source.startswith(PAGE)
+
+
 def waits_for(session: Session, now: datetime, order: OrderRecord) -> str | None:
     """An order of the same page's address that could not be claimed while this one was in hand."""
-    if order.source is None or not order.source.startswith(PAGE):
-        return None
     return session.scalar(
         select(OrderRow.id)
         .where(

@@ -81,7 +81,7 @@ def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
 def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
     assert menus.put(menu(), after=0, by=TESTER)[0].version == 1
     assert menus.put(menu(310), after=1, by=TESTER)[0].version == 2
-    with pytest.raises(Conflict, match="newer version"):
+    with pytest.raises(Conflict, match="has changed since"):
         menus.put(menu(320), after=1, by=TESTER)
     assert [found.version for found in menus.versions("cafe", limit=9)] == [2, 1]
     assert [found.version for found in menus.versions("cafe", limit=1)] == [2]

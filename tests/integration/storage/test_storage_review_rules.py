@@ -89,7 +89,7 @@ def desk(database: Database) -> Desk:
 
 def test_only_a_live_claim_of_ones_own_is_renewed(desk: Desk) -> None:
     review = desk.doubt()
-    with pytest.raises(Conflict, match="do not hold"):
+    with pytest.raises(Conflict, match="isn't assigned to you"):
         desk.reviews.renew(review.id, "ann", 60)
     held = desk.reviews.claim(review.id, "ann", 60)
     longer = desk.reviews.renew(review.id, "ann", 600)
@@ -100,7 +100,7 @@ def test_only_a_live_claim_of_ones_own_is_renewed(desk: Desk) -> None:
     with pytest.raises(Conflict, match="ann holds"):
         desk.reviews.renew(review.id, "bob", 60)
     desk.reviews.renew(review.id, "ann", 0)
-    with pytest.raises(Conflict, match="do not hold"):
+    with pytest.raises(Conflict, match="isn't assigned to you"):
         desk.reviews.renew(review.id, "ann", 60)
     desk.reviews.claim(review.id, "bob", 60)
     assert desk.acts(review.id) == [("ann", "claimed"), ("bob", "taken_over")]

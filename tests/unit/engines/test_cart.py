@@ -103,12 +103,12 @@ def test_kinds_are_told_apart() -> None:
 @pytest.mark.parametrize("model", [Cart, CartLine])
 def test_what_downstream_gets_is_what_the_contract_says(model: type[BaseModel]) -> None:
     wanted = {
-        Cart: {"currency", "menu", "lines", "total"},
+        Cart: {"currency", "menu", "lines", "total", "total_is_minimum"},
         CartLine: {
             "kind", "heard", "sku", "name", "quantity", "size", "options", "unit_price", "line_total",
             "confidence", "findings",
             # More than the contract says, and nothing else of it changed.
-            "field_confidence",
+            "field_confidence", "price_is_minimum",
         },
     }  # fmt: skip
     assert set(model.model_fields) == wanted[model]

@@ -383,7 +383,7 @@ def test_a_refusal_tells_a_validators_words_and_not_the_answers() -> None:
     assert caught.value.problems == [("/", "Value error, nobody looks at …")]
     assert "Abernathy" not in caught.value.detail
     assert caught.value.quoted == text[:200]
-    assert re.search(r"refuse the answer at /$", caught.value.detail)
+    assert re.search(r"breaks the model's own rules at /$", caught.value.detail)
 
 
 def test_a_tasks_examples_are_held_to_its_mask() -> None:

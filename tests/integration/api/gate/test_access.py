@@ -254,7 +254,7 @@ def test_a_reviewer_is_who_the_credential_says(world: World) -> None:
 
 
 def test_a_key_without_a_person_reviews_nothing(world: World) -> None:
-    with pytest.raises(InputError, match="acts for a person"):
+    with pytest.raises(InputError, match="needs a person"):
         world.parts.keys.add("main", "till", {Scope.REVIEWS}, by=BY)
 
 

@@ -91,7 +91,7 @@ def test_what_nobody_can_hear_is_not_kept(works: Works, error: Exception) -> Non
     assert (order.state, order.audio_key, order.spoken) == (State.FAILED, None, True)
     assert files(works) == []
     assert waiting(works.database) == 0
-    with pytest.raises(Conflict, match="is gone"):
+    with pytest.raises(Conflict, match="was refused and deleted"):
         works.orders.replay(order_id)
 
 

@@ -188,6 +188,7 @@ def test_ages_in_the_database(own_world: World) -> None:
         session.add(
             OutboxRow(
                 id="msg_1", order_id=old, seq=9, type="order.completed", payload={}, version=1, attempt=0,
+                endpoint_id="settings",
                 created_at=now - timedelta(seconds=50),
             )
         )  # fmt: skip
