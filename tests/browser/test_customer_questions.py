@@ -103,7 +103,7 @@ def test_what_an_answer_makes_of_an_order_is_confirmed_before_it_is_made(page: P
     assert_accessible(page)
     assert_fits(page)
     page.get_by_role("button", name="Yes, order for $17.25").click()
-    expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
     assert cafe.parts.orders.get(order.id).cart.total == 1725
 
 
@@ -142,7 +142,7 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
     lines = {**BURRITO, **CHICKEN}, {**HORCHATAS, "size": "L"}
     order = doubted(cafe, *lines, reasons=(ReviewReason.LOW_ASR_CONFIDENCE,))
     page.goto(cafe.link(order.id))
-    expect(page.get_by_role("heading", name="A colleague is checking")).to_be_visible()
+    expect(page.get_by_role("heading", name="A team member is checking your order")).to_be_visible()
     with desk.staff(browser) as tab:
         review = cafe.parts.reviews.by_order(order.id)
         take(tab, review.id)
@@ -159,7 +159,7 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
     assert_accessible(page)
     assert_fits(page)
     page.get_by_role("button", name="Yes, order for $16.50").click()
-    expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
     assert cafe.parts.orders.get(order.id).state is State.COMPLETED
 
 
@@ -172,5 +172,5 @@ def test_while_something_is_changed_one_total_can_be_ordered(page: Page, cafe: W
     cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
     page.goto(cafe.link(order.id))
     page.get_by_text("Change something").click()
-    expect(page.get_by_role("button", name="Order it like this")).to_be_visible()
+    expect(page.get_by_role("button", name="Order it this way")).to_be_visible()
     expect(page.get_by_role("button", name="Yes, order for")).to_be_hidden()

@@ -55,7 +55,7 @@ def test_a_customer_reads_what_is_doubted_once_and_in_words(browser: Browser, ca
             expect(second.locator(".doubt")).to_have_text(["“a unicorn” isn't on the menu."])
             expect(page.locator(".doubt")).to_have_count(3)
             shown = page.locator("main").inner_text()
-            assert shown.count("not on the menu") == 1
+            assert shown.count("isn't on the menu") == 1
             assert not re.search(r"0\.\d|_| line \d", shown)
             assert_fits(page)
         assert_accessible(page)
@@ -71,7 +71,7 @@ def test_a_reviewer_sees_the_number_beside_the_doubt(browser: Browser, cafe: Wor
         review = desk.order(reasons=both, more=(finding,))
         page.goto(f"/review/{review.id}")
         told = page.locator(".findings li.blocking", has_text="Did you say “latte”?")
-        expect(told.locator(".number")).to_have_text("0.41")
+        expect(told).to_contain_text("0.41")
         expect(page.locator("h1 + .row .badge")).to_have_count(0)
         bare = desk.order(reasons=(ReviewReason.LOW_ASR_CONFIDENCE,))
         page.goto(f"/review/{bare.id}")

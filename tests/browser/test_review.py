@@ -209,7 +209,7 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
     review = desk.order(sure={"latte": 0.41, "oat": 0.72})
     take(page, review.id)
     sound_loaded(page)
-    expect(page.locator(".words .doubtful")).to_have_text(re.compile(r"latte\s*41 %"))
+    expect(page.locator(".words .doubtful")).to_have_text(re.compile(r"latte\s*41%"))
     expect(page.locator(".words .unsure")).to_have_text("oat")
     page.get_by_text("Processing history").click()
     moves = page.locator("#history li strong").all_inner_texts()

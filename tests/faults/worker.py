@@ -171,6 +171,7 @@ Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignmen
 for _state, _stage in tuple(flow.FLOW.items()):
     flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))
 if folder() is not None:
+    wrap(CeleryDoorbell, "ring", _ring)
     wrap(OrderStore, "claim_next", _claim)
     wrap(OrderStore, "commit", _commit)
     wrap(Request, "acknowledge", _acknowledge)
