@@ -33,8 +33,7 @@ from services.workers.stack import Stack
 
 _LABELS = {
     "redis": "queue (redis)",
-    "llm": "language model",
-    "reader": "learned reader",
+    "reader": "language model",
     StageName.TRANSCRIBE: "worker: transcribe",
     StageName.READ: "worker: read, validate",
     StageName.DECODE: "worker: decode, which reads each new menu once",

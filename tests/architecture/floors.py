@@ -192,7 +192,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.workers.courier", "services.storage.outbox.endpoint_ways"): "where the messages go",
     (
         "services.workers.stack",
-        "services.engines.servers.llama_server",
+        "services.engines.servers.variables",
     ): "names the child that the supervisor starts",
     ("services.workers.stack", "services.storage.orders.store"): "frees leases before any process is wired",
     (

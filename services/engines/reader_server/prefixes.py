@@ -74,6 +74,11 @@ class Prefixes:
         self.cut(common)
         return common
 
+    def leave(self) -> None:
+        """Somebody else takes the sequence; a menu that was begun is gone on with afterwards."""
+        self._put_aside(0)
+        self.cut(0)
+
     def read(self, tokens: Sequence[int], wanted: int = 0) -> Logits:
         """Read on, one batch at most; raises as `Llama.read`, and nothing is read then."""
         try:

@@ -1,10 +1,13 @@
-"""The reader's model behind a chat call of the OpenAI protocol, in llama.cpp's shape.
+"""A model behind a chat call of the OpenAI protocol, in llama.cpp's shape: the reader, with its adapter at
+work where a request says so (`lora`), or any masked call to the model as it is.
 
-Of a request it takes `messages`, `grammar`, `max_tokens`, and `prediction`, OpenAI's field for an answer that
-is largely known (https://platform.openai.com/docs/guides/predicted-outputs). With `check` a smaller model's
-word is enough that the answer is the prediction (ADR 85); else the reader answers. It is greedy. Beside the
-text it tells of each token how likely the model held it without the mask, as llama.cpp's server does with
-`logprobs`, those of a prediction included, which that server leaves out.
+Of a request it takes `messages`, `grammar` (llguidance's Lark), `max_tokens`, `temperature`, `seed`, and
+`prediction`, OpenAI's field for an answer that is largely known
+(https://platform.openai.com/docs/guides/predicted-outputs). A last message of the assistant is the beginning
+of the answer, which is told again. With `check` a smaller model's word is enough that the answer is the
+prediction (ADR 85); else the reader answers. Beside the text it tells of each token how likely the model held
+it without the mask, as llama.cpp's server does with `logprobs`, those of a prediction included, which that
+server leaves out.
 
 Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens, 1.9 with a checker. On 2 CPU cores, the
 menu read before, 0.9 s for an order whose cart was predicted and 0.4 where the checker comes to it too, where
@@ -14,7 +17,6 @@ menu read before, 0.9 s for an order whose cart was predicted and 0.4 where the 
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -25,9 +27,12 @@ from typing import Any
 
 from schemas.errors import EngineMisconfigured, InputError
 from services.engines.masks.vocabulary import read_vocabulary
+from services.engines.ports import Sampling
+from services.engines.reader_server import asking
 from services.engines.reader_server.answering import Answer, Answering
 from services.engines.reader_server.llama import ATTENTION, Llama
-from services.engines.reader_server.prefixes import Prefixes, common_length
+from services.engines.reader_server.prefixes import MEMORY_BYTES, Prefixes, common_length
+from services.engines.reader_server.turns import Turns
 
 Document = dict[str, Any]
 PACKAGE = "xllamacpp"
@@ -45,11 +50,14 @@ class _Asked:
     grammar: str
     prediction: str
     check: bool
+    adapted: bool
+    sampling: Sampling
+    beginning: str
 
 
 class Reader:
-    """A model with its adapter beside it, or in it; one answer at a time, whoever asks. A `checker` is
-    another, which is asked first whether it comes to a prediction too, where a request says that this is
+    """A model with its adapter beside it, or in it, or none; one answer at a time, whoever asks. A `checker`
+    is another, which is asked first whether it comes to a prediction too, where a request says that this is
     enough."""
 
     def __init__(
@@ -64,16 +72,31 @@ class Reader:
         disk_bytes: int = 0,
         checker: Reader | None = None,
     ) -> None:
-        self.name, self.adapter, self.checker = name, (adapter or model).stem, checker
+        self.name, self.adapter, self.checker = name, adapter.stem if adapter else "", checker
         vocabulary = read_vocabulary(model)
         self._model = Llama(model, adapter, context=context, threads=threads)
-        about = _about(model, adapter)
-        self._answering = Answering(
-            Prefixes(self._model, folder, about=about, disk_bytes=disk_bytes),
-            vocabulary.tokenizer(),
-            vocabulary.end,
+        self._tokenizer, self._end = vocabulary.tokenizer(), vocabulary.end
+        self._folder, self._disk_bytes = folder, disk_bytes
+        # What was read with the adapter is of no use without it.
+        self._with = self._answers(_about(model, adapter), MEMORY_BYTES)
+        self._without = self._answers(_about(model, None), MEMORY_BYTES // 4) if adapter else self._with
+        self._at_work = self._with
+        self.turns = Turns()
+
+    def _answers(self, about: str, memory_bytes: int) -> tuple[Answering, Prefixes]:
+        prefixes = Prefixes(
+            self._model,
+            self._folder,
+            about=about,
+            memory_bytes=memory_bytes,
+            disk_bytes=self._disk_bytes,
         )
-        self._one_at_a_time = threading.Lock()
+        return Answering(prefixes, self._tokenizer, self._end), prefixes
+
+    @property
+    def written(self) -> int:
+        """Tokens of all answers."""
+        return sum(answering.written for answering, _ in {self._with, self._without})
 
     def complete(self, body: Document, gone: Callable[[], bool]) -> Document:
         """The document that answers a request.
@@ -83,14 +106,23 @@ class Reader:
             DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Answering.answer`.
         """
         asked = _asked(body)
+        if asked.adapted and not self.adapter:
+            raise InputError("This server has no adapter", hint="Leave `lora` out.")
         if asked.check and self.checker is not None:
             checked = self.checker._checked(asked, gone)
             if checked is not None:
-                return checked | {"checked_by": self.checker.adapter}
-        with self._one_at_a_time:
+                return checked | {"checked_by": Path(self.checker.name).stem}
+        with self.turns.turn():
             started = time.perf_counter()
             answer, _ = self._answer(asked, gone)
-            return self._document(answer, time.perf_counter() - started)
+            return self._document(answer, time.perf_counter() - started, asked.beginning)
+
+    def tokenize(self, body: Document) -> Document:
+        """The tokens of a text, in which what looks like a mark of the chat is text. Raises InputError."""
+        content = body.get("content")
+        if not isinstance(content, str):
+            raise InputError("content is a text")
+        return {"tokens": self._model.tokenize(content)}
 
     def checked(self, body: Document, gone: Callable[[], bool]) -> Document | None:
         """The document that answers with the prediction, where this model comes to it too; else None, also
@@ -98,7 +130,7 @@ class Reader:
         return self._checked(_asked(body), gone)
 
     def _checked(self, asked: _Asked, gone: Callable[[], bool]) -> Document | None:
-        with self._one_at_a_time:
+        with self.turns.turn():
             started = time.perf_counter()
             try:
                 answer, predicted = self._answer(asked, gone, check=True)
@@ -113,8 +145,9 @@ class Reader:
     ) -> tuple[Answer, list[int]]:
         """An answer, and the prediction's tokens."""
         prompt, shared = self._tokens(asked.messages)
+        prompt += self._model.tokenize(asked.beginning)
         predicted = self._model.tokenize(asked.prediction)
-        answer = self._answering.answer(
+        answer = self._of(asked.adapted).answer(
             prompt,
             shared,
             grammar=asked.grammar,
@@ -122,8 +155,18 @@ class Reader:
             most=asked.most,
             gone=gone,
             check=check,
+            sampling=asked.sampling,
         )
         return answer, predicted
+
+    def _of(self, adapted: bool) -> Answering:
+        """Who answers with the adapter, or without it; the other makes room."""
+        wanted = self._with if adapted else self._without
+        if wanted is not self._at_work:
+            self._at_work[1].leave()
+            self._model.adapt(on=adapted)
+            self._at_work = wanted
+        return wanted[0]
 
     def _tokens(self, messages: list[dict[str, str]]) -> tuple[list[int], int]:
         """A prompt, and how many of its first tokens are there whatever the last message says."""
@@ -133,7 +176,7 @@ class Reader:
         shared = min(common_length(one, other), common_length(one, prompt))
         return prompt, min(shared, len(prompt) - 1)
 
-    def _document(self, answer: Answer, seconds: float) -> Document:
+    def _document(self, answer: Answer, seconds: float, beginning: str = "") -> Document:
         pieces = [self._model.piece(drawn.token) for drawn in answer.tokens]
         content = [
             {
@@ -161,7 +204,7 @@ class Reader:
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": _shown(text)},
+                    "message": {"role": "assistant", "content": beginning + _shown(text)},
                     "logprobs": {"content": content},
                     "finish_reason": "stop" if answer.ended else "length",
                 }
@@ -178,15 +221,19 @@ class Reader:
 
 
 def _asked(body: Document) -> _Asked:
-    messages, most = _messages(body), body.get("max_tokens", MOST_TOKENS)
-    grammar, check = body.get("grammar", ""), body.get("check", False)
-    if not isinstance(most, int) or not 1 <= most <= MOST_TOKENS or not isinstance(grammar, str):
-        raise InputError(f"max_tokens is a number of 1 to {MOST_TOKENS}, and grammar a text")
+    asking.checked(body)
+    messages, beginning = asking.begun(_messages(body))
+    most, grammar, check = (
+        body.get("max_tokens", MOST_TOKENS),
+        body.get("grammar", ""),
+        body.get("check", False),
+    )
+    if not isinstance(most, int) or most < 1 or not isinstance(grammar, str):
+        raise InputError("max_tokens is a number from 1 on, and grammar a text")
     if not isinstance(check, bool):
         raise InputError("check is true or false")
-    if body.get("temperature", 0) != 0:
-        raise InputError("This server is greedy: temperature is 0", hint="Ask the decode server.")
-    return _Asked(messages, most, grammar, _prediction(body), check)
+    adapted, sampling = asking.adapted(body), asking.sampling(body)
+    return _Asked(messages, most, grammar, _prediction(body), check, adapted, sampling, beginning)
 
 
 def _messages(body: Document) -> list[dict[str, str]]:
