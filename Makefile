@@ -170,7 +170,7 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 ATTACKS = $(foreach name,access matrix origin slow_clients api_problems api_uploads api_review_rules round_trip poison courier costly_audio audio \
 	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_people oidc_tokens oidc_accounts \
 	audit_verify audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
-	masked_call masked_command llama_server row_security courier_endpoints endpoints api_webhooks api_keys shape effort menu \
+	masked_call masked_command embedded_engine row_security courier_endpoints endpoints api_webhooks api_keys shape effort menu \
 	outward oidc_token,$(wildcard tests/*/*/test_$(name).py))
 
 attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
