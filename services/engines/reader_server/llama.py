@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.errors import EngineMisconfigured
+from services.engines.reader_server.mapped import let_go
 
 Logits = npt.NDArray[np.float32]
 _HINT = "Run `make setup` again: the locked package is needed."
@@ -170,6 +171,7 @@ class Llama:
         self._context = self._c.llama_init_from_model(loaded, params)
         if not self._context:
             raise EngineMisconfigured(f"There is no room for a context of {context} tokens")
+        let_go(model)
         self._adapter = self._loaded(loaded, adapter) if adapter is not None else None
         self.adapt(on=True)
         self._vocab = self._c.llama_model_get_vocab(loaded)
