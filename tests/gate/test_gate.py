@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
 
 from schemas.cart import CartDraft
 from schemas.errors import DecodeTruncated
@@ -46,6 +48,14 @@ class Gold:
 def wired(reader: Gold) -> Any:
     parts = dict.fromkeys(("decoder", "transcriber", "second_transcriber", "decode_audio"))
     return SimpleNamespace(adapter=Path("reader"), readers=reader, **parts)
+
+
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    """The gate is a program of its own and logs less; the tests after it must not."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture

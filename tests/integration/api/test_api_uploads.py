@@ -200,7 +200,7 @@ def test_transcripts_with_bad_fields(world: World, sent: dict[str, Any], pointer
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"\xff\xfe\xfa", b'{"transcript": NaN}', b'{"transcript": "a\\u0000b"}', b"[" * 100_000],
+    [b"", b"{", b"\xff\xfe\xfa", b'{"transcript": NaN}', b'{"transcript": "a\\u0000b"}', b"[" * 10_000],
 )
 def test_broken_json(world: World, body: bytes) -> None:
     expect_problem(raw(world, body, "application/json"), 400, "malformed_body")

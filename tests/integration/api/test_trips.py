@@ -28,7 +28,8 @@ from tests.credentials import header_for
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, Bell, ScriptedDecoder, Works
 from tests.waiting import until
 
-SQL_MESSAGES, REDIS_COMMANDS = 24, 10
+# Whose turn it is, and the clocks that say so, are 14 of them.
+SQL_MESSAGES, REDIS_COMMANDS = 40, 10
 ORDER = {"transcript": SAID, "menu": CAFE.id}
 # What a worker sends whether or not there is work, and what the test itself asks.
 IDLE = {"info", "config|resetstat", "ping", "hello", "client|setinfo", "llen", "hlen"}

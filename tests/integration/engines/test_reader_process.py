@@ -154,7 +154,7 @@ def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
 
 
 def test_it_counts_the_tokens_of_a_text_for_who_shows_the_key(config: Settings) -> None:
-    with httpx.Client(base_url=config.reader_url, trust_env=False) as http:
+    with httpx.Client(base_url=config.llm_url, trust_env=False) as http:
         assert http.post("/tokenize", json={"content": "a latte"}).status_code == 401
         http.headers["Authorization"] = f"Bearer {config.llm_api_key}"
         assert len(http.post("/tokenize", json={"content": "a latte"}).json()["tokens"]) == 3

@@ -136,8 +136,9 @@ def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
 
 
 def test_elsewhere_nothing_is_replayed(world: Works) -> None:
-    waiting, done = world.typed(), world.typed()
+    done = world.typed()
     world.until_settled(done)
+    waiting = world.typed()
     cancelled = world.typed()
     world.orders.cancel(cancelled)
     for order_id, status in ((waiting, "processing"), (done, "completed"), (cancelled, "cancelled")):

@@ -97,7 +97,7 @@ def test_only_a_live_claim_of_ones_own_is_renewed(desk: Desk) -> None:
     assert held.lease_until is not None
     assert longer.lease_until is not None
     assert longer.lease_until > held.lease_until
-    with pytest.raises(Conflict, match="ann holds"):
+    with pytest.raises(Conflict, match="ann has this review"):
         desk.reviews.renew(review.id, "bob", 60)
     desk.reviews.renew(review.id, "ann", 0)
     with pytest.raises(Conflict, match="isn't assigned to you"):

@@ -156,7 +156,7 @@ def test_a_worker_and_kombus_lock_need_no_script(running: Supervisor, server: Em
             client.set("unacked_mutex", "another's")
             channel.qos.restore_visible(interval=1)
             assert client.get("unacked_mutex") == b"another's"
-    assert messages(app, ["decode"], fresh_s=30) == {("saycart.decode", ("ord_1", "decode"))}
+    assert set(messages(app, ["decode"], fresh_s=30)) == {("saycart.decode", ("ord_1", "decode"))}
 
 
 def test_a_lock_that_ran_out_is_not_taken_from_whoever_has_it_now(
