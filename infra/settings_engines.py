@@ -35,7 +35,7 @@ class EngineSettings(OidcSettings):
 
     llm_url: str = ""
     """OpenAI-compatible server with guided decoding, or several like ones with commas between. Empty: the
-    embedded llama.cpp server."""
+    embedded engine, which also reads (`services.engines.reader_server`)."""
 
     llm_dialect: str = "llama.cpp"
     """How the server takes a grammar: `llama.cpp` or `vllm`."""
@@ -44,17 +44,14 @@ class EngineSettings(OidcSettings):
     """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
 
     llm_api_key: str = ""
-    """Sent as a bearer token to `llm_url`, if set. The embedded server asks for it; empty: for a new one at
+    """Sent as a bearer token to `llm_url`, if set. The embedded engine asks for it; empty: for a new one at
     each start."""
 
     llm_threads: int = 2
-    """CPU threads of the embedded llama.cpp server."""
-
-    llm_slots: int = 2
-    """Prompt prefixes that the embedded server keeps warm side by side: one a menu is best."""
+    """CPU threads of the embedded engine."""
 
     llm_context: int = 12_288
-    """Tokens a slot of the embedded server holds: prompt plus the largest cart that the mask allows."""
+    """Tokens that the embedded engine holds: prompt plus the largest cart that the mask allows."""
 
     llm_timeout_s: float = 120.0
     """One decode; past it the attempt counts as an outage."""
@@ -83,19 +80,15 @@ class EngineSettings(OidcSettings):
 
     reader_url: str = ""
     """Server of the learned reader (`services.engines.reader_server`), or several with commas between, asked
-    with `llm_api_key`. Empty: the decode server reads; or the one that `saycart run` starts beside it."""
-
-    reader_process: bool = True
-    """Whether `saycart run` and `saycart eval` start the reader's server beside the embedded one: it checks
-    the rules' cart in one pass, and takes the model's memory a second time."""
+    with `llm_api_key`. Empty: the decode server reads, as the embedded engine does."""
 
     reader_checker: str = "smollm2-135m-instruct-q4_1.gguf"
     """Smaller model of the lock, with an adapter of its own (`infra/adapters`), whose word is enough for the
-    reader's own server where it comes to the very cart that the rules settled on (ADR 69): that takes two
+    embedded engine where it comes to the very cart that the rules settled on (ADR 69): that takes two
     fifths of the time. Empty: the reader reads these orders too."""
 
     reader_states_bytes: int = Field(1_000_000_000, ge=0)
-    """Disk under `home` for what the reader's server made of menus, which a new start takes up in place of
+    """Disk under `home` for what the embedded engine made of menus, which a new start takes up in place of
     reading them again: some 40 MB a menu. 0: nothing is kept."""
 
     fallback_llm_url: str = ""

@@ -71,7 +71,7 @@ LONG = (
 # one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
-    "api_orders api_problems called_off choices costly_audio decode_worker decoder leases llama_server",
+    "api_orders api_problems called_off choices costly_audio decode_worker decoder embedded_engine leases",
     "masked_api masked_command rates_shared reader reader_process slow_clients worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}

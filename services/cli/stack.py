@@ -33,8 +33,7 @@ from services.workers.stack import Stack
 
 _LABELS = {
     "redis": "queue (redis)",
-    "llm": "language model",
-    "reader": "trained reader",
+    "reader": "language model",
     StageName.TRANSCRIBE: "worker: transcribe",
     StageName.READ: "worker: read, validate",
     StageName.DECODE: "worker: decode (prepares each new menu once)",

@@ -31,16 +31,13 @@ from schemas.lifecycle import StageName
 from schemas.menu import Menu
 from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
-from services.engines.servers import llama_server
 from services.engines.servers.embedded import (
     MODEL_TIMEOUT_S,
     answers,
-    has_reader_process,
-    llm_child,
-    reader_child,
-    reader_served_at,
+    engine_child,
     served_at,
 )
+from services.engines.servers.variables import QUIET_OPENMP
 from services.readiness import check_addresses
 from services.settings_checks import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
 from services.storage.orders.store import OrderStore
@@ -87,11 +84,7 @@ class Stack:
         """Names of the children, in the order in which they are shown."""
         embedded = [
             *([] if self.settings.redis_url else ["redis"]),
-            *(
-                []
-                if self.settings.llm_url
-                else [*(["reader"] if has_reader_process(self.settings) else []), "llm"]
-            ),
+            *([] if self.settings.llm_url else ["reader"]),
         ]
         courier = ["courier"] if tells_somebody(self.settings) else []
         return [*embedded, *WORKERS, "sweeper", *courier, "api"]
@@ -196,20 +189,16 @@ class Stack:
             children.append(server.child("redis"))
             config = config.model_copy(update={"redis_url": server.url})
         if not config.llm_url:
-            port = ports.port("llm")
-            own = ports.port("reader") if has_reader_process(config) else 0
+            port = ports.port("reader")
             config = served_at(config, port)
-            if own:
-                config = reader_served_at(config, own)
-                children.append(reader_child(config, own, self.log_path("reader"), config.home / "reader"))
-            children.append(llm_child(config, port, self.log_path("llm")))
+            children.append(engine_child(config, port, self.log_path("reader"), config.home / "reader"))
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         config = config.model_copy(update={"metrics_port": 0})
         self.settings = config
-        environment = as_environment(config) | llama_server.QUIET_OPENMP
+        environment = as_environment(config) | QUIET_OPENMP
         environment |= {metrics.FOLDER: str(_metrics_folder(config))}
         queue = tuple(child.name for child in children if child.name == "redis")
-        model = tuple(child.name for child in children if child.name in ("llm", "reader"))
+        model = tuple(child.name for child in children if child.name == "reader")
         for name in WORKERS:
             needs = queue + model if name == StageName.DECODE else queue
             children.append(self._worker(name, worker_argv(name, config), environment, needs))

@@ -180,7 +180,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.workers.courier", "services.storage.outbox.store"): "the store's type, and its messages'",
     (
         "services.workers.stack",
-        "services.engines.servers.llama_server",
+        "services.engines.servers.variables",
     ): "names the child that the supervisor starts",
     ("services.workers.stack", "services.storage.orders.store"): "frees leases before any process is wired",
     ("services.workers.stack", "services.storage.people.api_keys"): "makes the home's first key",

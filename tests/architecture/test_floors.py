@@ -139,7 +139,7 @@ def test_no_circle_of_rooms() -> None:
 HOSTS: dict[str, tuple[str, ...]] = {
     "faster_whisper": ("services.engines.recognition.whisper", "services.engines.recognition.quiet"),
     "av": ("services.engines",),
-    "xllamacpp": ("services.engines.servers.llama_server", "services.engines.reader_server.llama"),
+    "xllamacpp": ("services.engines.reader_server.llama",),
     "llguidance": (
         "services.engines",
         "services.training.answer",

@@ -110,9 +110,10 @@ def test_silence_is_told_and_leads_back(browser: Browser, stack: Stack, client: 
         page.goto("/?menu=harbor-coffee")
         page.get_by_label("Choose a recording").set_input_files(RECORDINGS / "hc-13.flac")
         page.get_by_role("button", name="Send recording").click()
-        heading = page.get_by_role("heading", name="We couldn't hear you")
+        heading = page.get_by_role("heading", name="Please say it again")
         expect(heading).to_be_visible(timeout=SETTLE_MS)
         order_id = page.url.rpartition("/")[2]
-        page.get_by_role("button", name="Speak again").click()
+        page.get_by_role("link", name="Speak again").click()
         page.wait_for_url("**/?menu=harbor-coffee")
-    assert client.get(f"/v1/orders/{order_id}").json()["status"] == "cancelled"
+    error = client.get(f"/v1/orders/{order_id}").json()["error"]
+    assert error["code"] == "say_it_again"

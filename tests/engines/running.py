@@ -1,4 +1,5 @@
-"""Engines that run for the contract suite: the embedded llama.cpp server, and vLLM where it is to be had.
+"""Engines that run for the contract suite: the embedded one, llama.cpp's own server, and vLLM where there is
+one.
 
 vLLM is started from the environment that SAYCART_TEST_VLLM_PYTHON names (`make test-vllm`), or asked where
 SAYCART_TEST_VLLM_URL says that one runs already, for the model SAYCART_TEST_VLLM_MODEL.
@@ -10,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,10 @@ from infra.settings import settings
 from infra.weights.models import resolve
 from services.engines.decoding.decoder import OpenAIDecoder
 from services.engines.reader.adapters import made_for
-from services.engines.servers import llama_server, vllm_server
+from services.engines.servers import vllm_server
+from services.engines.servers.embedded import engine_child, served_at
+from services.engines.servers.variables import OPENMP_ENV
+from tests.servers import llama_cpp
 from tests.waiting import until
 
 SMALL = "smollm2-135m-instruct-q4_1.gguf"
@@ -94,16 +98,12 @@ def living(session: int) -> list[int]:
 
 
 @contextmanager
-def _started(
-    home: Path, dialect: str, url: str, model: str, argv: Any, env: Any, slow: int
-) -> Iterator[Engine]:
-    engine = Engine(dialect, url, model, None, slow)
+def _started(home: Path, engine: Engine, child: Child) -> Iterator[Engine]:
     supervisor = Supervisor(home)
-    child = Child("engine", argv, home / "log", engine.answers, ready_timeout_s=START_S, env=env)
     supervisor.start([child])
 
     def crash() -> int:
-        pid = supervisor.pid("engine")
+        pid = supervisor.pid(child.name)
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         return pid
@@ -115,15 +115,29 @@ def _started(
         supervisor.stop()
 
 
+def _child(home: Path, engine: Engine, argv: Any, env: Any) -> Child:
+    return Child("engine", argv, home / "log", engine.answers, ready_timeout_s=START_S, env=env)
+
+
+@contextmanager
+def embedded(home: Path, model: str = SMALL) -> Iterator[Engine]:
+    """Ours, as a stack starts it."""
+    port = any_free()
+    config = settings().model_copy(update={"llm_model": model, "llm_context": 8192})
+    child = engine_child(served_at(config, port), port, home / "log", home / "states")
+    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
+    with _started(home, engine, replace(child, env={})) as running:
+        yield running
+
+
 @contextmanager
 def llama(home: Path, model: str = SMALL, *, threads: int = 2) -> Iterator[Engine]:
     port = any_free()
     file = Path(resolve(model, settings().models_dir))
-    argv = llama_server.command(file, port, threads=threads, slots=2, context=8192)
-    with _started(
-        home, "llama.cpp", f"http://127.0.0.1:{port}", model, argv, llama_server.OPENMP_ENV, slow=1
-    ) as engine:
-        yield engine
+    argv = llama_cpp.command(file, port, threads=threads, slots=2, context=8192)
+    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
+    with _started(home, engine, _child(home, engine, argv, OPENMP_ENV)) as running:
+        yield running
 
 
 @contextmanager
@@ -138,9 +152,16 @@ def vllm(home: Path) -> Iterator[Engine]:
     adapter = made_for(name)
     argv = vllm_server.command(python, model, name, port, host="127.0.0.1", device="cpu", adapter=adapter)
     env = {**vllm_server.environment("cpu", threads=2), "HF_HUB_OFFLINE": "1"}
-    with _started(home, "vllm", f"http://127.0.0.1:{port}", name, argv, env, slow=10) as engine:
-        engine.adapter = adapter.name if adapter else ""
-        yield engine
+    engine = Engine(
+        "vllm",
+        f"http://127.0.0.1:{port}",
+        name,
+        None,
+        slow=10,
+        adapter=adapter.name if adapter else "",
+    )
+    with _started(home, engine, _child(home, engine, argv, env)) as running:
+        yield running
 
 
 def has_vllm() -> bool:

@@ -1,7 +1,8 @@
-"""What a decode server must do for us, asked of llama.cpp and of vLLM alike, with real weights.
+"""What a decode server must do for us, asked of the embedded engine, of llama.cpp's own server and of vLLM
+alike, with real weights.
 
-llama.cpp is in every run, with a tiny model: the mask makes its carts whole, the model need not be clever.
-vLLM joins where its environment is (`make test-vllm`).
+The first two are in every run, with a tiny model: the mask makes its carts whole, the model need not be
+clever. vLLM joins where its environment is (`make test-vllm`).
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from services.examples.registered import EXAMPLES, TASKS
 from services.masked.call import answer
 from services.masked.output import OutputType, output_type
 from services.reading.order import read_order
-from tests.engines.running import RARELY_S, START_S, Engine, has_vllm, living, llama, vllm
+from tests.engines.running import RARELY_S, START_S, Engine, embedded, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
 
 pytestmark = pytest.mark.models
 
-ENGINES = {"llama.cpp": llama, "vllm": vllm}
+ENGINES = {"embedded": embedded, "llama.cpp": llama, "vllm": vllm}
 NO_VLLM = pytest.mark.skipif(not has_vllm(), reason="no environment with vLLM: `make test-vllm` has one")
 
 ORDERS = {
@@ -67,7 +68,7 @@ WHOLE = 400  # tokens; LONG's cart was seen to have 435
 
 
 @pytest.fixture(
-    scope="module", params=["llama.cpp", pytest.param("vllm", marks=NO_VLLM)], ids=["llama.cpp", "vllm"]
+    scope="module", params=["embedded", "llama.cpp", pytest.param("vllm", marks=NO_VLLM)], ids=list(ENGINES)
 )
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with ENGINES[request.param](tmp_path_factory.mktemp("engine")) as running:

@@ -38,7 +38,7 @@ from tests.servers.loopback import Handler, serving
 from tests.stand_ins import CAFE, TESTER
 
 RESTARTED = ("api", "transcribe", "read", "decode", "sweeper", "courier")
-KILLED = ("decode", "reader", "llm", "transcribe", "read", "api")
+KILLED = ("decode", "reader", "transcribe", "read", "api")
 REAL_ORDERS, REAL_KILLS, KILL_EVERY_S = 20, 8, 20.0
 
 

@@ -24,11 +24,10 @@ REACHES: dict[str, set[str]] = {
     "migrate": {"database"},
     "backup": {"database"},
     "weights": {"weights"},
-    "llm": set(),
     "vllm": set(),
     "reader": set(),
 }
-SERVERS = {"llm": 8080, "vllm": 8000, "reader": 8090}
+SERVERS = {"vllm": 8000, "reader": 8090}
 
 
 def policies(chart: Rendered, part: str) -> list[dict[str, Any]]:
@@ -61,7 +60,10 @@ def test_parts_reach_what_they_need_and_nothing_else(chart: Rendered, case: str)
     }
     dns = [53, 53]
     more = [[4318]] if given["extraEgress"] else []
-    embedded = next((name for name in ("llm", "vllm") if name in chart.pods), None)
+    beside = "SAYCART_READER_URL" in chart.settings  # the reader's server is then no decoder
+    embedded = next(
+        (name for name in SERVERS if name in chart.pods and not (name == "reader" and beside)), None
+    )
     elsewhere = embedded is None or "SAYCART_FALLBACK_LLM_URL" in chart.settings
     for part in chart.pods:
         expected = []
@@ -72,7 +74,7 @@ def test_parts_reach_what_they_need_and_nothing_else(chart: Rendered, case: str)
                 expected += [there["decoder"]] if elsewhere else []
                 expected += [[SERVERS[embedded]]] if embedded else []
             elif need == "reader":
-                expected += [[SERVERS["reader"]]] if "reader" in chart.pods else []
+                expected += [[SERVERS["reader"]]] if beside else []
             else:
                 expected += [there[need]]
         found = [ports for _, ports in goes_out(chart, part)]
@@ -124,13 +126,12 @@ def test_services_lead_to_ports_of_pods(chart: Rendered) -> None:
 
 
 def test_a_server_is_asked_by_each_pods_name(chart: Rendered) -> None:
-    assert ("SAYCART_READER_URL" in chart.settings) == ("reader" in chart.pods)
     for owner in chart.of("StatefulSet"):
         name, service = owner["metadata"]["name"], owner["spec"]["serviceName"]
         port = owner["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"]
         urls = [f"http://{name}-{i}.{service}:{port}" for i in range(owner["spec"]["replicas"])]
-        reads = owner["metadata"]["labels"][COMPONENT] == "reader"
-        assert chart.settings["SAYCART_READER_URL" if reads else "SAYCART_LLM_URL"].split(",") == urls
+        beside = owner["metadata"]["labels"][COMPONENT] == "reader" and "SAYCART_READER_URL" in chart.settings
+        assert chart.settings["SAYCART_READER_URL" if beside else "SAYCART_LLM_URL"].split(",") == urls
 
 
 def test_selectors_are_their_own_pods(chart: Rendered) -> None:

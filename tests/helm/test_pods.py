@@ -16,7 +16,7 @@ from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
 from services.engines.reader.adapters import made_for
-from services.engines.servers import llama_server, vllm_server
+from services.engines.servers import vllm_server
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
@@ -83,7 +83,7 @@ def test_who_serves_has_probes(chart: Rendered) -> None:
         probes = {name for name in pod.main if name.endswith("Probe")}
         if part in FINISHES:
             assert probes == set()
-        elif part in ("api", "llm", "vllm", "reader"):
+        elif part in ("api", "vllm", "reader"):
             assert probes == {"startupProbe", "readinessProbe", "livenessProbe"}
         else:
             assert probes == {"startupProbe", "readinessProbe"}
@@ -201,14 +201,6 @@ def test_models_are_the_settings_own(whole: Rendered) -> None:
     assert whole.settings["SAYCART_WHISPER_SECOND"] == defaults["whisper_second"].default
     assert whole.settings["SAYCART_DENOISER"] == defaults["denoiser"].default
     assert whole.settings["SAYCART_LLM_MODEL"] == defaults["llm_model"].default
-
-
-def test_the_embedded_server_takes_its_words(whole: Rendered) -> None:
-    llm = whole.pods["llm"]
-    args = llama_server._parser().parse_args(llm.main["args"])
-    assert args.port == llm.main["ports"][0]["containerPort"]
-    assert args.context == Settings.model_fields["llm_context"].default
-    assert args.adapter is None, "the reader has it"
 
 
 def test_vllm_is_started_with_the_settings_that_matter(chart: Rendered) -> None:

@@ -1,4 +1,4 @@
-"""The learned reader: a server of its own, what it keeps, and when there is none."""
+"""The server that decodes and reads, what it keeps, and when it does not read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from infra.settings import REPOSITORY, Settings
 from services.engines.reader.adapters import ADAPTERS, CARD, made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
-from services.engines.servers import llama_server, vllm_server
+from services.engines.servers import vllm_server
 from tests.helm.charts import VALUES, Rendered, render
 from tests.helm.tools import HELMS
 
@@ -29,7 +29,7 @@ DEFAULTS = Settings.model_fields
         ("external", False),
     ],
 )
-def test_it_has_a_server_beside_an_embedded_decoder_and_where_one_is_asked_for(
+def test_it_is_the_embedded_decoder_or_a_server_beside_an_external_one(
     tools_folder: Path, case: str, own: bool
 ) -> None:
     assert ("reader" in made_of(tools_folder, VALUES / f"{case}.yaml").pods) is own
@@ -45,7 +45,7 @@ def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
     assert args.checker.name == DEFAULTS["reader_checker"].default
     assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
     assert args.context == DEFAULTS["llm_context"].default
-    assert reader.main["image"] == whole.pods["llm"].main["image"]
+    assert reader.main["image"].startswith("saycart-llm:")
 
 
 def test_what_it_made_of_menus_outlives_a_pod(whole: Rendered) -> None:
@@ -64,14 +64,6 @@ def test_where_nothing_is_to_be_kept_no_volume_is_claimed(tools_folder: Path) ->
     reader = made_of(tools_folder, VALUES / "reader.yaml").pods["reader"]
     assert "volumeClaimTemplates" not in reader.owner["spec"]
     assert reader_words().parse_args(reader.main["args"]).states is None
-
-
-def test_an_embedded_decoder_may_read_in_its_place(tools_folder: Path, tmp_path: Path) -> None:
-    chart = made_of(tools_folder, changed(tmp_path, reader={"kind": "decoder"}))
-    assert "reader" not in chart.pods
-    assert "SAYCART_READER_URL" not in chart.settings
-    args = llama_server._parser().parse_args(chart.pods["llm"].main["args"])
-    assert REPOSITORY / args.adapter == made_for(args.model.name)
 
 
 @pytest.mark.parametrize("card", sorted(ADAPTERS.glob(f"*/{CARD}")), ids=lambda card: card.parent.name)
@@ -94,7 +86,7 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
     (init,) = vllm.spec["initContainers"]
     copy, flag, adapter, there = init["command"]
     assert (copy, flag) == ("cp", "-R")
-    # Out of the image that llama.cpp's server is in, which alone has it.
+    # Out of the image that the embedded decoder is in, which alone has it.
     assert init["image"].startswith("saycart-llm:")
     assert REPOSITORY / adapter == made_for(model)
     (mount,) = [one for one in vllm.main["volumeMounts"] if one["name"] == "adapters"]
@@ -110,12 +102,11 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
 @pytest.mark.parametrize(
     "values", [{"reader": {"adapter": ""}}, {"settings": {"SAYCART_READER": "off"}}], ids=["none", "off"]
 )
-def test_where_nobody_would_ask_it_there_is_none(
+def test_where_nobody_would_ask_it_to_it_does_not_read(
     tools_folder: Path, tmp_path: Path, values: dict[str, dict[str, str]]
 ) -> None:
     chart = made_of(tools_folder, changed(tmp_path, **values))
-    assert "reader" not in chart.pods
-    assert not any("--adapter" in word for word in chart.pods["llm"].main["args"])
+    assert not any("adapter" in word or "checker" in word for word in chart.pods["reader"].main["args"])
 
 
 def made_of(tools_folder: Path, values: Path) -> Rendered:

@@ -105,7 +105,7 @@ def test_recordings_outlive_the_release(whole: Rendered) -> None:
 
 def test_recordings_are_where_api_hearing_and_sweeper_find_them(chart: Rendered) -> None:
     users = {"api", "transcribe", "sweeper"}
-    for part in set(chart.pods) - {"llm", "vllm", "reader", "weights", "backup"}:
+    for part in set(chart.pods) - {"vllm", "reader", "weights", "backup"}:
         main = chart.pods[part].main
         mounted = any(mount["mountPath"] == "/data/recordings" for mount in main["volumeMounts"])
         keys = any(source.get("secretRef") for source in main["envFrom"])

@@ -19,7 +19,7 @@ from infra.redis.server import version as redis_version
 from infra.settings import Settings, addresses, settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import SaycartError
-from services.engines.servers.embedded import has_reader_process
+from services.engines.servers.embedded import checker_of
 
 # (part, state, fix; the fix is empty when all is well)
 Check = tuple[str, str, str]
@@ -28,7 +28,7 @@ PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy",
 
 def doctor(
     probe: Annotated[
-        bool, typer.Option(help="check that the decode server applies the mask; starts one if needed")
+        bool, typer.Option(help="start the embedded engine, if no server is set, and probe its mask")
     ] = True,
     engine: Annotated[
         bool, typer.Option("--engine", help="check the mask against schema, menus and the model's tokenizer")
@@ -87,7 +87,7 @@ def _models(config: Settings) -> Iterator[Check]:
         names["denoiser"] = config.denoiser
     if not config.llm_url:
         names["language model"] = config.llm_model
-    if config.reader_checker and not config.llm_url and has_reader_process(config):
+    if not config.llm_url and checker_of(config):
         names["checker"] = config.reader_checker
     for what, name in names.items():
         try:

@@ -223,7 +223,7 @@ def _run(
         if len(predictions):
             console.print(f"already done in {out}: {len(predictions)} of {len(whole)} orders")
         with ExitStack() as stack:
-            config = stack.enter_context(decode_server(settings(), reader_too=True))
+            config = stack.enter_context(decode_server(settings()))
             container = bootstrap(config)
             if keep is None:
                 tools = container.tools

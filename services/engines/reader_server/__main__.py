@@ -1,14 +1,16 @@
-"""The learned reader as a server of its own:
+"""The embedded engine, one process with one copy of the weights: the learned reader, and any masked call.
 
-    python -m services.engines.reader_server --model FILE --adapter FILE --port N [--host H]
+    python -m services.engines.reader_server --model FILE --port N [--adapter FILE] [--host H]
         [--name NAME] [--threads T] [--context C] [--states FOLDER] [--states-bytes B]
         [--checker FILE --checker-adapter FOLDER]
 
 It checks the rules' cart in one pass where llama.cpp's server would write one, with a checker first by a
 smaller model, and keeps what it made of a menu over a restart. Paths as llama.cpp's: `/health`,
-`/v1/models`, `/lora-adapters`, `/tokenize`, `/v1/chat/completions`. Where `LLAMA_API_KEY` is set, the last
-three want that key. On loopback unless told otherwise: in a container `--host 0.0.0.0`, since nobody else
-reaches it there but the parts that ask.
+`/v1/models`, `/lora-adapters`, `/metrics`, `/tokenize`, `/v1/chat/completions`. Where `LLAMA_API_KEY` is set,
+the last four want that key, since other users of the machine reach loopback too; the environment holds it,
+since `ps` shows a command line to all. A grammar that does not compile is refused: no answer leaves without
+its mask. On loopback unless told otherwise: in a container `--host 0.0.0.0`, since nobody else reaches it
+there but the parts that ask.
 
 One answer is made at a time, and one check; what waits is answered in the order in which threads get at it. A
 client that closes its connection is noticed between two batches of 128 tokens.
@@ -35,16 +37,26 @@ from infra.processes.signals import StopSignal
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError, SaycartError
 from services.engines.reader.adapters import as_gguf
 from services.engines.reader.merged import merged
-from services.engines.servers.llama_server import KEY_ENV, OPENMP_ENV
+from services.engines.servers.variables import KEY_ENV, OPENMP_ENV
 
 log = structlog.get_logger()
 
 LARGEST_BYTES = 4_000_000
+"""Of a request: the largest menu and its grammar take less than one."""
 MOST_CONNECTIONS = 64
 """Connections at once, each with a thread of its own; more are closed unread."""
 SILENT_S = 20.0
 """Seconds that a client may send nothing, or take nothing, before its connection is closed."""
-"""Of a request: the largest menu and its grammar take less than one."""
+
+METRICS = """\
+# TYPE llamacpp:requests_processing gauge
+llamacpp:requests_processing {reader.turns.running}
+# TYPE llamacpp:requests_deferred gauge
+llamacpp:requests_deferred {reader.turns.waiting}
+# TYPE llamacpp:tokens_predicted_total counter
+llamacpp:tokens_predicted_total {reader.written}
+"""
+"""By the names of llama.cpp's server."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -71,7 +83,7 @@ def main(argv: list[str] | None = None) -> int:
             )
         reader = Reader(
             args.model,
-            as_gguf(args.adapter, args.model.parent),
+            as_gguf(args.adapter, args.model.parent) if args.adapter else None,
             name=args.name or args.model.name,
             context=args.context,
             checker=checker,
@@ -79,11 +91,12 @@ def main(argv: list[str] | None = None) -> int:
         )
         server = Server((args.host, args.port), reader, os.environ.get(KEY_ENV, ""))
     except (SaycartError, OSError) as error:
-        print(f"The reader's server did not start: {error}", flush=True)
+        told = f"{error} {error.hint}" if isinstance(error, SaycartError) else str(error)
+        print(f"The embedded engine did not start: {told}", flush=True)
         return 3
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stop = StopSignal()
-    print(f"{reader.adapter} serves at http://{args.host}:{server.server_port}", flush=True)
+    print(f"{reader.name} serves at http://{args.host}:{server.server_port}", flush=True)
     stop.wait()
     # Not in order: an answer in the middle of a batch can't be stopped, and its client asks again.
     sys.stdout.flush()
@@ -132,24 +145,29 @@ class Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus.OK, {"status": "ok"})
         elif self.path == "/v1/models":
             self._say(HTTPStatus.OK, {"object": "list", "data": [{"id": reader.name, "object": "model"}]})
-        elif self.path != "/lora-adapters":
+        elif self.path not in ("/lora-adapters", "/metrics"):
             self._fail(HTTPStatus.NOT_FOUND, f"There is no {self.path}")
-        elif self._may():
-            self._say(HTTPStatus.OK, [{"id": 0, "path": reader.adapter, "scale": 1.0}])
+        elif not self._may():
+            return
+        elif self.path == "/metrics":
+            self._send(HTTPStatus.OK, METRICS.format(reader=reader).encode(), "text/plain; version=0.0.4")
+        else:
+            had = [{"id": 0, "path": reader.adapter, "scale": 1.0}] if reader.adapter else []
+            self._say(HTTPStatus.OK, had)
 
     def do_POST(self) -> None:
         # The key first: who has none may not have megabytes read.
         if not self._may() or (body := self._body()) is None:
             return
-        answers = {"/v1/chat/completions": self._complete, "/tokenize": self._tokenize}
-        if self.path not in answers:
+        if self.path not in ("/v1/chat/completions", "/tokenize"):
             self._fail(HTTPStatus.NOT_FOUND, f"There is no {self.path}")
             return
         try:
             asked = _document(body)
             if not isinstance(asked, dict):
                 raise InputError("A request is a JSON object")
-            self._say(HTTPStatus.OK, answers[self.path](asked))
+            tokenized = self.path == "/tokenize"
+            self._say(HTTPStatus.OK, self._tokenize(asked) if tokenized else self._complete(asked))
         except DecodeCancelled:
             self.close_connection = True
         except (InputError, DecodeInvalid, EngineMisconfigured) as error:
@@ -200,12 +218,15 @@ class Handler(BaseHTTPRequestHandler):
             return True
 
     def _fail(self, status: HTTPStatus, message: str) -> None:
-        self._say(status, {"error": {"code": int(status), "message": message[:500]}})
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        self._say(status, {"error": {"code": int(status), "type": kind, "message": message[:500]}})
 
     def _say(self, status: HTTPStatus, document: Any) -> None:
-        data = json.dumps(document).encode()
+        self._send(status, json.dumps(document).encode(), "application/json")
+
+    def _send(self, status: HTTPStatus, data: bytes, kind: str) -> None:
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -221,7 +242,7 @@ def _document(body: bytes) -> Any:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.engines.reader_server")
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--adapter", type=Path, required=True, help="LoRA of the reader, a GGUF or a folder")
+    parser.add_argument("--adapter", type=Path, help="LoRA of the reader, a GGUF or a folder")
     parser.add_argument("--name", default="")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)

@@ -1,9 +1,9 @@
-"""An answer under a mask of which a prediction is known: what stands of it is checked, not written.
+"""An answer under a mask, greedy or drawn; what stands of a prediction is checked, not written.
 
 A token that is drawn alone takes a CPU as long as five that are read together. So the question and the cart
 that the rules came to are read in one batch, which tells at each token what the model would have drawn there.
 Up to the first that differs, the answer is the prediction; from there on it is drawn token by token. Either
-way it is the greedy answer under the mask, with the probability that the model gives it without the mask.
+way it is the answer that the model gives under the mask, with its probability without the mask.
 
 The mask is llguidance's, on the model's own tokenizer, and asked only where the likeliest token may be
 outside it: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md has what a grammar may say.
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from llguidance import LLMatcher, LLTokenizer
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
+from services.engines.ports import GREEDY, Sampling
 from services.engines.reader_server.gaps import Gap, Gaps
 from services.engines.reader_server.prefixes import Prefixes
 
@@ -51,13 +52,14 @@ class Answer:
 
 
 class Answering:
-    """Greedy answers, one at a time; `end` is the token that ends one."""
+    """Answers, one at a time; `end` is the token that ends one. `written` counts the tokens of all."""
 
     def __init__(self, prefixes: Prefixes, tokenizer: LLTokenizer, end: int) -> None:
         self._prefixes = prefixes
         self._gaps = Gaps(prefixes)
         self._batch = prefixes.model.batch
         self._end = end
+        self.written = 0
         self._compiled = lru_cache(maxsize=MENUS)(lambda grammar: LLMatcher(tokenizer, grammar))
 
     def answer(
@@ -71,13 +73,14 @@ class Answering:
         gone: Callable[[], bool] = lambda: False,
         check: bool = False,
         menu_s: float = 0.0,
+        sampling: Sampling = GREEDY,
     ) -> Answer:
         """The answer to `prompt`, of which the first `shared` tokens are the same for every order. With
         `check` no further than to the first token that is not the prediction's. With `menu_s` a menu that is
         new is read for about so many seconds at once.
 
         Raises:
-            DecodeInvalid: the grammar does not compile.
+            DecodeInvalid: the grammar does not compile, or llguidance gave it up on the way.
             DecodeCancelled: `gone` said so; asked before each batch.
             EngineMisconfigured: there is no room for so many tokens.
             MenuBeingRead: the menu was new, and is not read to its end.
@@ -93,8 +96,9 @@ class Answering:
         found = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
         at = self._read_prompt(prompt, shared, found.cached, len(guess), gone, gap)
         rows = self._prefixes.read([*prompt[at:], *guess], len(guess) + 1)
+        chosen = self._greedy if sampling.temperature == 0 else self._drawing(sampling)
         for place, row in enumerate(rows):
-            if self._draw(row, matcher, found, most):
+            if self._put(row, chosen(row, matcher), matcher, found, most):
                 return found
             if place == len(guess) or found.tokens[-1].token != guess[place]:
                 self._prefixes.cut(len(prompt) + place)
@@ -103,7 +107,7 @@ class Answering:
         while not check:
             _still_wanted(gone)
             (row,) = self._prefixes.read([found.tokens[-1].token], 1)
-            if self._draw(row, matcher, found, most):
+            if self._put(row, chosen(row, matcher), matcher, found, most):
                 break
         return found
 
@@ -133,19 +137,39 @@ class Answering:
         _still_wanted(gone)
         return at
 
-    def _draw(self, row: Row, matcher: LLMatcher | None, found: Answer, most: int) -> bool:
+    def _put(self, row: Row, token: int, matcher: LLMatcher | None, found: Answer, most: int) -> bool:
         """Put the next token on the answer; whether it was the last."""
-        best = token = int(row.argmax())
-        if matcher is not None and not _allowed(matcher, token, self._end):
-            token = self._end if matcher.is_stopped() else _likeliest(row, matcher)
+        best = int(row.argmax())
         top = float(row[best])
         whole = top + float(np.log(np.exp(row - top, dtype=np.float64).sum()))
         found.tokens.append(Drawn(token, float(row[token]) - whole, best, float(row[best]) - whole))
+        self.written += 1
         if token == self._end:
             found.ended = True
-        elif matcher is not None:
-            matcher.consume_token(token)
+        elif matcher is not None and not matcher.consume_token(token):
+            raise DecodeInvalid("The mask was given up", quoted=matcher.get_error()[:300])
         return found.ended or len(found.tokens) >= most
+
+    def _greedy(self, row: Row, matcher: LLMatcher | None) -> int:
+        """The likeliest token that the mask allows, which is asked only where the likeliest of all may not be
+        one."""
+        token = int(row.argmax())
+        if matcher is None or _allowed(matcher, token, self._end):
+            return token
+        return self._end if matcher.is_stopped() else int(_masked(row, matcher).argmax())
+
+    def _drawing(self, sampling: Sampling) -> Callable[[Row, LLMatcher | None], int]:
+        """What draws tokens by their probabilities under the mask; the same ones for the same seed."""
+        dice = np.random.default_rng(sampling.seed)
+
+        def drawn(row: Row, matcher: LLMatcher | None) -> int:
+            if matcher is not None and matcher.is_stopped():
+                return self._end
+            scores = row if matcher is None else _masked(row, matcher)
+            weights = np.exp((scores - scores.max()) / sampling.temperature, dtype=np.float64)
+            return int(dice.choice(row.size, p=weights / weights.sum()))
+
+        return drawn
 
     def _matcher(self, grammar: str) -> LLMatcher:
         matcher = self._compiled(grammar)
@@ -164,8 +188,8 @@ def _allowed(matcher: LLMatcher, token: int, end: int) -> bool:
     return matcher.is_accepting() if token == end else bool(matcher.validate_tokens([token]))
 
 
-def _likeliest(row: Row, matcher: LLMatcher) -> int:
-    """The likeliest token of those that the mask allows; an end too, where it does."""
+def _masked(row: Row, matcher: LLMatcher) -> Row:
+    """The logits of those tokens that the mask allows; an end too, where it does."""
     bits = np.frombuffer(matcher.compute_bitmask(), np.uint8)
     allowed = np.unpackbits(bits, bitorder="little")[: row.size].astype(bool)
-    return int(np.where(allowed, row, -np.inf).argmax())
+    return np.where(allowed, row, np.float32(-np.inf))

@@ -1,4 +1,4 @@
-"""llama.cpp by its C functions: a model with an adapter at work, whose logits can be had for any tokens.
+"""llama.cpp by its C functions: a model, with or without an adapter at work, and its logits for any tokens.
 
 Its server says how likely a token was that it drew, and nothing of a text that it is given
 (`server-context.cpp`, b11549). The package that brings the server exports the C functions too, and they do:
@@ -22,9 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.errors import EngineMisconfigured
+from services.engines.reader_server.mapped import let_go
 
 Logits = npt.NDArray[np.float32]
 _HINT = "Run `make setup` again: the locked package is needed."
+_LIBGOMP = "The system's libgomp is missing: apt-get install libgomp1"
 _TOLD = (3, 4)  # ggml's warning and error
 _OFF, _AS_IT_LIKES = 0, -1  # flash attention
 ATTENTION = "plain attention"
@@ -169,8 +171,9 @@ class Llama:
         self._context = self._c.llama_init_from_model(loaded, params)
         if not self._context:
             raise EngineMisconfigured(f"There is no room for a context of {context} tokens")
-        if adapter is not None:
-            self._adapt(loaded, adapter)
+        let_go(model)
+        self._adapter = self._loaded(loaded, adapter) if adapter is not None else None
+        self.adapt(on=True)
         self._vocab = self._c.llama_model_get_vocab(loaded)
         self._template = self._c.llama_model_chat_template(loaded, None)
         self._memory = self._c.llama_get_memory(self._context)
@@ -248,11 +251,20 @@ class Llama:
         self.cut(0)
         return False
 
-    def _adapt(self, model: int, adapter: Path) -> None:
-        loaded = self._c.llama_adapter_lora_init(model, str(adapter).encode())
-        one, scale = (c.c_void_p * 1)(loaded), (c.c_float * 1)(1.0)
-        if not loaded or self._c.llama_set_adapters_lora(self._context, one, 1, scale):
+    def adapt(self, *, on: bool) -> None:
+        """Whether the adapter, if there is one, is at work from here on. What was read stays, and is to be
+        `cut`: it was read the other way."""
+        if self._adapter is None:
+            return
+        one, scale = (c.c_void_p * 1)(self._adapter), (c.c_float * 1)(1.0)
+        if self._c.llama_set_adapters_lora(self._context, one, int(on), scale):
+            raise EngineMisconfigured("The adapter is none of this model")
+
+    def _loaded(self, model: int, adapter: Path) -> int:
+        found: int | None = self._c.llama_adapter_lora_init(model, str(adapter).encode())
+        if not found:
             raise EngineMisconfigured(f"{adapter.name} is no adapter of this model")
+        return found
 
 
 def _library() -> Any:
@@ -265,7 +277,8 @@ def _library() -> Any:
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
     except (ImportError, AttributeError, OSError) as error:
-        raise EngineMisconfigured(f"llama.cpp can't be reached: {error!r:.200}", hint=_HINT) from None
+        hint = _LIBGOMP if "libgomp" in str(error) else _HINT
+        raise EngineMisconfigured(f"llama.cpp can't be reached: {error!r:.200}", hint=hint) from None
     library.llama_log_set(_log, None)
     model, context = library.llama_model_default_params(), library.llama_context_default_params()
     as_made = (

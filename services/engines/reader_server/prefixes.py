@@ -81,6 +81,11 @@ class Prefixes:
         """Whether this menu can be taken up whole."""
         return common_length(self._held, menu) == len(menu) or self._state(menu) is not None
 
+    def leave(self) -> None:
+        """Somebody else takes the sequence; a menu that was begun is gone on with afterwards."""
+        self._put_aside(0)
+        self.cut(0)
+
     def read(self, tokens: Sequence[int], wanted: int = 0) -> Logits:
         """Read on, one batch at most; raises as `Llama.read`, and nothing is read then."""
         try:

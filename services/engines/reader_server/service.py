@@ -1,11 +1,14 @@
-"""The reader's model behind a chat call of the OpenAI protocol, in llama.cpp's shape.
+"""A model behind a chat call of the OpenAI protocol, in llama.cpp's shape: the reader, with its adapter at
+work where a request says so (`lora`), or any masked call to the model as it is.
 
-Of a request it takes `messages`, `grammar`, `max_tokens`, and `prediction`, OpenAI's field for an answer that
-is largely known (https://platform.openai.com/docs/guides/predicted-outputs). With `check` a smaller model's
-word is enough that the answer is the prediction (ADR 69); else the reader answers. With `menu_s` a new menu
-is read in pieces of so many seconds (`gaps.py`). It is greedy. Beside the
-text it tells of each token how likely the model held it without the mask, as llama.cpp's server does with
-`logprobs`, those of a prediction included, which that server leaves out.
+Of a request it takes `messages`, `grammar` (llguidance's Lark), `max_tokens`, `temperature`, `seed`, and
+`prediction`, OpenAI's field for an answer that is largely known
+(https://platform.openai.com/docs/guides/predicted-outputs). A last message of the assistant is the beginning
+of the answer, which is told again. With `check` a smaller model's word is enough that the answer is the
+prediction (ADR 69); else the reader answers. With `menu_s` a new menu is read in pieces of so many
+seconds (`gaps.py`). Beside the text it tells of each token how likely the model held
+it without the mask, as llama.cpp's server does with `logprobs`, those of a prediction included, which that
+server leaves out.
 
 Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens, 1.9 with a checker. On 2 CPU cores, the
 menu read before, 0.9 s for an order whose cart was predicted and 0.4 where the checker comes to it too, where
@@ -15,7 +18,6 @@ menu read before, 0.9 s for an order whose cart was predicted and 0.4 where the 
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -26,9 +28,12 @@ from typing import Any
 
 from schemas.errors import EngineMisconfigured, InputError, MenuBeingRead
 from services.engines.masks.vocabulary import read_vocabulary
+from services.engines.ports import Sampling
+from services.engines.reader_server import asking
 from services.engines.reader_server.answering import Answer, Answering
 from services.engines.reader_server.llama import ATTENTION, Llama
-from services.engines.reader_server.prefixes import Prefixes, common_length
+from services.engines.reader_server.prefixes import MEMORY_BYTES, Prefixes, common_length
+from services.engines.reader_server.turns import Turns
 
 Document = dict[str, Any]
 PACKAGE = "xllamacpp"
@@ -48,11 +53,14 @@ class _Asked:
     prediction: str
     check: bool
     menu_s: float
+    adapted: bool
+    sampling: Sampling
+    beginning: str
 
 
 class Reader:
-    """A model with its adapter beside it, or in it; one answer at a time, whoever asks. A `checker` is
-    another, which is asked first whether it comes to a prediction too, where a request says that this is
+    """A model with its adapter beside it, or in it, or none; one answer at a time, whoever asks. A `checker`
+    is another, which is asked first whether it comes to a prediction too, where a request says that this is
     enough."""
 
     def __init__(
@@ -67,16 +75,31 @@ class Reader:
         disk_bytes: int = 0,
         checker: Reader | None = None,
     ) -> None:
-        self.name, self.adapter, self.checker = name, (adapter or model).stem, checker
+        self.name, self.adapter, self.checker = name, adapter.stem if adapter else "", checker
         vocabulary = read_vocabulary(model)
         self._model = Llama(model, adapter, context=context, threads=threads)
-        about = _about(model, adapter)
-        self._answering = Answering(
-            Prefixes(self._model, folder, about=about, disk_bytes=disk_bytes),
-            vocabulary.tokenizer(),
-            vocabulary.end,
+        self._tokenizer, self._end = vocabulary.tokenizer(), vocabulary.end
+        self._folder, self._disk_bytes = folder, disk_bytes
+        # What was read with the adapter is of no use without it.
+        self._with = self._answers(_about(model, adapter), MEMORY_BYTES)
+        self._without = self._answers(_about(model, None), MEMORY_BYTES // 4) if adapter else self._with
+        self._at_work = self._with
+        self.turns = Turns()
+
+    def _answers(self, about: str, memory_bytes: int) -> tuple[Answering, Prefixes]:
+        prefixes = Prefixes(
+            self._model,
+            self._folder,
+            about=about,
+            memory_bytes=memory_bytes,
+            disk_bytes=self._disk_bytes,
         )
-        self._one_at_a_time = threading.Lock()
+        return Answering(prefixes, self._tokenizer, self._end), prefixes
+
+    @property
+    def written(self) -> int:
+        """Tokens of all answers."""
+        return sum(answering.written for answering, _ in {self._with, self._without})
 
     def tokenize(self, text: str) -> list[int]:
         """The tokens of a text, as of a question; from any thread."""
@@ -89,8 +112,11 @@ class Reader:
             InputError: the request can't be read, or asks for what this server has not.
             DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Answering.answer`.
         """
+        asked = _asked(body)
+        if asked.adapted and not self.adapter:
+            raise InputError("This server has no adapter", hint="Leave `lora` out.")
         try:
-            return self._complete(_asked(body), gone)
+            return self._complete(asked, gone)
         except MenuBeingRead as error:
             return {error.code: {"wait_s": error.wait_s}}
 
@@ -98,11 +124,11 @@ class Reader:
         if asked.check and self.checker is not None:
             checked = self.checker._checked(asked, gone)
             if checked is not None:
-                return checked | {"checked_by": self.checker.adapter}
-        with self._one_at_a_time:
+                return checked | {"checked_by": Path(self.checker.name).stem}
+        with self.turns.turn():
             started = time.perf_counter()
             answer, _ = self._answer(asked, gone)
-            return self._document(answer, time.perf_counter() - started)
+            return self._document(answer, time.perf_counter() - started, asked.beginning)
 
     def checked(self, body: Document, gone: Callable[[], bool]) -> Document | None:
         """The document that answers with the prediction, where this model comes to it too; else None, also
@@ -110,7 +136,7 @@ class Reader:
         return self._checked(_asked(body), gone)
 
     def _checked(self, asked: _Asked, gone: Callable[[], bool]) -> Document | None:
-        with self._one_at_a_time:
+        with self.turns.turn():
             started = time.perf_counter()
             try:
                 answer, predicted = self._answer(asked, gone, check=True)
@@ -125,8 +151,9 @@ class Reader:
     ) -> tuple[Answer, list[int]]:
         """An answer, and the prediction's tokens."""
         prompt, shared = self._tokens(asked.messages)
+        prompt += self._model.tokenize(asked.beginning)
         predicted = self._model.tokenize(asked.prediction)
-        answer = self._answering.answer(
+        answer = self._of(asked.adapted).answer(
             prompt,
             shared,
             grammar=asked.grammar,
@@ -135,8 +162,18 @@ class Reader:
             gone=gone,
             check=check,
             menu_s=asked.menu_s,
+            sampling=asked.sampling,
         )
         return answer, predicted
+
+    def _of(self, adapted: bool) -> Answering:
+        """Who answers with the adapter, or without it; the other makes room."""
+        wanted = self._with if adapted else self._without
+        if wanted is not self._at_work:
+            self._at_work[1].leave()
+            self._model.adapt(on=adapted)
+            self._at_work = wanted
+        return wanted[0]
 
     def _tokens(self, messages: list[dict[str, str]]) -> tuple[list[int], int]:
         """A prompt, and how many of its first tokens are there whatever the last message says."""
@@ -146,7 +183,7 @@ class Reader:
         shared = min(common_length(one, other), common_length(one, prompt))
         return prompt, min(shared, len(prompt) - 1)
 
-    def _document(self, answer: Answer, seconds: float) -> Document:
+    def _document(self, answer: Answer, seconds: float, beginning: str = "") -> Document:
         pieces = [self._model.piece(drawn.token) for drawn in answer.tokens]
         content = [
             {
@@ -174,7 +211,7 @@ class Reader:
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": _shown(text)},
+                    "message": {"role": "assistant", "content": beginning + _shown(text)},
                     "logprobs": {"content": content},
                     "finish_reason": "stop" if answer.ended else "length",
                 }
@@ -191,18 +228,22 @@ class Reader:
 
 
 def _asked(body: Document) -> _Asked:
-    messages, most = _messages(body), body.get("max_tokens", MOST_TOKENS)
-    grammar, check = body.get("grammar", ""), body.get("check", False)
-    if not isinstance(most, int) or not 1 <= most <= MOST_TOKENS or not isinstance(grammar, str):
-        raise InputError(f"max_tokens is a number of 1 to {MOST_TOKENS}, and grammar a text")
+    asking.checked(body)
+    messages, beginning = asking.begun(_messages(body))
+    most, grammar, check = (
+        body.get("max_tokens", MOST_TOKENS),
+        body.get("grammar", ""),
+        body.get("check", False),
+    )
+    if not isinstance(most, int) or most < 1 or not isinstance(grammar, str):
+        raise InputError("max_tokens is a number from 1 on, and grammar a text")
     if not isinstance(check, bool):
         raise InputError("check is true or false")
-    if body.get("temperature", 0) != 0:
-        raise InputError("This server is greedy: temperature is 0", hint="Ask the decode server.")
     menu_s = body.get("menu_s", 0)
     if not isinstance(menu_s, int | float) or not 0 <= menu_s <= MOST_MENU_S:
         raise InputError(f"menu_s is a number of seconds up to {MOST_MENU_S}")
-    return _Asked(messages, most, grammar, _prediction(body), check, menu_s)
+    adapted, sampling = asking.adapted(body), asking.sampling(body)
+    return _Asked(messages, most, grammar, _prediction(body), check, menu_s, adapted, sampling, beginning)
 
 
 def _messages(body: Document) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The embedded decode server as a child process: of the stack, or for as long as a block of code runs."""
+"""The embedded engine as a child process: of the stack, or for as long as a block of code runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings
 from infra.weights.models import resolve
 from services.engines.reader import adapters
-from services.engines.servers import llama_server
+from services.engines.servers.variables import KEY_ENV
 
 MODEL_TIMEOUT_S = 600.0
 """To load a model on a slow disk."""
 
 
 def served_at(config: Settings, port: int) -> Settings:
-    """Settings that find the embedded server on `port`, with a key of its own life where none was given."""
+    """Settings that find the embedded engine on `port`, with a key of its own life where none was given."""
     return config.model_copy(
         update={
             "llm_url": f"http://127.0.0.1:{port}",
@@ -33,36 +33,34 @@ def served_at(config: Settings, port: int) -> Settings:
     )
 
 
-def reader_served_at(config: Settings, port: int) -> Settings:
-    """Settings that find the embedded reader's server on `port`, with the same key."""
-    return config.model_copy(update={"reader_url": f"http://127.0.0.1:{port}"})
+def checker_of(config: Settings) -> Path | None:
+    """The adapter of the smaller model that the embedded engine loads too; None where it reads no orders."""
+    return adapters.made_for(config.reader_checker, role="check") if _adapter(config) else None
 
 
-def has_reader_process(config: Settings) -> bool:
-    """Whether the reader gets a server of its own beside the embedded one."""
-    wanted = config.reader_process and config.reader != "off" and not config.reader_url
-    return wanted and adapters.made_for(config.llm_model) is not None
+def _adapter(config: Settings) -> Path | None:
+    """The adapter that the embedded engine has, unless nobody or another server reads."""
+    reads = config.reader != "off" and not config.reader_url
+    return adapters.made_for(config.llm_model) if reads else None
 
 
-def reader_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
-    """The reader's server on loopback `port`, for who shows the key of `config`; what it made of menus is
-    kept in the folder `states`.
+def engine_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
+    """The embedded engine on loopback `port`, for who shows the key of `config` (`served_at`); what it made
+    of menus is kept in the folder `states`.
 
     Raises:
         ModelError: its weights are not here.
     """
-    adapter = adapters.made_for(config.llm_model)
-    assert adapter is not None
     options: dict[str, object] = {
         "--model": resolve(config.llm_model, config.models_dir),
-        "--adapter": adapters.prepared(adapter, config.models_dir),
         "--name": Path(config.llm_model).name,
         "--port": port,
         "--threads": config.llm_threads,
         "--context": config.llm_context,
     }
-    checker = adapters.made_for(config.reader_checker, role="check")
-    if checker is not None:
+    if adapter := _adapter(config):
+        options["--adapter"] = adapters.prepared(adapter, config.models_dir)
+    if checker := checker_of(config):
         options["--checker"] = resolve(config.reader_checker, config.models_dir)
         options["--checker-adapter"] = checker
     if states is not None:
@@ -74,53 +72,22 @@ def reader_child(config: Settings, port: int, log_path: Path, states: Path | Non
         log_path=log_path,
         ready=lambda: answers(f"http://127.0.0.1:{port}/health"),
         ready_timeout_s=MODEL_TIMEOUT_S,
-        env={llama_server.KEY_ENV: config.llm_api_key},
-    )
-
-
-def llm_child(config: Settings, port: int, log_path: Path) -> Child:
-    """The embedded llama.cpp server on loopback `port`, for who shows the key of `config` (`served_at`); with
-    the learned reader, unless that has a server of its own.
-
-    Raises:
-        ModelError: its weights are not here.
-    """
-    reader = adapters.made_for(config.llm_model) if config.reader != "off" and not config.reader_url else None
-    return Child(
-        name="llm",
-        argv=llama_server.command(
-            Path(resolve(config.llm_model, config.models_dir)),
-            port,
-            name=Path(config.llm_model).name,
-            threads=config.llm_threads,
-            slots=config.llm_slots,
-            context=config.llm_context,
-            adapter=adapters.prepared(reader, config.models_dir) if reader else None,
-        ),
-        log_path=log_path,
-        ready=lambda: answers(f"http://127.0.0.1:{port}/health"),
-        ready_timeout_s=MODEL_TIMEOUT_S,
-        env={llama_server.KEY_ENV: config.llm_api_key},
+        env={KEY_ENV: config.llm_api_key},
     )
 
 
 @contextmanager
-def decode_server(config: Settings, *, reader_too: bool = False) -> Iterator[Settings]:
-    """Settings whose `llm_url` answers to their `llm_api_key`: as they are, or with an embedded server for as
-    long as the block runs, and with `reader_too` the reader's beside it, as a stack has it. For work in
-    process, without queue, database or API."""
+def decode_server(config: Settings) -> Iterator[Settings]:
+    """Settings whose `llm_url` answers to their `llm_api_key`: as they are, or with an embedded engine for as
+    long as the block runs. For work in process, without queue, database or API."""
     if config.llm_url:
         yield config
         return
     with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
         supervisor = Supervisor(Path(folder))
         port = any_free()
-        served, children = served_at(config, port), list[Child]()
-        if reader_too and has_reader_process(config):
-            own = any_free()
-            served = reader_served_at(served, own)
-            children.append(reader_child(served, own, Path(folder) / "reader.log"))
-        supervisor.start([*children, llm_child(served, port, Path(folder) / "llm.log")])
+        served = served_at(config, port)
+        supervisor.start([engine_child(served, port, Path(folder) / "reader.log")])
         try:
             yield served
         finally:

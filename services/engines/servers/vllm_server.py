@@ -23,7 +23,7 @@ from infra.settings import REPOSITORY, settings
 from infra.weights.models import ModelError, resolve
 from services.engines.reader.adapters import made_for
 from services.engines.servers import vllm_weights
-from services.engines.servers.llama_server import QUIET_OPENMP
+from services.engines.servers.variables import QUIET_OPENMP
 
 PYTHON = REPOSITORY / ".venv-vllm" / "bin" / "python"
 # The grammar's own text allows no space outside strings, so the backend must add none.
@@ -32,7 +32,7 @@ SERVING: dict[str, str] = {
     "--structured-outputs-config": json.dumps(STRUCTURED, separators=(",", ":")),
     # Orders decoded side by side; more wait. A cart takes few tokens, so memory is no bound before this.
     "--max-num-seqs": "64",
-    # Tokens of prompt plus the largest cart that the mask allows, as a slot of the embedded server holds.
+    # Tokens of prompt plus the largest cart that the mask allows, as the embedded engine holds.
     "--max-model-len": "12288",
     # A model's repository must not bring sampling settings of its own, such as a repetition penalty: a cart
     # repeats itself by right.

@@ -10,7 +10,7 @@ from schemas import wording
 from schemas.cart import Cart, CartLine
 from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
-from schemas.order import Order
+from schemas.order import SAY_IT_AGAIN, Order
 from schemas.question import Choice
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
@@ -43,6 +43,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "sound": record.audio_key is not None,
         "steps": _steps(record.state, sentences(menu.language)),
         "unheard": unheard,
+        "say_again": record.error is not None and record.error.code == SAY_IT_AGAIN,
         "question": order.question,
         "answers": _answers(order, menu),
         "asked": len(asked),

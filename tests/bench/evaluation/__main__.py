@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from services.cli.provenance import commit
-from services.engines.servers.llama_server import OPENMP_ENV
+from services.engines.servers.variables import OPENMP_ENV
 from tests.bench.evaluation.report import gather, joined, read_figures, table
 from tests.bench.evaluation.sets import (
     ROOT,

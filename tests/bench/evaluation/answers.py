@@ -35,7 +35,7 @@ def main() -> int:
     known = answers_in(args.out) if args.out.is_file() else {}
     until, here = time.monotonic() + 60 * args.minutes, settings()
     with (
-        decode_server(here.model_copy(update={"reader": "all"}), reader_too=True) as config,
+        decode_server(here.model_copy(update={"reader": "all"})) as config,
         args.out.open("a", encoding="utf-8") as out,
     ):
         reader = Container(config).readers

@@ -40,7 +40,7 @@ from services.bootstrap import bootstrap
 from services.engines.recognition.adapted import known_as, of_name
 from services.engines.recognition.memory import keep_memory
 from services.engines.recognition.whisper import COMPUTE, OPTIONS, WhisperTranscriber
-from services.engines.servers.llama_server import QUIET_OPENMP
+from services.engines.servers.variables import QUIET_OPENMP
 from services.pipeline import stages
 from services.pipeline.ports import Tools
 

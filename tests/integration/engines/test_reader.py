@@ -1,5 +1,5 @@
-"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other. Its
-own server reads the same."""
+"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other. The
+embedded engine reads the same."""
 
 from __future__ import annotations
 
@@ -11,44 +11,62 @@ import httpx
 import pytest
 
 from infra.processes.ports import any_free
-from infra.processes.supervisor import Supervisor
+from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings, settings
 from infra.weights.models import ModelError, resolve
 from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.checks.two_readers import guessed
+from services.engines.reader import adapters
 from services.engines.reader.short_form import pieces
-from services.engines.servers.embedded import decode_server, reader_child, reader_served_at
+from services.engines.servers.embedded import MODEL_TIMEOUT_S, answers, decode_server
+from services.engines.servers.variables import KEY_ENV
 from services.reading.order import read_order
 from services.training.notation import read_menu
+from tests.servers import llama_cpp
 
 # Small: a prompt of a hundred tokens is read in a second or two.
 MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
 
 
 @pytest.fixture(scope="module")
-def config() -> Iterator[Settings]:
-    here = settings()
+def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """llama.cpp's own server with the adapter, as an operator may have one."""
+    here = settings().model_copy(
+        update={"reader": "all", "reader_url": "", "llm_api_key": "of this test alone"}
+    )
     try:
-        resolve(here.llm_model, here.models_dir)
+        model = Path(resolve(here.llm_model, here.models_dir))
     except ModelError:
         pytest.skip("the default weights are not here: saycart models fetch")
+    folder, port = tmp_path_factory.mktemp("llama"), any_free()
+    served = here.model_copy(update={"llm_url": f"http://127.0.0.1:{port}"})
+    adapter = adapters.made_for(here.llm_model)
+    assert adapter is not None
     # One slot: what pushes a menu's prompt out of it is seen at once.
-    with decode_server(here.model_copy(update={"llm_url": "", "reader": "all", "llm_slots": 1})) as running:
-        yield running
+    argv = llama_cpp.command(model, port, slots=1, adapter=adapters.prepared(adapter, here.models_dir))
+    child = Child(
+        "llama",
+        argv,
+        folder / "log",
+        lambda: answers(f"{served.llm_url}/health"),
+        ready_timeout_s=MODEL_TIMEOUT_S,
+        env={KEY_ENV: served.llm_api_key},
+    )
+    supervisor = Supervisor(folder)
+    supervisor.start([child])
+    try:
+        yield served
+    finally:
+        supervisor.stop()
 
 
 @pytest.fixture(scope="module")
-def own(config: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The same with a reader's server beside it; in a stack one of them has the adapter."""
-    folder, port = tmp_path_factory.mktemp("reader"), any_free()
-    supervisor = Supervisor(folder)
-    supervisor.start([reader_child(config, port, folder / "reader.log")])
-    try:
-        yield reader_served_at(config, port)
-    finally:
-        supervisor.stop()
+def own(config: Settings) -> Iterator[Settings]:
+    """The embedded engine."""
+    with decode_server(config.model_copy(update={"llm_url": ""})) as running:
+        yield running
 
 
 @pytest.mark.parametrize(
@@ -101,7 +119,9 @@ def test_a_wish_off_the_menu_has_a_way_out(config: Settings) -> None:
     assert [line["kind"] for line in found.lines] == ["not_on_menu"]
 
 
-def test_other_requests_go_to_the_base_as_it_is(config: Settings) -> None:
+@pytest.mark.parametrize("server", ["config", "own"])
+def test_other_requests_go_to_the_base_as_it_is(server: str, request: pytest.FixtureRequest) -> None:
+    config: Settings = request.getfixturevalue(server)
     chat = [{"role": "user", "content": "Say the word: hello"}]
     body = {"messages": chat, "temperature": 0, "max_tokens": 8, "cache_prompt": False}
     body |= {"logprobs": True, "top_logprobs": 1}
@@ -122,12 +142,6 @@ def test_the_proof_that_a_server_masks_does_not_cost_the_next_order_its_menu(con
     found = Container(config).decoder.read(evidence)  # of another process, which asks for a proof of its own
     assert found is not None
     assert found.cached_tokens > found.prompt_tokens - 12, "all but the customer's words"
-
-
-def test_a_server_without_the_adapter_has_no_reader(config: Settings) -> None:
-    with decode_server(config.model_copy(update={"llm_url": "", "reader": "off"})) as bare:
-        asking = bare.model_copy(update={"reader": "all"})
-        assert Container(asking).decoder.read(read_order("a cheeseburger", MENU, 1)) is None
 
 
 def test_a_model_without_an_adapter_is_not_asked(config: Settings) -> None:

@@ -28,9 +28,8 @@ from services.engines.reader_server.__main__ import main
 from services.engines.servers.embedded import (
     MODEL_TIMEOUT_S,
     answers,
-    has_reader_process,
-    reader_child,
-    reader_served_at,
+    engine_child,
+    served_at,
 )
 from services.engines.servers.gguf import metadata
 from services.reading.order import read_order
@@ -44,19 +43,18 @@ HELLO = {"messages": [{"role": "user", "content": "Say: hello"}], "max_tokens": 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The reader's server alone, in the place of the decode server too: they speak alike."""
+    """The embedded engine with the default model, and nothing else of a stack."""
     folder, port = tmp_path_factory.mktemp("reader"), any_free()
-    alone = {"llm_api_key": "of this test alone", "reader": "all", "home": folder}
+    alone = {"llm_api_key": "of this test alone", "reader": "all", "reader_url": "", "home": folder}
     here = settings().model_copy(update=alone)
     try:
         resolve(here.llm_model, here.models_dir)
     except ModelError:
         pytest.skip("the default weights are not here: saycart models fetch")
     supervisor = Supervisor(folder)
-    supervisor.start([reader_child(here, port, folder / "reader.log", folder / "states")])
+    supervisor.start([engine_child(here, port, folder / "reader.log", folder / "states")])
     try:
-        served = reader_served_at(here, port)
-        yield served.model_copy(update={"llm_url": served.reader_url})
+        yield served_at(here, port)
     finally:
         supervisor.stop()
 
@@ -78,9 +76,9 @@ def test_what_is_warmed_need_not_be_read_by_the_order(parts: Container, config: 
     fresh.close()
 
 
-def test_it_is_proved_and_asked_for_its_health_as_the_decode_server_is(config: Settings) -> None:
+def test_it_is_proved_and_asked_for_its_health(config: Settings) -> None:
     def checked(url: str) -> str:
-        parts = Container(config.model_copy(update={"reader_url": url}))
+        parts = Container(config.model_copy(update={"llm_url": url}))
         parts.prove_decoder()
         until = time.monotonic() + 60
         while (found := parts.ready()["decoder"]) == "not known yet" and time.monotonic() < until:
@@ -88,8 +86,8 @@ def test_it_is_proved_and_asked_for_its_health_as_the_decode_server_is(config: S
         parts.close()
         return found
 
-    assert checked(config.reader_url) == "ok"
-    assert checked(f"http://127.0.0.1:{any_free()}") == "the reader's: no answer"
+    assert checked(config.llm_url) == "ok"
+    assert checked(f"http://127.0.0.1:{any_free()}") == "no answer"
 
 
 def test_a_settled_cart_that_a_smaller_model_comes_to_needs_no_more(parts: Container) -> None:
@@ -146,7 +144,7 @@ def test_a_checker_and_its_adapter_go_together(capsys: pytest.CaptureFixture[str
 
 
 def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
-    with httpx.Client(base_url=config.reader_url, trust_env=False) as http:
+    with httpx.Client(base_url=config.llm_url, trust_env=False) as http:
         assert http.get("/health").json() == {"status": "ok"}
         assert http.get("/lora-adapters").status_code == 401
         assert http.post(CHAT, json=HELLO).status_code == 401
@@ -156,7 +154,7 @@ def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
 
 
 def test_it_counts_the_tokens_of_a_text_for_who_shows_the_key(config: Settings) -> None:
-    with httpx.Client(base_url=config.reader_url, trust_env=False) as http:
+    with httpx.Client(base_url=config.llm_url, trust_env=False) as http:
         assert http.post("/tokenize", json={"content": "a latte"}).status_code == 401
         http.headers["Authorization"] = f"Bearer {config.llm_api_key}"
         assert len(http.post("/tokenize", json={"content": "a latte"}).json()["tokens"]) == 3
@@ -171,7 +169,6 @@ def test_it_counts_the_tokens_of_a_text_for_who_shows_the_key(config: Settings) 
         (b"{}", "messages"),
         (b'{"messages": [{"role": "user"}]}', "messages"),
         (b'{"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}', "max_tokens"),
-        (b'{"messages": [{"role": "user", "content": "a"}], "temperature": 0.7}', "greedy"),
         (b'{"messages": [{"role": "user", "content": "a"}], "prediction": "a"}', "prediction"),
         (b'{"messages": [{"role": "user", "content": "a"}], "grammar": "start: ("}', "compile"),
         (b'{"messages": [{"role": "user", "content": "a"}], "check": "yes"}', "check"),
@@ -181,7 +178,7 @@ def test_a_request_that_it_can_t_answer_is_refused_in_words(
     config: Settings, body: bytes, named: str
 ) -> None:
     headers = {"Authorization": f"Bearer {config.llm_api_key}"}
-    answer = httpx.post(f"{config.reader_url}{CHAT}", content=body, headers=headers, trust_env=False)
+    answer = httpx.post(f"{config.llm_url}{CHAT}", content=body, headers=headers, trust_env=False)
     assert answer.status_code == 400
     assert named in answer.json()["error"]["message"]
 
@@ -189,14 +186,14 @@ def test_a_request_that_it_can_t_answer_is_refused_in_words(
 def test_a_prompt_beyond_its_context_is_refused_and_the_next_is_answered(
     config: Settings, parts: Container
 ) -> None:
-    calls = Calls(config.reader_url, timeout_s=120, api_key=config.llm_api_key)
+    calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
     with pytest.raises(EngineMisconfigured, match="refused"):
         calls.post(CHAT, {**HELLO, "messages": [{"role": "user", "content": "word " * 20_000}]})
     assert parts.readers.read(read_order("a cheeseburger", MENU, 1)) is not None
 
 
 def test_what_is_called_off_is_not_read_to_its_end(config: Settings) -> None:
-    calls = Calls(config.reader_url, timeout_s=120, api_key=config.llm_api_key)
+    calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
     long = {**HELLO, "messages": [{"role": "user", "content": "a word and another " * 700}]}
     short = {**HELLO, "messages": [{"role": "user", "content": "a word and another " * 30}]}
     for after_s in (1.0, 4.0, 16.0):  # to its end it takes a minute, and begins late on a busy machine
@@ -249,11 +246,3 @@ def test_in_a_container_it_takes_the_images_adapter_and_serves_where_it_is_told(
         assert not answers(f"http://127.0.0.1:{port}/health")
     finally:
         supervisor.stop()
-
-
-def test_who_has_no_use_for_it_gets_none() -> None:
-    here = settings().model_copy(update={"llm_url": "", "reader": "all", "reader_process": True})
-    assert has_reader_process(here)
-    for off in ({"reader": "off"}, {"reader_process": False}, {"reader_url": "http://127.0.0.1:1"}):
-        assert not has_reader_process(here.model_copy(update=off))
-    assert not has_reader_process(here.model_copy(update={"llm_model": "smollm2-135m-instruct-q4_1.gguf"}))

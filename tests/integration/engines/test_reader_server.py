@@ -4,11 +4,13 @@ and what was made of a menu is taken up again."""
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from infra.settings import settings
@@ -18,6 +20,7 @@ from services.engines.masks.vocabulary import Vocabulary, read_vocabulary
 from services.engines.reader_server.answering import Answer, Answering
 from services.engines.reader_server.gaps import AGAIN_S
 from services.engines.reader_server.llama import Llama
+from services.engines.reader_server.mapped import let_go
 from services.engines.reader_server.prefixes import LEAST_TOKENS, Prefixes
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
@@ -278,3 +281,19 @@ def test_the_menu_that_was_used_longest_ago_goes_first(
     desk.ask("one plum cake please")
     desk.ask("one apple cake please")
     assert [file.stat().st_mtime > 1 for file in states] == [True, False]
+
+
+def test_pages_of_a_file_that_were_read_are_given_back_and_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "mapped"
+    file.write_bytes(b"saycart!" * 2**20)
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+
+        def resident() -> int:
+            maps = psutil.Process().memory_maps()
+            return sum(one.rss for one in maps if one.path == str(file))
+
+        assert mapped.find(b"?") == -1  # touches all of it
+        before = resident()
+        let_go(file)
+        assert resident() < before // 4
+        assert mapped[-8:] == b"saycart!"

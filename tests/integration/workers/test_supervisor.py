@@ -204,6 +204,6 @@ def test_ports_are_remembered_while_they_are_free(tmp_path: Path) -> None:
     book = tmp_path / "ports.json"
     first = PortBook(book).port("redis")
     assert PortBook(book).port("redis") == first
-    assert PortBook(book).port("llm") != first
+    assert PortBook(book).port("reader") != first
     book.write_text("[broken")
     assert PortBook(book).port("redis") > 0

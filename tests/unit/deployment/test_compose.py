@@ -20,7 +20,7 @@ from services.bootstrap import Container
 from services.cli.main import app
 from services.engines.reader.adapters import CONFIG, made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
-from services.engines.servers import llama_server, vllm_server
+from services.engines.servers import vllm_server
 from services.pipeline.flow import BY_NAME
 from services.workers.worker import WORKERS, worker_argv
 
@@ -43,9 +43,8 @@ FIXED = {
     "api_port": "of its container; the published one is SAYCART_API_PORT",
     "open": "on loopback alone, where a container's API is not",
     "key": "of commands, which are given it",
-    "llm_threads": "on the command line of llm",
-    "llm_slots": "on the command line of llm",
-    "llm_context": "on the command line of llm",
+    "llm_threads": "on the command line of reader",
+    "llm_context": "on the command line of reader",
 }
 VARIABLE = re.compile(r"\$\{(\w+):?([-?])([^}]*)\}")
 
@@ -114,14 +113,14 @@ def test_default_values_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
         if value is not None:
             monkeypatch.setenv(name, VARIABLE.sub(lambda m: m[3] if m[2] == "-" else "secret", value))
     settings = Settings()
-    assert settings.llm_url == "http://llm:8080"
-    assert settings.reader_url == "http://reader:8090"
+    assert settings.llm_url == "http://reader:8090"
+    assert settings.reader_url == ""
     assert settings.llm_model in lock().names
     assert settings.home == Path("/data")
 
 
 def test_the_ready_file_has_a_folder_that_the_user_may_write_to() -> None:
-    assert [name for name in OURS if name not in ("weights", "llm", "reader")] == PARTS
+    assert [name for name in OURS if name not in ("weights", "reader")] == PARTS
     for part in PARTS:
         folder = Path(SERVICES[part]["environment"]["SAYCART_READY_FILE"]).parent
         assert mounted(part)[str(folder)] == {**OWNED, "size": "1m"}
@@ -153,7 +152,7 @@ def test_parts_are_bounded_and_may_do_little() -> None:
 
 
 def test_who_needs_no_secret_has_none() -> None:
-    for name in ("llm", "reader", "weights"):
+    for name in ("reader", "weights"):
         assert not {"DATABASE_URL", "REDIS_URL", "SAYCART_SECRET"} & set(SERVICES[name]["environment"])
 
 
@@ -277,7 +276,6 @@ def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     assert f"reader:{args.states}" in SERVICES["reader"]["volumes"]
     assert f" {args.states} " in DOCKERFILE
     assert args.states_bytes == defaults["reader_states_bytes"].default
-    assert "--adapter" not in arguments("llm")
 
 
 def test_what_fetches_weights_has_the_pip_that_it_asks_and_nothing_that_serves_has() -> None:
@@ -291,29 +289,14 @@ def test_what_fetches_weights_has_the_pip_that_it_asks_and_nothing_that_serves_h
     assert [name for name, lines in stages.items() if f"--from={engine}" in lines] == [target]
 
 
-def test_where_the_llama_cpp_server_is_to_read_the_readers_own_does_not_start() -> None:
-    file = REPOSITORY / "infra/docker/llm-reads.yml"
-    changed: dict[str, Any] = yaml.safe_load(file.read_text())["services"]
-    command = changed["llm"]["command"]
-    assert command[:-2] == arguments("llm")
-    args = llama_server._parser().parse_args(with_defaults(command[3:]))
-    assert REPOSITORY / args.adapter == made_for(args.model.name)
-    assert changed["reader"] == {"profiles": ["unused"]}
-    # Who asks: the worker for carts, the API how it is.
-    for service in ("worker-decode", "api"):
-        assert changed.pop(service) == {"environment": {"SAYCART_READER_URL": ""}}
-    assert set(changed) == {"llm", "reader"}
-
-
 def test_on_a_gpu_the_server_that_has_the_adapter_reads(tmp_path: Path) -> None:
-    """By the settings at the head of the compose file, an empty address of the reader among them."""
+    """By the settings at the head of the compose file."""
     given = dict(re.findall(r"(SAYCART_(?:LLM|READER)_\w+)=(\S*)", HEAD.partition("Another model")[0]))
     assert given == {
         "SAYCART_LLM_URL": "http://vllm:8000",
         "SAYCART_LLM_DIALECT": "vllm",
-        "SAYCART_READER_URL": "",
     }
-    here = Settings(home=tmp_path, llm_url="http://vllm:8000", llm_dialect="vllm", reader_url="")
+    here = Settings(home=tmp_path, llm_url="http://vllm:8000", llm_dialect="vllm")
     parts = Container(here)
     assert parts.adapter
     assert parts.readers is parts.decoder
@@ -344,7 +327,7 @@ def test_a_database_and_a_redis_of_ones_own_reach_every_part_that_asks_them() ->
 
 
 @pytest.mark.skipif(shutil.which("docker-compose") is None, reason="no docker-compose here")
-@pytest.mark.parametrize("override", ["cuda.yml", "llm-reads.yml", "external.yml"])
+@pytest.mark.parametrize("override", ["cuda.yml", "external.yml"])
 def test_compose_itself_takes_each_override(override: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rendered, which needs no engine."""
     urls = {"DATABASE_URL": "postgresql+psycopg://a:b@db:5432/c", "REDIS_URL": "redis://:d@queue:6379/0"}

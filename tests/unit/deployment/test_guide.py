@@ -19,18 +19,14 @@ from infra.settings import REPOSITORY, Settings, addresses
 from services.cli.main import app
 from services.engines.reader.adapters import made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
-from services.engines.servers.llama_server import KEY_ENV
-from services.engines.servers.llama_server import _parser as llama_words
+from services.engines.servers.variables import KEY_ENV
 
 PAGES = ("operations", "containers", "kubernetes", "engines", "upgrades")
 TEXT = {page: (REPOSITORY / f"docs/{page}.md").read_text() for page in PAGES}
 GUIDE = TEXT["operations"].split("## The parts")[0]
 UNITS = {path.name: path for path in sorted((REPOSITORY / "infra/systemd").iterdir())}
 CHECKOUT = "/opt/saycart"
-SERVERS = {
-    "services.engines.servers.llama_server": llama_words(),
-    "services.engines.reader_server": reader_words(),
-}
+ENGINE = "services.engines.reader_server"
 
 
 def blocks(text: str) -> list[str]:
@@ -158,28 +154,21 @@ def test_units_start_what_is_there() -> None:
         assert f"infra/systemd/{name}" in GUIDE, "nobody would find it"
 
 
-def test_decode_servers_of_their_own_are_started_as_the_workers_ask_them() -> None:
+def test_a_decode_server_of_its_own_is_started_as_the_workers_ask_it() -> None:
     by_hand = {words[0]: words[1:] for words in commands(TEXT["engines"], "python -m")}
     default = Settings.model_fields["llm_model"].default
-    for name, module, setting in (
-        ("saycart-llm.service", "services.engines.servers.llama_server", "SAYCART_LLM_URL"),
-        ("saycart-reader.service", "services.engines.reader_server", "SAYCART_READER_URL"),
-    ):
-        service = unit(name)["Service"]
-        python, *words = shlex.split(service["ExecStart"])
-        assert [python, *words[:2]] == [f"{CHECKOUT}/.venv/bin/python", "-m", module]
-        assert words[2:] == by_hand[module], "docs/engines.md has the same"
-        args = SERVERS[module].parse_args(words[2:])
-        assert args.host == "0.0.0.0"
-        assert {url.rpartition(":")[2] for url in addresses(LINES[setting])} == {str(args.port)}
-        assert str(args.model) == f"${{SAYCART_MODELS_DIR}}/{default}"
-        fetched = service["ExecStartPre"].split()[3:]
-        assert fetched[0] == default
-        if adapter := getattr(args, "adapter", None):
-            assert REPOSITORY / adapter == made_for(default)
-        if checker := getattr(args, "checker", None):
-            assert checker.name == Settings.model_fields["reader_checker"].default == fetched[1]
-            assert REPOSITORY / args.checker_adapter == made_for(checker.name, role="check")
+    service = unit("saycart-reader.service")["Service"]
+    python, *words = shlex.split(service["ExecStart"])
+    assert [python, *words[:2]] == [f"{CHECKOUT}/.venv/bin/python", "-m", ENGINE]
+    assert words[2:] == by_hand[ENGINE], "docs/engines.md has the same"
+    args = reader_words().parse_args(words[2:])
+    assert args.host == "0.0.0.0"
+    assert {url.rpartition(":")[2] for url in addresses(LINES["SAYCART_LLM_URL"])} == {str(args.port)}
+    assert str(args.model) == f"${{SAYCART_MODELS_DIR}}/{default}"
+    assert service["ExecStartPre"].split()[3:] == [default, args.checker.name]
+    assert REPOSITORY / args.adapter == made_for(default)
+    assert args.checker.name == Settings.model_fields["reader_checker"].default
+    assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
     assert f"echo {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} |" in GUIDE
     assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["engines"]))
 

@@ -23,18 +23,18 @@ def written(console: Console) -> str:
 
 def test_a_start_without_a_terminal_names_the_parts_that_it_waits_for() -> None:
     console = Console(file=Script(), width=120, highlight=False)
-    view = StackView(console, ["redis", "llm"], every_s=0.05)
+    view = StackView(console, ["redis", "reader"], every_s=0.05)
     view.on_change(Change("redis", "starting"))
     with view.live():
         view.on_change(Change("redis", "ready", 0.2))
-        view.on_change(Change("llm", "starting"))
+        view.on_change(Change("reader", "starting"))
         until = time.monotonic() + 10
         while "waiting for language model" not in written(console) and time.monotonic() < until:
             time.sleep(0.01)
     told = written(console)
     assert "waiting for language model (0 s)" in told
     assert "waiting for queue" not in told.partition("language model: starting")[2]
-    view.on_change(Change("llm", "ready", 3.0))
+    view.on_change(Change("reader", "ready", 3.0))
     before = written(console)
     with view.live():
         time.sleep(0.3)

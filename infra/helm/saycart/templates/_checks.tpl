@@ -48,7 +48,7 @@
 {{- $for := regexReplaceAll "-instruct.*" $v.decoder.model "" -}}
 {{- /* Those of a release are named so; one of your own has any name. */ -}}
 {{- if and (hasSuffix "-orders" $v.reader.adapter) (ne (base $v.reader.adapter) (printf "%s-orders" $for)) -}}{{- $bad = append $bad (printf "reader.adapter %s was not made for decoder.model %s" (base $v.reader.adapter) $v.decoder.model) -}}{{- end -}}
-{{- if eq $v.reader.kind "own" -}}{{- $bad = append $bad "reader.kind is own, and vLLM reads with the adapter itself: use auto or decoder" -}}{{- end -}}
+{{- if eq $v.reader.kind "own" -}}{{- $bad = append $bad "reader.kind is own, and vLLM reads with the adapter itself: use decoder" -}}{{- end -}}
 {{- end -}}
 {{- if and $v.reader.checker.model (not $v.reader.checker.adapter) -}}{{- $bad = append $bad (printf "reader.checker.model %s works with reader.checker.adapter, which names none" $v.reader.checker.model) -}}{{- end -}}
 {{- if eq $v.reader.kind "own" -}}

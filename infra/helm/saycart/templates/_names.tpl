@@ -29,11 +29,19 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if or .Values.webhook.url (ne .Values.webhook.endpoints "off") }}yes{{ end -}}
 {{- end -}}
 
-{{/* Whether the learned reader has a server of its own: empty if not. */}}
+{{/* Whether orders are read at all, by whichever server has the adapter: empty if not. */}}
+{{- define "saycart.reads" -}}
+{{- if and .Values.reader.adapter (ne (get .Values.settings "SAYCART_READER") "off") }}yes{{ end -}}
+{{- end -}}
+
+{{/* Whether the learned reader has a server beside another decoder: empty if not. */}}
 {{- define "saycart.reader" -}}
-{{- $r := .Values.reader -}}
-{{- $wanted := or (eq $r.kind "own") (and (eq $r.kind "auto") (eq .Values.decoder.kind "embedded")) -}}
-{{- if and $wanted $r.adapter (ne (get .Values.settings "SAYCART_READER") "off") }}yes{{ end -}}
+{{- if and (eq .Values.reader.kind "own") (ne .Values.decoder.kind "embedded") (include "saycart.reads" .) }}yes{{ end -}}
+{{- end -}}
+
+{{/* Whether there is a server of ours, the embedded decoder or a reader beside another one: empty if not. */}}
+{{- define "saycart.engine" -}}
+{{- if or (eq .Values.decoder.kind "embedded") (include "saycart.reader" .) }}yes{{ end -}}
 {{- end -}}
 
 {{/* (dict "root" $ "of" "api"): one of `images`. */}}
@@ -63,9 +71,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $name := include "saycart.fullname" . -}}
 {{- $urls := list -}}
 {{- if eq .Values.decoder.kind "embedded" -}}
-{{- range $i := until (int .Values.decoder.embedded.replicas) -}}
-{{- $urls = append $urls (printf "http://%s-llm-%d.%s-llm:8080" $name $i $name) -}}
-{{- end -}}
+{{- $urls = append $urls (include "saycart.readerUrls" .) -}}
 {{- else if eq .Values.decoder.kind "vllm" -}}
 {{- range $i := until (int .Values.decoder.vllm.replicas) -}}
 {{- $urls = append $urls (printf "http://%s-vllm-%d.%s-vllm:8000" $name $i $name) -}}

@@ -1,17 +1,10 @@
-"""The embedded llama.cpp server, from the `xllamacpp` wheel, as a child process of ours.
+"""llama.cpp's own server, from the `xllamacpp` wheel, as an operator may have one, for the contract suite.
 
-    python -m services.engines.servers.llama_server --model FILE --port N [--threads T]
-        [--slots S] [--context C] [--adapter FILE]
+    python -m tests.servers.llama_cpp --model FILE --port N [--threads T] [--slots S] [--context C]
+        [--adapter FILE]
 
-Cost, measured with the 1.5B model (Q4_K_M), 2 slots of 12,288 tokens: 2.5 GB resident after loading, of
-which 1.1 GB is the mapped file (given back under pressure), 0.6 GB weights repacked for the CPU and 0.7 GB
-the KV cache, which is 28 KB a token; 2.9 GB after orders on three menus, with the prompt cache filling.
-
-Where `LLAMA_API_KEY` is set, only who shows that key may ask, since other users of the machine reach loopback
-too; the environment holds it, since `ps` shows a command line to all. `/health` and `/v1/models` stay open.
-
-This server answers 200 with unmasked text when a grammar does not compile: its client must check grammars
-before and answers after. Prompts longer than a slot get 400; answers that fill it end as `length`.
+It answers 200 with unmasked text when a grammar does not compile: its client must check grammars before and
+answers after. Prompts longer than a slot get 400; answers that fill it end as `length`.
 """
 
 from __future__ import annotations
@@ -24,15 +17,9 @@ from typing import Any
 
 from infra.processes.signals import StopSignal
 from services.engines.reader.adapters import as_gguf
+from services.engines.servers.variables import KEY_ENV, OPENMP_ENV
 
-# For what shares the cores with others and was not measured with more: the workers, and vLLM.
-QUIET_OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
-# Read when libgomp loads, hence before xllamacpp. A token has some 800 barriers: a short spin saves waking
-# at each, a long one takes the cores from Whisper (docs/engines.md has the figures).
-OPENMP_ENV = {**QUIET_OPENMP, "GOMP_SPINCOUNT": "300"}
-KEY_ENV = "LLAMA_API_KEY"  # as llama.cpp's own program calls it
 PROMPT_CACHE_MIB = 512  # about 9 prefixes of 2,000 tokens beyond those in slots; the default is 8 GiB
-LIBGOMP_HINT = "The system's libgomp is missing: apt-get install libgomp1"
 
 
 def command(
@@ -59,38 +46,21 @@ def command(
     if adapter is not None:
         options["--adapter"] = adapter
     flat = (str(part) for pair in options.items() for part in pair)
-    return (sys.executable, "-m", "services.engines.servers.llama_server", *flat)
+    return (sys.executable, "-m", "tests.servers.llama_cpp", *flat)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until TERM or INT. Exit codes: 0 stopped, 2 wrong use or no model file, 3 could not load."""
+    """Serve until TERM or INT."""
     args = _parser().parse_args(argv)
     args.name = args.name or args.model.name
-    problem = _problem(args.model)
-    if problem:
-        print(problem, flush=True)
-        return 2
-    for key, value in OPENMP_ENV.items():
+    for key, value in OPENMP_ENV.items():  # read when libgomp loads, hence before xllamacpp
         os.environ.setdefault(key, value)
     if args.adapter:
         args.adapter = as_gguf(args.adapter, args.model.parent)
-    try:
-        import xllamacpp
-    except ImportError as error:
-        print(f"xllamacpp could not be loaded: {error}", flush=True)
-        print(LIBGOMP_HINT if "libgomp" in str(error) else "Run `make setup` again.", flush=True)
-        return 3
-    try:
-        # Serves on threads of its own, 503 at first; returns when the model is loaded. A signal in the
-        # meantime has its default action and ends the process at once, as it should.
-        server = xllamacpp.Server(_params(xllamacpp, args))
-    except RuntimeError as error:
-        print(
-            f"The server did not start on port {args.port} with {args.model}: {error} (a damaged file, "
-            "too little memory, or the port was taken in between; see the lines above)",
-            flush=True,
-        )
-        return 3
+    import xllamacpp
+
+    # Serves on threads of its own, 503 at first; returns when the model is loaded.
+    server = xllamacpp.Server(_params(xllamacpp, args))
     stop = StopSignal()
     print(f"{args.name} serves at {server.listening_address}", flush=True)
     stop.wait()
@@ -140,18 +110,8 @@ def _params(xllamacpp: Any, args: argparse.Namespace) -> Any:
     return params
 
 
-def _problem(model: Path) -> str:
-    """What is wrong with the file, told before llama.cpp would fail without naming it."""
-    if not model.is_file():
-        return f"There is no model file {model}; `saycart models fetch` gets it."
-    with model.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            return f"{model} is not a GGUF file; `saycart models fetch` gets a whole one."
-    return ""
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="services.engines.servers.llama_server")
+    parser = argparse.ArgumentParser(prog="tests.servers.llama_cpp")
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--adapter", type=Path, help="LoRA, a GGUF or a folder, for requests that ask for it")
     parser.add_argument("--name", default="")

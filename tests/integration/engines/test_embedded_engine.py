@@ -1,0 +1,180 @@
+"""The embedded engine as a process, with a small real model. What it answers is held to the contract of
+tests/engines, and what it reads in `test_reader_process.py`."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from infra.processes.ports import any_free
+from infra.settings import Settings, settings
+from infra.weights.models import resolve
+from services.engines.decoding.decoder import OpenAIDecoder
+from services.engines.reader import adapters
+from services.engines.servers.embedded import checker_of, decode_server, engine_child, served_at
+from services.engines.servers.variables import KEY_ENV
+from services.workers.stack import Stack
+
+MODEL = "smollm2-135m-instruct-q4_1.gguf"
+CHAT = "/v1/chat/completions"
+HELLO: dict[str, Any] = {"messages": [{"role": "user", "content": "Say: hello"}], "max_tokens": 4}
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Settings]:
+    wanted = settings().model_copy(update={"llm_url": "", "llm_api_key": "", "llm_model": MODEL})
+    with decode_server(wanted) as running:
+        yield running
+
+
+def ask(served: Settings, **more: Any) -> httpx.Response:
+    key = {"Authorization": f"Bearer {served.llm_api_key}"}
+    return httpx.post(f"{served.llm_url}{CHAT}", json=HELLO | more, headers=key, timeout=60, trust_env=False)
+
+
+def said(served: Settings, **more: Any) -> str:
+    return str(ask(served, **more).json()["choices"][0]["message"]["content"])
+
+
+@pytest.mark.models
+def test_it_asks_for_a_key_of_its_own_life(served: Settings) -> None:
+    assert len(served.llm_api_key) >= 43
+    asks: list[tuple[str, str, Any]] = [
+        ("GET", "/metrics", None),
+        ("GET", "/lora-adapters", None),
+        ("POST", "/tokenize", {"content": "a"}),
+        ("POST", CHAT, HELLO),
+    ]
+    with httpx.Client(base_url=served.llm_url, trust_env=False) as http:
+        for method, path, body in asks:
+            for key in ("", "x", "Bearer", served.llm_api_key[:-1]):
+                header = {"Authorization": f"Bearer {key}"} if key else {}
+                assert http.request(method, path, json=body, headers=header).status_code == 401, path
+            header = {"Authorization": f"Bearer {served.llm_api_key}"}
+            assert http.request(method, path, json=body, headers=header, timeout=60).status_code == 200, path
+    lines = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
+    assert any(b"services.engines.reader_server" in line for line in lines)
+    assert not any(served.llm_api_key.encode() in line for line in lines)
+    OpenAIDecoder(
+        served.llm_url, dialect="llama.cpp", model=served.llm_model, api_key=served.llm_api_key
+    ).probe()
+    assert served_at(served, 1).llm_api_key == served.llm_api_key
+    assert served_at(served.model_copy(update={"llm_api_key": ""}), 1).llm_api_key != served.llm_api_key
+
+
+@pytest.mark.models
+def test_a_draw_comes_again_with_its_seed_and_is_another_with_another(served: Settings) -> None:
+    drawn = [said(served, temperature=1.5, seed=seed, max_tokens=12) for seed in (3, 3, 4, 5)]
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) > 1
+    assert said(served) == said(served, temperature=0, seed=9)
+
+
+@pytest.mark.models
+def test_a_last_message_of_the_assistant_is_the_beginning_of_the_answer(served: Settings) -> None:
+    begun = [*HELLO["messages"], {"role": "assistant", "content": "order 12"}]
+    ends = '%llguidance {}\nstart: /[0-9]{2}/ " is " ("ready" | "late")'
+    text = said(served, messages=begun, grammar=ends, max_tokens=40)
+    assert text.startswith("order 12")
+    assert text.endswith((" is ready", " is late"))
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"grammar": "start: ("},
+        {"grammar": 'root ::= "GBNF"'},
+        {"response_format": {"type": "json_object"}},
+        {"structured_outputs": {"grammar": 'start: "a"'}},
+        {"logit_bias": {"5": 100}},
+        {"stream": True},
+        {"n": 2},
+        {"temperature": -1},
+        {"temperature": "hot"},
+        {"seed": "x"},
+        {"lora": [{"id": 0, "scale": 1.0}]},
+        {"messages": [{"role": "assistant", "content": "Once"}]},
+    ],
+    ids=str,
+)
+def test_what_it_can_t_obey_is_refused_as_openai_does(served: Settings, more: dict[str, Any]) -> None:
+    answer = ask(served, **more)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert answer.json()["error"]["message"]
+
+
+def test_every_part_of_a_stack_has_the_key_of_its_engine(tmp_path: Path) -> None:
+    stack = Stack(Settings(home=tmp_path, llm_model=MODEL, redis_url="redis://127.0.0.1:1/0"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        parts = {child.name: child for child in stack._children(listener)}
+    key = parts.pop("reader").env[KEY_ENV]
+    assert len(key) >= 43
+    assert {child.env["SAYCART_LLM_API_KEY"] for child in parts.values()} == {key}
+    assert {"decode", "api"} <= parts.keys()
+    assert not any(key in word for child in parts.values() for word in child.argv)
+
+
+def test_who_has_no_use_for_the_adapter_loads_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapters, "prepared", lambda folder, _: folder)
+    here = settings().model_copy(update={"llm_url": "", "reader": "all", "reader_url": ""})
+    for change in ({}, {"reader": "off"}, {"reader_url": "http://127.0.0.1:1"}, {"llm_model": MODEL}):
+        config = here.model_copy(update=change)
+        argv = engine_child(config, 1, Path("log")).argv
+        assert ("--adapter" in argv) == ("--checker" in argv) == (not change)
+        assert (checker_of(config) is not None) == (not change)
+
+
+def started(model: str) -> subprocess.Popen[str]:
+    words = ("-m", "services.engines.reader_server", "--model", model, "--port", str(any_free()))
+    return subprocess.Popen(
+        [sys.executable, *words, "--context", "512"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.models
+def test_term_ends_it_cleanly() -> None:
+    process = started(resolve(MODEL, settings().models_dir))
+    try:
+        assert process.stdout is not None
+        assert any(line.startswith(MODEL) for line in process.stdout)
+        process.terminate()
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("content", [None, b"<html>"])
+def test_a_bad_file_is_named(tmp_path: Path, content: bytes | None) -> None:
+    model = tmp_path / "model.gguf"
+    if content is not None:
+        model.write_bytes(content)
+    process = started(str(model))
+    told, _ = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "model.gguf" in told
+    assert "Traceback" not in told
+
+
+def test_a_missing_libgomp_names_its_package(tmp_path: Path) -> None:
+    fake = tmp_path / "xllamacpp.py"
+    fake.write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
+    code = (
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
+        "from services.engines.reader_server.llama import _library\n"
+        "try: _library()\nexcept Exception as error: print(error.hint)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert "apt-get install libgomp1" in done.stdout
