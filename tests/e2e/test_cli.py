@@ -43,7 +43,7 @@ def test_order_follows_a_recording_to_its_cart(saycart) -> None:
     assert order["cart"]["lines"][0]["sku"] == "latte"
     shown = saycart("order", RECORDINGS / "hc-13.flac", "--menu", "harbor-coffee", "--wait")
     assert "needs review" in shown.stdout
-    assert "Nothing was said" in shown.stdout
+    assert "We didn't hear anything" in shown.stdout
 
 
 def test_an_unknown_menu_is_told_with_a_hint(saycart) -> None:
