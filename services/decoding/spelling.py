@@ -163,13 +163,13 @@ class _Walk:
         return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
-CART = spelling_of(CartDraft.model_json_schema())
+SCHEMA: Schema = CartDraft.model_json_schema()
+CART = spelling_of(SCHEMA)
 
 
-def spelling_version() -> str:
-    """Changes when and only when the compact spelling does."""
-    shape = json.dumps(CartDraft.model_json_schema(), sort_keys=True)
-    return hashlib.sha256(shape.encode()).hexdigest()[:12]
+def schema_version(schema: Schema = SCHEMA) -> str:
+    """Changes when and only when the shape of a cart does, and with it each of its spellings."""
+    return hashlib.sha256(json.dumps(schema, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def integers(of: Integer) -> str:

@@ -24,8 +24,9 @@ from services.decoding.spelling import (
     Union,
     Words,
     integers,
-    spelling_version,
+    schema_version,
 )
+from services.engines.masks.lark_pieces import Piece, plain
 from services.engines.masks.mask import Mask
 from services.engines.reader.short_form import Names
 
@@ -33,14 +34,6 @@ from services.engines.reader.short_form import Names
 _PARTS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")
 # Longer "words" are cut into chunks that may end a piece, or a piece of one such word would not fit.
 _CHUNK = 40
-
-
-@dataclass(frozen=True, slots=True)
-class _Expression:
-    """Lark, and the size in bytes of the longest text that it matches."""
-
-    lark: str
-    longest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +55,8 @@ def wire_mask(names: Names, transcript: str, cart: Object = CART) -> Mask:
     start = maker.expression(cart, _Shape())
     assert start is not None
     rules = [f"{name}: {body}" for body, name in maker.named.items()]
-    lark = "\n".join(["%llguidance {}", f"start: {start.lark}", *rules]) + "\n"
-    return Mask(lark, f"cart-json/{spelling_version()}", start.longest)
+    lark = "\n".join(["%llguidance {}", f"start: {start.expr}", *rules]) + "\n"
+    return Mask(lark, f"cart-json/{schema_version()}", start.longest)
 
 
 class _Maker:
@@ -72,7 +65,7 @@ class _Maker:
         self._transcript = transcript
         self.named: dict[str, str] = {}
 
-    def expression(self, node: Node, shape: _Shape) -> _Expression | None:
+    def expression(self, node: Node, shape: _Shape) -> Piece | None:
         """The grammar of a node; None where the menu or the transcript has no value for it."""
         match node:
             case MenuName(part):
@@ -80,7 +73,7 @@ class _Maker:
             case Choice(values):
                 return self._one_of("CHOICE", values)
             case Integer():
-                return _Expression(self._name("INTEGER", integers(node)), len(str(node.most)))
+                return Piece(self._name("INTEGER", integers(node)), len(str(node.most)))
             case Words(longest):
                 return self._words(longest)
             case Array(each, most, some):
@@ -91,49 +84,49 @@ class _Maker:
                 return self._either([self._object(node, own) for own in self._shapes()])
         return self._object(node, shape)
 
-    def _object(self, node: Object, shape: _Shape) -> _Expression | None:
+    def _object(self, node: Object, shape: _Shape) -> Piece | None:
         head, *others = node.fields
         first = self.expression(head.node, shape)
         if first is None:
             return None
-        parts, longest = [_quoted(f'{{"{head.key}":'), first.lark], len(head.key) + 5 + first.longest
+        parts, longest = [_quoted(f'{{"{head.key}":'), first.expr], len(head.key) + 5 + first.longest
         for field in others:
             if (member := self._member(field, shape)) is not None:
-                parts.append(member.lark)
+                parts.append(member.expr)
                 longest += member.longest
             elif not field.optional:
                 return None
         lark = " ".join([*parts, _quoted("}")])
-        lark = f"{first.lark} | {lark}" if node.bare and others else lark
-        return _Expression(self._name(node.title.lower(), lark), longest)
+        lark = f"{first.expr} | {lark}" if node.bare and others else lark
+        return Piece(self._name(node.title.lower(), lark), longest)
 
-    def _member(self, field: Field, shape: _Shape) -> _Expression | None:
+    def _member(self, field: Field, shape: _Shape) -> Piece | None:
         value = self.expression(field.node, shape)
         if value is None:
             return None
-        lark = f'{_quoted(f""","{field.key}":""")} {value.lark}'
-        return _Expression(f"({lark})?" if field.optional else lark, len(field.key) + 4 + value.longest)
+        lark = f'{_quoted(f""","{field.key}":""")} {value.expr}'
+        return Piece(f"({lark})?" if field.optional else lark, len(field.key) + 4 + value.longest)
 
-    def _array(self, each: Node, most: int, shape: _Shape, *, some: bool) -> _Expression | None:
+    def _array(self, each: Node, most: int, shape: _Shape, *, some: bool) -> Piece | None:
         element = self.expression(each, shape)
         if element is None:
-            return None if some else _Expression(_quoted("[]"), 2)
-        filled = f'{element.lark} ("," {element.lark}){{0,{most - 1}}}'
-        return _Expression(f'"[" {filled if some else f"({filled})?"} "]"', most * (element.longest + 1) + 1)
+            return None if some else Piece(_quoted("[]"), 2)
+        filled = f'{element.expr} ("," {element.expr}){{0,{most - 1}}}'
+        return Piece(f'"[" {filled if some else f"({filled})?"} "]"', most * (element.longest + 1) + 1)
 
-    def _either(self, ways: Iterable[_Expression | None]) -> _Expression | None:
+    def _either(self, ways: Iterable[Piece | None]) -> Piece | None:
         there = [way for way in ways if way is not None]
         if not there:
             return None
-        return _Expression(
-            self._name("either", " | ".join(way.lark for way in there)), max(way.longest for way in there)
+        return Piece(
+            self._name("either", " | ".join(way.expr for way in there)), max(way.longest for way in there)
         )
 
-    def _one_of(self, stem: str, texts: Iterable[str]) -> _Expression | None:
+    def _one_of(self, stem: str, texts: Iterable[str]) -> Piece | None:
         spelled = [json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(texts)]
         if not spelled:
             return None
-        return _Expression(
+        return Piece(
             self._name(stem, " | ".join(map(_quoted, spelled))), max(len(text.encode()) for text in spelled)
         )
 
@@ -148,7 +141,7 @@ class _Maker:
                 tuple(option.name for option in self._names.choices(items[0])),
             )
 
-    def _words(self, longest: int) -> _Expression | None:
+    def _words(self, longest: int) -> Piece | None:
         """Whole words of the transcript that follow each other, JSON-escaped."""
         chunks = [
             json.dumps(part[i : i + _CHUNK], ensure_ascii=False)[1:-1]
@@ -160,7 +153,7 @@ class _Maker:
         piece = f'%regex {{"substring_chunks": {json.dumps(chunks, ensure_ascii=False)}}}'
         bound = self._name("BOUND", f"/[^ ](?s:.{{0,{longest - 2}}}[^ ])?/")
         words = self._name("WORDS", f"{bound} & {self._name('PIECE', piece)}")
-        return _Expression(f'"\\"" {words} "\\""', min(4 * longest, sum(map(_size, chunks))) + 2)
+        return Piece(f'"\\"" {words} "\\""', min(4 * longest, sum(map(_size, chunks))) + 2)
 
     def _name(self, stem: str, body: str) -> str:
         """A rule or, in capitals, a terminal of this body; the same body has one name."""
@@ -168,8 +161,7 @@ class _Maker:
 
 
 def _quoted(text: str) -> str:
-    # Lark takes JSON's spelling of strings, but no raw DEL.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return plain(text).expr
 
 
 def _size(text: str) -> int:

@@ -16,6 +16,7 @@ from schemas.cart import CartDraft
 from schemas.errors import InvalidMenu
 from schemas.evidence import Evidence
 from schemas.menu import Menu
+from services.decoding import spelling
 from services.engines.masks.labels import Labels
 from services.engines.masks.lark import Compiler
 from services.engines.masks.mask import Mask
@@ -25,7 +26,7 @@ SCHEMA: dict[str, Any] = CartDraft.model_json_schema()
 
 def schema_version() -> str:
     """Changes when and only when the shape of a cart does."""
-    return hashlib.sha256(json.dumps(SCHEMA, sort_keys=True).encode()).hexdigest()[:12]
+    return spelling.schema_version(SCHEMA)
 
 
 _DIGEST: Once[Menu, str] = Once(lambda menu: hashlib.sha256(menu.model_dump_json().encode()).hexdigest())

@@ -20,7 +20,7 @@ from services.decoding.spelling import (
     Object,
     Union,
     integers,
-    spelling_version,
+    schema_version,
 )
 from services.engines.masks.mask import Mask
 from services.engines.reader.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
@@ -107,7 +107,7 @@ def short_mask(menu: Menu, names: Names, cart: Object = CART) -> Mask:
         f"COUNT: {integers(bounds.count)}",
     ]
     longest = _longest(menu, names, bounds)
-    return Mask("\n".join([*head, *rules]) + "\n", f"short form/{spelling_version()}", longest)
+    return Mask("\n".join([*head, *rules]) + "\n", f"short form/{schema_version()}", longest)
 
 
 def _longest(menu: Menu, names: Names, bounds: Bounds) -> int:
