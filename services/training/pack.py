@@ -66,7 +66,7 @@ class Sequences:
         self.learned += [learned] * len(tokens)
 
     def save(self, file: Path) -> None:
-        np.savez_compressed(
+        np.savez(
             file,
             tokens=np.array(self.tokens, np.int32),
             orders=np.array(self.orders, np.int16),

@@ -1,0 +1,97 @@
+"""Before the weights arrive: can this GPU train by FlexAttention and compiled layers? Runs as a file there.
+
+    python rehearse.py TRAINING CONFIG PACKED.npz HOW.json [--step 8192]
+
+Takes the same step with random weights both ways, dense and by FlexAttention: losses must agree within 1% and
+norms of gradients within 5%. HOW.json gets the words that `fit.py` takes. What was compiled is kept by torch, so
+the training that follows does not compile it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+FLEX = ["--flex", "--step", "8192"]
+DENSE = ["--step", "4096"]
+TIMED = 10  # steps
+
+
+def taken(training: Path, config: Path, packed: Path, words: list[str]) -> tuple[float, float, float]:
+    """Loss and norm of the gradient of the first sequences, and tokens a second over the next steps."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    sys.path.insert(0, str(training))
+    import adapted
+    import batch
+    import fit
+
+    torch.manual_seed(0)
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    step, flex = int(words[-1]), "--flex" in words
+    known = batch.Packed(**np.load(packed))
+    shape = AutoConfig.from_pretrained(config)
+    attention = "flex_attention" if flex else "sdpa"
+    with torch.device("cuda"):
+        base = AutoModelForCausalLM.from_config(shape, dtype=torch.bfloat16, attn_implementation=attention)
+    model = adapted.with_adapter(base, 16, "rehearsal")
+    generator = torch.Generator().manual_seed(1)
+    learned = [p for p in model.parameters() if p.requires_grad]
+    for parameter in learned:
+        parameter.data = (torch.randn(parameter.shape, generator=generator) * 0.02).cuda()
+    if flex:
+        fit.compiled(model)
+    model.train()
+    batches = batch.Batches(known, "cuda", step if flex else 0)
+    first = known.steps(4096)[0]  # alike in both ways
+
+    def once(part: slice) -> Any:
+        model.zero_grad(set_to_none=True)
+        loss = fit.loss_of(model, batches.of(part))
+        loss.backward()
+        return loss
+
+    loss = float(once(first).detach())
+    norm = float(torch.linalg.vector_norm(torch.stack([p.grad.norm() for p in learned])))
+    parts = known.steps(step)[: TIMED + 2]
+    for part in parts[:2]:
+        once(part)
+    torch.cuda.synchronize()
+    began = time.monotonic()
+    for part in parts[2:]:
+        once(part)
+    torch.cuda.synchronize()
+    count = int(known.ends[parts[-1].stop - 1] - known.ends[parts[1].stop - 1])
+    return loss, norm, count / (time.monotonic() - began)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="rehearse")
+    for name in ("training", "config", "packed", "how"):
+        parser.add_argument(name, type=Path)
+    args = parser.parse_args()
+    began, how, found = time.monotonic(), DENSE, list[tuple[float, float, float]]()
+    try:
+        for words in (DENSE, FLEX):
+            found.append(taken(args.training, args.config, args.packed, words))
+            told = "loss {:.4f}, norm {:.4f}, {:.0f} tokens/s".format(*found[-1])
+            print(f"{time.monotonic() - began:.0f} s {words}: {told}", flush=True)
+            torch.cuda.empty_cache()
+        (loss, norm, speed), (other, another, faster) = found
+        if abs(other / loss - 1) < 0.01 and abs(another / norm - 1) < 0.05 and faster > speed:
+            how = FLEX
+    finally:
+        args.how.write_text(json.dumps(how))
+        print(f"{time.monotonic() - began:.0f} s: {how}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
