@@ -1,4 +1,4 @@
-"""The base model and the LoRA adapter that learns on it. Imported by the scripts beside it, wherever torch runs."""
+"""The base model and the LoRA adapter that learns on it. For the scripts beside it."""
 
 from __future__ import annotations
 

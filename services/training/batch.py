@@ -109,7 +109,7 @@ def _sees(order: torch.Tensor, sequence: torch.Tensor) -> Any:
 
 
 def positions(order: Array, sequence: Array) -> Array:
-    """Where each token stands, shape (n,): a sequence begins at 0, each of its orders right behind its menu."""
+    """Where each token stands, shape (n,): a sequence begins at 0, its orders each right behind its menu."""
     menus = np.bincount(sequence[order == 0], minlength=int(sequence.max()) + 1)
     starts = np.flatnonzero(np.diff(order, prepend=-1) | np.diff(sequence, prepend=-1))
     first = np.repeat(starts, np.diff(np.append(starts, len(order))))

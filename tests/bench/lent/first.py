@@ -5,8 +5,8 @@
     python first.py wait SECONDS OUT            # until all is over or the time is up; prints the logs' ends,
                                                 # and puts what is new into OUT, in files the door lets out
 
-MODEL is 1.5b or 0.5b. Runs go on by themselves between the calls: unpack while the pieces come, train for
-`SECONDS` (the second model once the first has learned), then answer each part's questions, all parts at once.
+MODEL is 1.5b, 0.5b or 135m. Runs go on by themselves between the calls: unpack while the pieces come, train
+for `SECONDS` (the others once the first has learned), then answer each part's questions, all parts at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path("/tmp/lent")
@@ -23,10 +25,33 @@ TRAINING, LENT = CODE / "services" / "training", CODE / "tests" / "bench" / "len
 HOW = HERE / "how.json"
 PIECE = 62_000_000
 MOST_OUT, MOST_FILES = 15_000_000, 8  # bytes of a file that comes back, and files of a call
-SECONDS = {"1.5b": 400, "0.5b": 110}
 REHEARSED_S = 150  # how long a training waits for the rehearsal
-PARTS = {"1.5b": ("tune", "tune-bare", "sealed", "held-out", "scored", "golden"), "0.5b": ("tune", "sealed")}
-NAME = "qwen2.5-coder-{}-instruct-q4_k_m.gguf"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is done with one model: seconds of training, its rate, the parts that it answers, its name in the
+    model lock, and whose tokens its data is in. Qwen's layers are unpacked while they come."""
+
+    seconds: int
+    rate: float
+    parts: tuple[str, ...]
+    name: str
+    tokens: str
+    streamed: bool = True
+
+
+PLANS = {
+    "1.5b": Plan(
+        390,
+        4e-4,
+        ("tune", "tune-bare", "sealed", "held-out", "scored", "golden"),
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "qwen",
+    ),
+    "0.5b": Plan(110, 5e-4, ("tune", "sealed"), "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "qwen"),
+    "135m": Plan(100, 1e-3, ("tune",), "smollm2-135m-instruct-q4_1.gguf", "smollm", streamed=False),
+}
 
 
 def apart(log: Path, *words: object) -> None:
@@ -54,24 +79,27 @@ def receive(model: str, piece: Path, size: int) -> None:
 
 def run(model: str) -> None:
     """All of one model, one step after the other; says how long each took."""
-    folder = HERE / model
-    base, adapter = folder / "base", folder / "adapter"
-    done = _step(
-        LENT / "unpack.py", folder / "model.gguf", HERE / f"config-{model}", base, folder / "marks", PIECE
-    )
+    folder, plan = HERE / model, PLANS[model]
+    gguf, marks, adapter = folder / "model.gguf", folder / "marks", folder / "adapter"
+    base = folder / "base" if plan.streamed else gguf
+    if plan.streamed:
+        done = _step(LENT / "unpack.py", gguf, HERE / f"config-{model}", base, marks, PIECE)
+    else:
+        pieces = -(-gguf.stat().st_size // PIECE)
+        done = _until(lambda: len(list(marks.iterdir())) == pieces, 300)
     if done:
         _until(HOW.exists, REHEARSED_S)
         if model != "1.5b":
             _until((HERE / "1.5b" / "fitted").exists, 700)
         how = json.loads(HOW.read_text()) if HOW.exists() else ["--step", "4096"]
         done = _step(
-            *(TRAINING / "fit.py", base, HERE / "packed.npz", adapter, "--device", "cuda", "--rank", 16),
-            *("--rate", 4e-4, "--within", SECONDS[model], "--start", HERE / f"start-{model}"),
-            *("--name", NAME.format(model), *how),
+            *(TRAINING / "fit.py", base, HERE / f"packed-{plan.tokens}.npz", adapter, "--device", "cuda"),
+            *("--rank", 16, "--rate", plan.rate, "--within", plan.seconds, "--name", plan.name),
+            *("--start", HERE / f"start-{model}", *how),
         )
     (folder / "fitted").touch()
     if done:
-        _answer(base, adapter, folder, PARTS[model])
+        _answer(base, adapter, folder, plan)
     (folder / "over").touch()
 
 
@@ -82,23 +110,27 @@ def _step(*words: object) -> bool:
     return code == 0
 
 
-def _answer(base: Path, adapter: Path, folder: Path, parts: tuple[str, ...]) -> None:
+def _answer(base: Path, adapter: Path, folder: Path, plan: Plan) -> None:
     began = time.monotonic()
-    asked = [(HERE / f"asked-{part}.json", folder / f"answers-{part}.jsonl") for part in parts]
+    files = [
+        (HERE / f"asked-{plan.tokens}-{part}.json", folder / f"answers-{part}.jsonl") for part in plan.parts
+    ]
     words = [sys.executable, TRAINING / "answer.py", base, adapter]
-    started = [subprocess.Popen([*map(str, (*words, *files)), "--device", "cuda"]) for files in asked]
+    started = [subprocess.Popen([*map(str, (*words, *pair)), "--device", "cuda"]) for pair in files]
     codes = [process.wait() for process in started]
     print(f"answers: {time.monotonic() - began:.0f} s, exits {codes}", flush=True)
 
 
-def _until(true: object, seconds: float) -> None:
+def _until(true: Callable[[], bool], seconds: float) -> bool:
+    """Wait until it is true, or the time is up; which of both."""
     until = time.monotonic() + seconds
-    while not true() and time.monotonic() < until:  # type: ignore[operator]
+    while not (now := true()) and time.monotonic() < until:
         time.sleep(0.5)
+    return now
 
 
 def wait(seconds: float, out: Path) -> None:
-    over = [HERE / model / "over" for model in SECONDS]
+    over = [HERE / model / "over" for model in PLANS]
     _until(lambda: all(mark.exists() for mark in over), seconds)
     for log in sorted(HERE.glob("**/log")):
         print(f"--- {log}\n{log.read_text()[-2500:]}")
@@ -127,9 +159,9 @@ def collect(out: Path) -> None:
 def main() -> int:
     do, *words = sys.argv[1:]
     if do == "begin":
-        words = [TRAINING, HERE / "config-1.5b", HERE / "packed.npz", HOW]
+        models = [f"{HERE}/config-{model}={HERE}/packed-{plan.tokens}.npz" for model, plan in PLANS.items()]
         (HERE / "rehearsal").mkdir(exist_ok=True)
-        apart(HERE / "rehearsal" / "log", LENT / "rehearse.py", *words)
+        apart(HERE / "rehearsal" / "log", LENT / "rehearse.py", TRAINING, HOW, *models)
     elif do == "receive":
         receive(words[0], Path(words[1]), int(words[2]))
     elif do == "run":

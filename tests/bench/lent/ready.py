@@ -18,31 +18,40 @@ from pathlib import Path
 
 from infra.settings import REPOSITORY, settings
 from services.training.__main__ import served
-from tests.bench.lent.first import HERE, PARTS, PIECE, SECONDS
+from tests.bench.lent.first import HERE, PIECE, PLANS
 from tests.bench.lent.pack import code, fetched, read_in, split, unzipped
 
-MODELS = tuple(SECONDS)
-START = "infra/adapters/qwen2.5-coder-{}-orders"
+START = {
+    "1.5b": "infra/adapters/qwen2.5-coder-1.5b-orders",
+    "0.5b": "infra/adapters/qwen2.5-coder-0.5b-orders",
+    "135m": "infra/adapters/smollm2-135m-orders",
+}
 # What the machine's own Python lacks (its torch, transformers and safetensors do).
 WHEELS = ("peft==0.21.0", "gguf==0.19.0", "llguidance==1.9.1")
 WAITS_S = (200, 200, 150, 100, 60)
 
 
 def prepared(out: Path, python: Path, epochs: int) -> list[Path]:
-    """The files that travel in the bundle beside the code: training data, questions, tokenizers."""
-    weights = {model: settings().models_dir / served(model) for model in MODELS}
-    tokenizer, packed = weights[MODELS[0]], out / "packed.npz"
-    _do(python, "-m", "services.training.pack", tokenizer, packed, "--epochs", epochs)
-    made = [packed]
-    for part in dict.fromkeys(part for parts in PARTS.values() for part in parts):
-        name, bare, _ = part.partition("-bare")
-        file = out / f"asked-{part}.json"
-        _do(python, "-m", "services.training.ask", tokenizer, file, name, *(["--bare"] if bare else []))
-        made.append(file)
-    for model in MODELS:
-        made.append(out / f"config-{model}")
-        _do(python, "-c", _CONFIG, weights[model].parent, weights[model].name, made[-1])
-    return made
+    """The files that travel in the bundle beside the code: training data, questions, tokenizers. Models that
+    share a tokenizer share data and questions."""
+    made: dict[Path, None] = {}
+    for model, plan in PLANS.items():
+        weights = settings().models_dir / served(model)
+        packed = out / f"packed-{plan.tokens}.npz"
+        if packed not in made:
+            _do(python, "-m", "services.training.pack", weights, packed, "--epochs", epochs)
+        made[packed] = None
+        for part in plan.parts:
+            name, bare, _ = part.partition("-bare")
+            asked = out / f"asked-{plan.tokens}-{part}.json"
+            if asked not in made:
+                words = (weights, asked, name, *(["--bare"] if bare else []))
+                _do(python, "-m", "services.training.ask", *words)
+            made[asked] = None
+        config = out / f"config-{model}"
+        _do(python, "-c", _CONFIG, weights.parent, weights.name, config)
+        made[config] = None
+    return [*made]
 
 
 _CONFIG = """
@@ -73,8 +82,8 @@ def bundle(out: Path, files: list[Path]) -> list[Path]:
             for member in inner.getmembers():
                 archive.addfile(member, inner.extractfile(member) if member.isfile() else io.BytesIO())
         archive.add(out / "site", "site")
-        for model in MODELS:
-            archive.add(REPOSITORY / START.format(model), f"start-{model}")
+        for model, start in START.items():
+            archive.add(REPOSITORY / start, f"start-{model}")
         for file in files:
             archive.add(file, file.name)
     pieces = split(read_in(made, PIECE), out, "first")
@@ -96,9 +105,8 @@ def calls(pieces: dict[str, list[Path]], sizes: dict[str, int]) -> list[dict[str
         for piece in pieces[model]:
             command = f"{first}python3 $first receive {model} {piece} {size}"
             made.append({"command": command, "carry": [str(piece)], "timeout_s": 60})
-    for seconds in WAITS_S:
-        made.append({"command": f"{first}python3 $first wait {seconds} $OUT", "timeout_s": seconds + 60})
-    return made
+    waits = ((f"{first}python3 $first wait {seconds} $OUT", seconds + 60) for seconds in WAITS_S)
+    return [*made, *({"command": command, "timeout_s": limit} for command, limit in waits)]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -110,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     pieces, sizes = dict[str, list[Path]](), dict[str, int]()
     pieces["first"] = bundle(args.out, prepared(args.out, args.trainer, args.epochs))
-    for model in MODELS:
+    for model in PLANS:
         weights = settings().models_dir / served(model)
         sizes[model] = weights.stat().st_size
         pieces[model] = split(read_in(weights, PIECE), args.out, f"weights-{model}")

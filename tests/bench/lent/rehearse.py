@@ -1,10 +1,10 @@
 """Before the weights arrive: can this GPU train by FlexAttention and compiled layers? Runs as a file there.
 
-    python rehearse.py TRAINING CONFIG PACKED.npz HOW.json [--step 8192]
+    python rehearse.py TRAINING HOW.json CONFIG=PACKED.npz...
 
-Takes the same step with random weights both ways, dense and by FlexAttention: losses must agree within 1% and
-norms of gradients within 5%. HOW.json gets the words that `fit.py` takes. What was compiled is kept by torch, so
-the training that follows does not compile it again.
+Takes a step of the first model with random weights both ways, dense and by FlexAttention: losses must agree
+within 1% and norms of gradients within 5%. HOW.json gets the words that `fit.py` takes. What was compiled, for
+the other models too, is kept by torch, so the trainings that follow do not compile it again.
 """
 
 from __future__ import annotations
@@ -74,22 +74,30 @@ def taken(training: Path, config: Path, packed: Path, words: list[str]) -> tuple
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="rehearse")
-    for name in ("training", "config", "packed", "how"):
-        parser.add_argument(name, type=Path)
+    parser.add_argument("training", type=Path)
+    parser.add_argument("how", type=Path)
+    parser.add_argument("models", nargs="+", help="CONFIG=PACKED.npz")
     args = parser.parse_args()
-    began, how, found = time.monotonic(), DENSE, list[tuple[float, float, float]]()
+    began, how = time.monotonic(), DENSE
+    models = [[Path(part) for part in model.split("=")] for model in args.models]
+
+    def told(words: list[str], config: Path, packed: Path) -> tuple[float, float, float]:
+        found = taken(args.training, config, packed, words)
+        said = "loss {:.4f}, norm {:.4f}, {:.0f} tokens/s".format(*found)
+        print(f"{time.monotonic() - began:.0f} s {config.name} {words}: {said}", flush=True)
+        torch.cuda.empty_cache()
+        return found
+
     try:
-        for words in (DENSE, FLEX):
-            found.append(taken(args.training, args.config, args.packed, words))
-            told = "loss {:.4f}, norm {:.4f}, {:.0f} tokens/s".format(*found[-1])
-            print(f"{time.monotonic() - began:.0f} s {words}: {told}", flush=True)
-            torch.cuda.empty_cache()
-        (loss, norm, speed), (other, another, faster) = found
+        loss, norm, speed = told(DENSE, *models[0])
+        other, another, faster = told(FLEX, *models[0])
         if abs(other / loss - 1) < 0.01 and abs(another / norm - 1) < 0.05 and faster > speed:
             how = FLEX
     finally:
         args.how.write_text(json.dumps(how))
         print(f"{time.monotonic() - began:.0f} s: {how}", flush=True)
+    for config, packed in models[1:] if how is FLEX else ():
+        told(FLEX, config, packed)
     return 0
 
 
