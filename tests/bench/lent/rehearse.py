@@ -3,7 +3,7 @@
     python rehearse.py TRAINING HOW.json CONFIG=PACKED.npz...
 
 Takes a step of the first model with random weights both ways, dense and by FlexAttention: losses must agree
-within 1% and norms of gradients within 5%. HOW.json gets the words that `fit.py` takes. What was compiled, for
+within 1% and norms of gradients within 5%. HOW.json gets what `fit.py` is to be told. What was compiled, for
 the other models too, is kept by torch, so the trainings that follow do not compile it again.
 """
 
