@@ -46,6 +46,14 @@ class Amount(StrEnum):
     EXTRA = "extra"
 
 
+class Portion(StrEnum):
+    """Which part of an item an option is for: all of it, or the half that was named first or second."""
+
+    WHOLE = "whole"
+    LEFT = "left"
+    RIGHT = "right"
+
+
 class _Draft(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
