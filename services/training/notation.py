@@ -28,7 +28,7 @@ Two things go beyond the short form. An option of a group with `halves` may be w
 wish off the menu may tell its words, an exact piece of what was said:
 
     group toppings many halves: mushrooms 100; pepperoni 150
-    [halves] a pizza half pepperoni, half mushrooms, and a taco => 1 Pizza + left pepperoni + right mushrooms; 1 ? taco
+    [half] half pepperoni half mushroom pizza and taco => 1 Pizza + left pepperoni + right mushrooms; 1 ? taco
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import InvalidMenu
 from schemas.cart import Portion
+from schemas.errors import InvalidMenu
 from schemas.menu import Item, Menu
 from services.engines.reader.short_form import OFF_MENU, Line, Names, Unreadable
 
@@ -131,7 +131,7 @@ def _note(text: str, transcript: str) -> tuple[str, str]:
 
 
 def _expect_said(pieces: list[str], transcript: str) -> None:
-    """Raises Misspelt where one of the pieces does not stand in the transcript; letters' case does not matter."""
+    """Raises Misspelt where a piece does not stand in the transcript; letters' case does not matter."""
     for piece in pieces:
         if piece.casefold() not in transcript.casefold():
             raise Misspelt(f"the words of a wish or note must stand in the order: {piece!r}")
