@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.cart import Portion
+from schemas.cart import MAX_HEARD_CHARS, Portion
 from schemas.errors import InvalidMenu
 from schemas.menu import Item, Menu
 from services.engines.reader.short_form import OFF_MENU, Line, Names, Unreadable
@@ -131,8 +131,10 @@ def _note(text: str, transcript: str) -> tuple[str, str]:
 
 
 def _expect_said(pieces: list[str], transcript: str) -> None:
-    """Raises Misspelt where a piece does not stand in the transcript; letters' case does not matter."""
+    """Raises Misspelt where a piece is too long or not in the transcript; letters' case does not matter."""
     for piece in pieces:
+        if len(piece) > MAX_HEARD_CHARS:
+            raise Misspelt(f"the words of a wish or note may have {MAX_HEARD_CHARS} characters: {piece!r}")
         if piece.casefold() not in transcript.casefold():
             raise Misspelt(f"the words of a wish or note must stand in the order: {piece!r}")
 
