@@ -54,10 +54,12 @@ def names_line(found: Retrieval, names: Names, second: Retrieval | None = None) 
 
 
 def guessed(found: Retrieval, second: Retrieval | None = None) -> list[Name]:
-    """The names that the customer may have said: those that a second transcript has whole, then those that the
-    first has in part or misheard."""
-    others = second.names(Match.WHOLE) if second else ()
-    return [*others, *found.names(Match.PARTIAL, Match.MISHEARD)]
+    """The names that the customer may have said: those that a second transcript has whole, then those that
+    the first has in part or misheard, then those that the second has so."""
+    unsure = Match.PARTIAL, Match.MISHEARD
+    if second is None:
+        return list(found.names(*unsure))
+    return [*second.names(Match.WHOLE), *found.names(*unsure), *second.names(*unsure)]
 
 
 def line(named: Iterable[str], perhaps: Iterable[str], numbers: Iterable[int]) -> str:

@@ -37,8 +37,8 @@ _ALLERGY = re.compile(r"\ballerg|\bco?eliac|\bintoleran", re.IGNORECASE)
 
 
 class Unspellable(ValueError):
-    """An order that can't be put to the reader so: the words of a wish or note are not in it, say. `reason` is
-    what orders are counted by."""
+    """An order that can't be put to the reader so: the words of a wish are not in it, say. Orders are counted
+    by `reason`."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)

@@ -48,7 +48,7 @@ class Row:
     recogniser made of it, where it was spoken and nothing that counts was lost.
 
     Then the words of each wish off the menu ("" where they were not noted), what the kitchen must know beyond
-    the lines as (kind, words), and pairs of what two recognisers heard, of which one at least tells the order.
+    the lines as (kind, words), and pairs of what two recognisers heard, where one of them tells the order.
     A row that is made of such a pair has what the other recogniser heard as `second`.
     """
 
