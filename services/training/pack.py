@@ -178,7 +178,7 @@ def _menu(
     chat: Chat, shop: Shop, part: Sequence[Row], dice: random.Random, sequence: int
 ) -> tuple[Shown, frozenset[str], list[int]]:
     """What is shown of a menu, what is missing though it is asked for, and the tokens. A menu that leaves no
-    room for a few orders is drawn with less of it: at last with what is asked for alone."""
+    room for a few orders is drawn with less of it, at last with what is asked for alone."""
     aliases = dice.random() < 0.6
     items, gone = _extent(shop.menu, part, dice)
     needed = {line["sku"] for row in part for line in row.lines if line.get("sku")}
@@ -187,7 +187,7 @@ def _menu(
         kept += [item for item in items if item.sku not in needed][:others]
         shown = items if others == len(items) else kept or items[:1]
         menu = chat.menu(menu_text(shop.menu, shop.names, items=shown, aliases=aliases))
-        if len(menu) <= sequence - 2 * MOST_TOKENS:
+        if len(menu) <= sequence * 3 // 4:
             break
     return Shown(shop, shown), gone, menu
 
