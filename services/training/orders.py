@@ -31,6 +31,8 @@ HEARD = TOLD / "taught" / "heard.jsonl"
 PAIRS = TOLD / "taught" / "pairs.jsonl"
 # The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
 OFF_MENU = TOLD / "taught" / "off_menu_words.jsonl"
+# What the kitchen must know of orders that were written before notes were.
+NOTES = TOLD / "taught" / "kitchen_notes.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
 # Letters of tests/told that are only ever scored.
 SCORED = frozenset("kqx")
@@ -83,9 +85,10 @@ def shops(part: Part) -> list[Shop]:
     if part != "train":
         return list(_told(part))
     taught = [shop for shop in _written(TOLD / "taught") if shop.menu.id not in TUNED]
-    known, wishes, pairs = _heard(), _off_menu(), _pairs()
+    known, wishes, pairs, notes = _heard(), _off_menu(), _pairs(), _notes()
     return [
-        _with_pairs(_with_words(_with_heard(shop, known), wishes), pairs) for shop in (*taught, *_told(part))
+        _with_notes(_with_pairs(_with_words(_with_heard(shop, known), wishes), pairs), notes)
+        for shop in (*taught, *_told(part))
     ]
 
 
@@ -98,6 +101,18 @@ def _off_menu() -> dict[tuple[str, str], tuple[str, ...]]:
 def _with_words(shop: Shop, wishes: dict[tuple[str, str], tuple[str, ...]]) -> Shop:
     return replace(
         shop, rows=[replace(row, off_menu=wishes.get((row.id, row.said), row.off_menu)) for row in shop.rows]
+    )
+
+
+def _notes() -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
+    """(kind, words) of each note, by order and what was said."""
+    rows = map(json.loads, NOTES.read_text(encoding="utf-8").splitlines())
+    return {(row["id"], row["said"]): tuple((kind, words) for kind, words in row["notes"]) for row in rows}
+
+
+def _with_notes(shop: Shop, known: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]) -> Shop:
+    return replace(
+        shop, rows=[replace(row, notes=known.get((row.id, row.said), row.notes)) for row in shop.rows]
     )
 
 
