@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
+
 from infra.blobs.store import DiskFull
 from schemas.errors import InputError, RecordingLost, RecordingsAway, StorageFull
 
 if TYPE_CHECKING:
     from infra.blobs.store import Blobs, Opened
     from infra.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 
 def store_of(settings: Settings) -> Blobs:
@@ -81,3 +85,11 @@ def at_hand(blobs: Blobs, key: str) -> Iterator[Path]:
         yield file
     finally:
         local.__exit__(None, None, None)
+
+
+def dropped(blobs: Blobs, key: str) -> None:
+    """Remove a recording that no order came to name; where that fails, it is collected after a day."""
+    try:
+        blobs.delete(key)
+    except OSError:
+        log.warning("recording.orphaned", exc_info=True)

@@ -37,6 +37,7 @@ from services.api.gate.pressure import Pressure, page_client
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
 from services.engines.recognition.containers import Container
+from services.recordings import dropped
 
 log = structlog.get_logger(__name__)
 
@@ -185,14 +186,7 @@ def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepte
         # After a commit that was cut off nobody knows whether the order exists. The caller got a 503 and
         # sends again, so an order without its recording must end in `error`, not be made as well.
         if not kept and new.audio_key:
-            _remove(box, new.audio_key)
-
-
-def _remove(box: Desk, key: str) -> None:
-    try:
-        box.blobs.delete(key)
-    except OSError:
-        log.warning("recording.orphaned", exc_info=True)
+            dropped(box.blobs, new.audio_key)
 
 
 def find_menu(box: Desk, menu_id: str | None) -> MenuVersion:
