@@ -130,6 +130,10 @@ class Settings(EngineSettings):
     max_upload_bytes: int = 15_000_000
     """Larger uploads are refused while they stream in (413)."""
 
+    least_free_bytes: int = Field(500_000_000, ge=0)
+    """Below so much free space where uploads are written, new recordings are refused (507); orders as text go
+    on. 0: until the disk is full."""
+
     max_audio_s: float = 60.0
     """Longer recordings are refused."""
 

@@ -16,6 +16,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -37,7 +38,7 @@ from services.api.gate.pressure import Pressure, page_client
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
 from services.engines.recognition.containers import Container
-from services.recordings import dropped
+from services.recordings import dropped, new_recording
 
 log = structlog.get_logger(__name__)
 
@@ -102,7 +103,8 @@ async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
 
 async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) -> Accepted:
     with tracing.span("receive recording"):
-        upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
+        begin = partial(new_recording, box.blobs, box.settings)
+        upload = await uploads.receive(request, begin, box.settings.max_upload_bytes)
     try:
         asked = {name: value for name, value in upload.fields.items() if value}
         text = asked.get("metadata")
