@@ -91,9 +91,6 @@ class Settings(EngineSettings):
     """Addresses and networks of proxies, a comma list: their `X-Forwarded-For` and `-Proto` are believed.
     Empty: nobody's, loopback's neither."""
 
-    head_s: float = Field(10.0, gt=0)
-    """A connection that has not sent the whole head of a request by then is closed (408)."""
-
     body_s: float = Field(20.0, gt=0)
     """A body may take so long, and a second more for each `body_rate` bytes of it; then it is refused
     (408)."""
@@ -104,12 +101,9 @@ class Settings(EngineSettings):
     body_most_s: float = Field(120.0, gt=0)
     """No body may take longer."""
 
-    address_connections: int = Field(200, ge=0)
-    """Open connections of one address (IPv6: a /64); more are refused (503). `proxies` are not counted. 0:
-    any number."""
-
     address_waits: int = Field(100, ge=0)
-    """Long polls and event streams of one address at once; more are refused (429). 0: any number."""
+    """Long polls and event streams of one address (IPv6: a /64) at once; more are refused (429). 0: any
+    number."""
 
     order_waits: int = Field(20, ge=0)
     """As `address_waits`, for one order."""

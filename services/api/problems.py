@@ -132,8 +132,6 @@ TITLES: dict[str, str] = {
     "body_too_large": "The request body is too large",
     "unsupported_media_type": "Unsupported content type",
     "upload_too_slow": "The upload took too long",
-    "head_too_slow": "The request headers took too long",
-    "too_many_connections": "Too many open connections from this address",
     "misdirected": "Unknown host name",
     "audio_empty": "The recording is empty",
     "audio_too_large": "The recording is too large",
