@@ -105,9 +105,6 @@ class Settings(EngineSettings):
     """Long polls and event streams of one address (IPv6: a /64) at once; more are refused (429). 0: any
     number."""
 
-    order_waits: int = Field(20, ge=0)
-    """As `address_waits`, for one order."""
-
     max_waits: int = Field(4000, ge=0)
     """As `address_waits`, in all."""
 
@@ -201,11 +198,7 @@ class Settings(EngineSettings):
 
     address_requests_per_minute: int = Field(240, ge=0)
     """Requests from one address (IPv6: a /64) that show no credential: order pages before there is an order,
-    sign-ins. 0: any number."""
-
-    page_requests_per_minute: int = Field(240, ge=0)
-    """As `address_requests_per_minute`, by browsers that opened a page by its key; counted for each key
-    apart, and not for the address."""
+    sign-ins. Each page key is counted apart. 0: any number."""
 
     order_requests_per_minute: int = Field(240, ge=0)
     """Requests of an order's customers, about that order, wherever they come from. 0: any number."""

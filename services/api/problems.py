@@ -141,7 +141,7 @@ TITLES: dict[str, str] = {
     "idempotency_in_flight": "The first request with this key is still running",
     "too_many_orders": "Too many orders from this client are waiting",
     "too_many_waiting": "Too many open long polls and event streams",
-    "too_many_requests": "Too many requests, or too much data, per minute",
+    "too_many_requests": "Too many requests, or too much data",
     "overloaded": "Too many orders are waiting",
     "intake_late": "Orders are arriving faster than they can be stored",
     "invalid_menu": "The menu is invalid",

@@ -190,7 +190,7 @@ def test_a_client_can_not_claim_another_address(front: Front) -> None:
         text = stream.iter_text()  # kept: the stream is closed with it
         next(text)
         taken = front.world.server._app.state.seats._taken
-        assert {name for kind, name in taken if kind == "address"} == {"127.0.0.1"}
+        assert {name for kind, name in taken if kind == "address_waits"} == {"127.0.0.1"}
         assert stream.headers["strict-transport-security"]
 
 
