@@ -217,6 +217,10 @@ class Settings(EngineSettings):
     address_bytes_per_minute: int = Field(100_000_000, ge=0)
     """As `key_bytes_per_minute`, of all who show no key, from one address."""
 
+    shop_menus_per_hour: int = Field(120, ge=0)
+    """New menus and changes of menus of one shop in an hour; more are refused (429). Each is new to the model.
+    0: any number."""
+
     limits_url: str = ""
     """A Redis, named as in `REDIS_URL`, in which several API processes count these limits together; its user
     must be let run scripts. Empty: each process counts for itself."""

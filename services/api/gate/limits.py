@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from infra.settings import Settings
 
-MINUTE_S = 60
+MINUTE_S, HOUR_S = 60, 3600
 
 
 class Unit(StrEnum):
@@ -51,6 +51,7 @@ LIMITS = {limit.name: limit for limit in (
           "The keys of this shop sent too much data"),
     Limit("address_bytes", _BYTES, "address_bytes_per_minute", MINUTE_S,
           "Too much data came from this address"),
+    Limit("menus", _ASKS, "shop_menus_per_hour", HOUR_S, "The menus of this shop were changed too often"),
     # What waits for workers, or a person, by `pressure.py`: 429 too_many_orders; of all 503 overloaded.
     Limit("client", _ORDERS, "client_backlog"),
     Limit("visitor", _ORDERS, "visitor_backlog"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -86,6 +87,26 @@ def test_a_shop_is_limited_and_no_other_shop(tmp_path: Path) -> None:
             got += together(lambda key=key: world.http.get("/v1/menus", headers=key), 10)
         assert got == {200: 20, 429: 10}
         assert world.http.get("/v1/menus", headers=other).status_code == 200
+
+
+def test_a_shop_brings_so_many_menus_an_hour_and_no_other_shop_waits_for_them(tmp_path: Path) -> None:
+    with limited(tmp_path, shop_menus_per_hour=3) as world:
+        world.parts.shops.add("other", "The other shop", by=BY)
+        other = header_for(world.parts.database, person="eve", shop="other")
+
+        def bring(number: int, **more: Any) -> httpx.Response:
+            menu = MENU | {"id": f"menu-{number}"}
+            return world.http.put(f"/v1/menus/menu-{number}", json=menu, **more)
+
+        assert [bring(number).status_code for number in range(5)] == [201] * 3 + [429] * 2
+        refused = bring(6)
+        expect_problem(refused, 429, "too_many_requests")
+        assert refused.headers["ratelimit-policy"] == '"menus";q=3;w=3600'
+        assert [bring(number, headers=other).status_code for number in range(3)] == [201] * 3
+        with signed_in(world) as ann:
+            marked = ann.post(f"/menu/{MENU['id']}/available", data={"sku": "latte", "available": "no"})
+            assert marked.status_code == 429, "pages are no way around it"
+        assert world.http.get("/v1/menus").status_code == 200
 
 
 def test_no_key_counts_for_the_address_alone(tmp_path: Path) -> None:
@@ -222,6 +243,19 @@ def test_a_kiosk_has_a_limit_of_its_own(tmp_path: Path) -> None:
             assert [kiosk.get("/").status_code for _ in range(7)] == [200] * 5 + [429] * 2
             # The page's key is public: who else uses it, elsewhere, takes nothing from the kiosk.
             assert other.get("/", headers={"Cookie": f"saycart_page={page.id}"}).status_code == 200
+
+
+@contextmanager
+def signed_in(world: World) -> Iterator[httpx.Client]:
+    """The browser of a manager."""
+    world.parts.staff.add("Ann", "correct horse battery", role=Role.MANAGER, by=BY)
+    with browser(world) as ann:
+        entered = ann.post("/sign-in", data={"name": "Ann", "password": "correct horse battery"})
+        assert entered.status_code == 303
+        csrf = re.search(r'name="csrf" value="([^"]+)"', ann.get("/account").text)
+        assert csrf is not None
+        ann.headers["X-CSRF-Token"] = csrf[1]
+        yield ann
 
 
 def test_staff_are_counted_in_person(tmp_path: Path) -> None:
