@@ -218,8 +218,12 @@ class Settings(EngineSettings):
     """As `key_bytes_per_minute`, of all who show no key, from one address."""
 
     shop_menus_per_hour: int = Field(120, ge=0)
-    """New menus and changes of menus of one shop in an hour; more are refused (429). Each is new to the model.
-    0: any number."""
+    """New menus and changes of menus of one shop in an hour; more are refused (429), since each is new to the
+    model. 0: any number."""
+
+    shop_recording_bytes_per_day: int = Field(10_000_000_000, ge=0)
+    """Bytes of recordings that one shop takes in a day; more are refused (429), orders as text go on. Half of
+    it at most from pages, a twentieth from one address. 0: any number."""
 
     limits_url: str = ""
     """A Redis, named as in `REDIS_URL`, in which several API processes count these limits together; its user

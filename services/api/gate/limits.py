@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from infra.settings import Settings
 
-MINUTE_S, HOUR_S = 60, 3600
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
+_SPACE = "take too much space today: order as text, or raise SAYCART_SHOP_RECORDING_BYTES_PER_DAY"
 
 
 class Unit(StrEnum):
@@ -25,13 +26,14 @@ class Unit(StrEnum):
 
 class Limit(NamedTuple):
     """At most `setting` of a unit: in a span of time, or at once where that is None. `says`: what is told to
-    who is over it."""
+    who is over it. `share` of the setting: what a part of its callers may use up."""
 
     name: str
     unit: Unit
     setting: str
     span_s: int | None = None
     says: str = ""
+    share: float = 1.0
 
 
 _ASKS, _BYTES, _ORDERS, _WAITS = Unit
@@ -52,6 +54,12 @@ LIMITS = {limit.name: limit for limit in (
     Limit("address_bytes", _BYTES, "address_bytes_per_minute", MINUTE_S,
           "Too much data came from this address"),
     Limit("menus", _ASKS, "shop_menus_per_hour", HOUR_S, "The menus of this shop were changed too often"),
+    Limit("address_recordings", _BYTES, "shop_recording_bytes_per_day", DAY_S,
+          f"Recordings from this address {_SPACE}", 0.05),
+    Limit("page_recordings", _BYTES, "shop_recording_bytes_per_day", DAY_S,
+          f"Recordings from this shop's pages {_SPACE}", 0.5),
+    Limit("shop_recordings", _BYTES, "shop_recording_bytes_per_day", DAY_S,
+          f"The recordings of this shop {_SPACE}"),
     # What waits for workers, or a person, by `pressure.py`: 429 too_many_orders; of all 503 overloaded.
     Limit("client", _ORDERS, "client_backlog"),
     Limit("visitor", _ORDERS, "visitor_backlog"),
@@ -69,4 +77,4 @@ LIMITS = {limit.name: limit for limit in (
 
 def amounts(wanted: Settings) -> dict[str, int]:
     """Return how much each limit lets in, by its name."""
-    return {name: getattr(wanted, limit.setting) for name, limit in LIMITS.items()}
+    return {name: int(getattr(wanted, limit.setting) * limit.share) for name, limit in LIMITS.items()}

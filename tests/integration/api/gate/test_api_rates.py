@@ -331,6 +331,31 @@ def test_bytes_of_a_page_count_for_its_address(weighed: World) -> None:
         assert weighed.http.post("/v1/orders", files={"audio": wav(1.2)}).status_code == 202
 
 
+def test_a_page_can_not_use_up_its_shops_space(tmp_path: Path) -> None:
+    """An address may send a twentieth of what the shop takes in a day, all pages the half."""
+    sound = {"audio": wav(1.2)}  # 38 kB
+    with limited(tmp_path, shop_recording_bytes_per_day=1_000_000) as world, browser(world) as anybody:
+
+        def spoken(client: httpx.Client) -> httpx.Response:
+            return client.post("/orders", files=sound, data={"menu": MENU["id"]})
+
+        assert spoken(anybody).status_code == 303
+        refused = spoken(anybody)
+        assert refused.status_code == 429
+        assert "Recordings from this address take too much space today: order as text" in refused.text
+        assert anybody.post("/orders", data=TEXT).status_code == 303
+        codes = Counter[int]()
+        for number in range(2, 18):
+            with browser(world, f"127.0.0.{number}") as other:
+                codes[spoken(other).status_code] += 1
+        assert codes == {303: 11, 429: 5}
+        kept = len(world.recordings)
+        till = Counter(world.http.post("/v1/orders", files=sound).status_code for _ in range(16))
+        assert till == {202: 14, 429: 2}
+        assert len(world.recordings) == kept + 14
+        assert world.http.post("/v1/orders", json=TEXT).status_code == 202
+
+
 def test_the_defaults_leave_an_order_page_alone(tmp_path: Path) -> None:
     """Sixty customers behind one address, each of whom opens the page, orders, and looks ten times."""
     defaults = Settings()
