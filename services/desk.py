@@ -174,7 +174,10 @@ class Desk:
             Conflict: the order came from no page, or none of its address waits.
         """
         if not (waiting := self.reviews.of_visitor(review_id)):
-            raise Conflict("No orders from this visitor's address are waiting")
+            raise Conflict(
+                "No orders from this visitor's address are waiting",
+                hint="Reject this order alone, unless it is settled.",
+            )
         rejected, left = list[str](), list[str]()
         for review in waiting:
             decision = ReviewDecision(action="reject", version=review.version, reason=reason)

@@ -94,6 +94,7 @@ def decide(
     "/{review_id}/reject-visitor",
     response_model=present.VisitorRejected,
     openapi_extra=takes(VisitorRejection),
+    responses=CONFLICT,
 )
 def reject_visitor(
     review_id: str, box: Reviews, wanted: Annotated[VisitorRejection, Depends(body(VisitorRejection))]
