@@ -42,7 +42,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--form", choices=tuple(FORMS), default="json")
     args = parser.parse_args(argv)
     chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), FORMS[args.form])
-    asked = [questions(chat, shop, part, bare=args.bare) for part in args.parts for shop in shops(part) if shop.rows]
+    asked = [
+        questions(chat, shop, part, bare=args.bare)
+        for part in args.parts
+        for shop in shops(part)
+        if shop.rows
+    ]
     args.out.write_text(json.dumps(asked))
     print(f"{len(asked)} menus, {sum(len(a['orders']) for a in asked)} orders")
     return 0

@@ -27,7 +27,6 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from schemas.evidence import Evidence
-from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.engines.decoding.blanks import Answer, TooOpen
 from services.engines.decoding.calls import LEAST_S, Calls
@@ -39,12 +38,12 @@ from services.engines.masks.labels import Labels
 from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import Completed, Decoded, Message, Reading
 from services.engines.reader import reading
-from services.engines.reader.reading import Sheet
+from services.engines.reader.reading import MenuContext
 
 log = structlog.get_logger()
 
 PROBE_WORD = "quixotry"
-# Of names and of sheets each, which take about twice and four times what a menu's document does.
+# Of names and of contexts each, which take about twice and four times what a menu's document does.
 KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
 # For the question whether there is a reader, on which an order waits: a server that decodes answers late.
@@ -98,7 +97,7 @@ class OpenAIDecoder:
         self._adapter = adapter
         self._check = check and dialect == "llama.cpp"
         self._labels = Alike(fingerprint, Labels, lambda menu: 2 * written_bytes(menu), KNOWN_BYTES)
-        self._sheets = Alike(fingerprint, _sheet, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
+        self._contexts = Alike(fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
         self._has_reader: bool | None = None
 
     @tracing.traced("decode")
@@ -167,11 +166,11 @@ class OpenAIDecoder:
             left = max(until - time.monotonic(), LEAST_S)
             return self._calls.post(path, body, called_off=called_off, timeout_s=left)
 
-        sheet = self._sheets.of(evidence.menu)
+        context = self._contexts.of(evidence.menu)
         with measures.engine_took("reader"):
             found = reading.read(
                 evidence.transcript,
-                sheet,
+                context,
                 dialect=self._dialect,
                 model=self._model,
                 adapter=self._adapter,
@@ -208,9 +207,9 @@ class OpenAIDecoder:
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
         if self.reads:
-            sheet = self._sheets.of(evidence.menu)
+            context = self._contexts.of(evidence.menu)
             asked = reading.prompt(
-                "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
+                "hello", context, dialect=self._dialect, model=self._model, adapter=self._adapter
             )
             # With a check, the smaller model's cache too.
             asked |= {"max_tokens": 1} | ({"check": True} if self._check else {})
@@ -300,9 +299,3 @@ class OpenAIDecoder:
                 text = text[len(beginning) :]
             answer.take(text)
         return answer.text, answers
-
-
-def _sheet(menu: Menu) -> Sheet:
-    sheet = Sheet(menu)
-    compiles(sheet.mask)
-    return sheet

@@ -1,15 +1,11 @@
-"""One order asked of the learned reader: a short form under the menu's mask, and how sure the model is of it.
+"""One order asked of the trained reader: compact cart JSON under the menu's mask, and how sure the model is.
 
 The adapter that was trained for the task (`services/training`) works on the decode server's own base model,
 for these requests alone. Its answer is checked against the mask like any other, and scored without it: the
 logarithmic probability of the whole answer, and how many of its tokens the mask chose against the model.
 
-vLLM is asked without the mask first: an answer that the mask allows as it is needs no mask, and brings its
-scores along. The others, a few in a hundred, are asked again under it (ADR 37). llama.cpp's servers tell the
-scores beside the mask, which costs them a hundredth of a token, so there it is always on.
-
 Cost, on 2 CPU threads with the 1.5B model and the menu cached: 30 ms a token of the question, 95 ms a token
-of the answer, some ten a line (docs/training.md).
+of the answer that was not guessed, and some 35 ms for the mask of 60 items (docs/training.md).
 """
 
 from __future__ import annotations
@@ -21,12 +17,16 @@ from typing import Any
 
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, MenuBeingRead
 from schemas.menu import Menu
+from services.decoding import wire
+from services.decoding.prompt import messages, names_line
+from services.decoding.wire_mask import wire_mask
 from services.engines.decoding import unmasked
 from services.engines.masks.mask import Mask
 from services.engines.ports import Reading
-from services.engines.reader.prompt import menu_text, messages
-from services.engines.reader.short_form import Line, Names, Unreadable, pieces
-from services.engines.reader.short_mask import short_mask
+from services.engines.reader.prompt import menu_text
+from services.engines.reader.short_form import Line, Names, Unreadable
+from services.retrieval.names import MenuNames
+from services.retrieval.retrieval import retrieve
 
 Document = dict[str, Any]
 Post = Callable[[str, Document], Document]
@@ -37,23 +37,26 @@ MOST_TOKENS = 400
 MENU_S = 2.0
 """Seconds after which the reading of a new menu makes room: one batch of 128 tokens on two cores."""
 _CHAT = "/v1/chat/completions"
-# Without a mask, vLLM's probabilities of what it writes are the model's own.
-SCORED_FREELY = {"logprobs": True, "top_logprobs": 0}
 
 
 @dataclass(slots=True)
-class Sheet:
-    """What every order of one menu version shares: its names, text and mask."""
+class MenuContext:
+    """What every order of one menu version shares: its names, as written and as looked up, and its text."""
 
     menu: Menu
     names: Names = field(init=False)
+    lookup: MenuNames = field(init=False)
     text: str = field(init=False)
-    mask: Mask = field(init=False)
 
     def __post_init__(self) -> None:
         self.names = Names(self.menu)
+        self.lookup = MenuNames(self.menu)
         self.text = menu_text(self.menu, self.names)
-        self.mask = short_mask(self.menu, self.names)
+
+    def messages(self, transcript: str) -> list[dict[str, str]]:
+        """The chat of one order."""
+        found = names_line(retrieve(transcript, self.lookup), self.names)
+        return messages(self.text, transcript, found)
 
 
 def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
@@ -64,8 +67,8 @@ def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
 
 
 def read(
-    said: str,
-    sheet: Sheet,
+    transcript: str,
+    context: MenuContext,
     *,
     dialect: str,
     model: str,
@@ -76,9 +79,9 @@ def read(
     most: int = MOST_TOKENS,
     in_gaps: bool = False,
 ) -> Reading:
-    """The cart that the adapter reads out of `said`; `expected` are the lines of the likeliest one, if any.
-    With `check` a smaller model's word that it comes to these too is enough, where the server has one. The
-    answer may take `most` tokens. `in_gaps`: a menu that is new to a server is read in pieces.
+    """The cart that the adapter reads out of `transcript`; `expected` are the lines of the likeliest one, if
+    any. With `check` a smaller model's word that it comes to these too is enough, where the server has one.
+    The answer may take `most` tokens. `in_gaps`: a menu that is new to a server is read in pieces.
 
     Raises:
         DecodeTruncated: the server stopped before the cart was whole.
@@ -87,31 +90,30 @@ def read(
         MenuBeingRead: there are pieces of the menu left to read.
     """
     started = time.perf_counter()
-    of = {"dialect": dialect, "model": model, "adapter": adapter}
-    bound = {"max_tokens": most}
+    mask = wire_mask(context.names, transcript)
     try:
-        found = None
-        if dialect == "vllm":
-            found = _unforced(post(_CHAT, prompt(said, sheet, **of) | SCORED_FREELY | bound), sheet)
-        if found is None:
-            body = request(said, sheet, **of) | unmasked.asked(dialect) | bound
-            if expected and dialect == "llama.cpp":
-                # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
-                body["prediction"] = {"type": "content", "content": sheet.names.write(expected)}
-                body["check"] = check
-            if in_gaps and dialect == "llama.cpp":
-                body["menu_s"] = MENU_S  # as with the prediction
-            found = _masked(post(_CHAT, body), sheet, dialect, adapter, post)
+        body = prompt(transcript, context, dialect=dialect, model=model, adapter=adapter)
+        body |= masked(mask, dialect) | unmasked.asked(dialect) | {"max_tokens": most}
+        if dialect == "llama.cpp":
+            # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
+            if expected:
+                guess = wire.write(expected, context.names)
+                body |= {"prediction": {"type": "content", "content": guess}, "check": check}
+            if in_gaps:
+                body["menu_s"] = MENU_S
+        found = _masked(post(_CHAT, body), mask, dialect, adapter, post)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise EngineUnavailable(
             "The reader sent no answer that can be read", quoted=f"{error!r:.200}"
         ) from None
     try:
-        lines = tuple(sheet.names.read(found.text))
+        cart = wire.read_cart(found.text, context.names)
     except Unreadable as error:
         raise DecodeInvalid("The reader's answer is no cart", quoted=str(error)) from None
     return Reading(
-        lines=lines,
+        lines=tuple(cart.lines),
+        notes=cart.notes,
+        grammar=mask.version,
         text=found.text,
         logprob=sum(token.logprob for token in found.tokens),
         overruled=sum(token.rank > 1 for token in found.tokens),
@@ -125,9 +127,13 @@ def read(
 
 
 def _by_piece(text: str, tokens: Sequence[unmasked.Token]) -> tuple[tuple[str, float], ...]:
-    said = pieces(text)
-    scored = unmasked.score(text, tokens, {span: str(n) for n, span in enumerate(said)}).probability
-    return tuple((piece, scored.get(str(n), 1.0)) for n, piece in enumerate(said.values()))
+    """Every name, number and word of an answer with its probability, in their order."""
+    spans = {span: pointer for span, pointer in unmasked.values(text).items() if pointer != unmasked.END}
+    scored = unmasked.score(text, tokens).probability
+    return tuple(
+        (text[begin:end].strip('"'), scored.get(pointer, 1.0))
+        for (begin, end), pointer in sorted(spans.items())
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,41 +144,29 @@ class _Answer:
     checked_by: str = ""
 
 
-def _unforced(document: Document, sheet: Sheet) -> _Answer | None:
-    """A greedy answer that was written without a mask, where the mask allows it: then each of its tokens, the
-    likeliest of all, was the likeliest that the mask allowed, so under the mask it would be this very one."""
-    choice = document["choices"][0]
-    text = choice["message"]["content"] or ""
-    if choice["finish_reason"] != "stop" or not sheet.mask.accepts(text):
-        return None
-    tokens = [unmasked.Token(one["token"], float(one["logprob"]), 1) for one in choice["logprobs"]["content"]]
-    return _Answer(text, tokens, document.get("usage") or {})
-
-
-def _masked(document: Document, sheet: Sheet, dialect: str, adapter: str, post: Post) -> _Answer:
+def _masked(document: Document, mask: Mask, dialect: str, adapter: str, post: Post) -> _Answer:
     if reading := document.get(MenuBeingRead.code):
         raise MenuBeingRead("The menu is new to the reader", wait_s=float(reading["wait_s"]))
     choice = document["choices"][0]
     text, reason = choice["message"]["content"] or "", choice["finish_reason"]
     if reason != "stop":
         raise DecodeTruncated(f"The reader stopped early: finish_reason {reason!r}")
-    if not sheet.mask.accepts(text):
+    if not mask.accepts(text):
         raise DecodeInvalid("The reader's answer is outside the mask", quoted=text[:200])
     checked_by = str(document.get("checked_by") or "")
     return _Answer(text, _tokens(document, dialect, adapter, post), document.get("usage") or {}, checked_by)
 
 
-def request(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str) -> Document:
-    """The body of a request for an answer under the mask."""
-    masked: Document = {"grammar": sheet.mask.lark}
-    if dialect == "vllm":
-        masked = {"structured_outputs": masked}
-    return prompt(said, sheet, dialect=dialect, model=model, adapter=adapter) | masked
+def masked(mask: Mask, dialect: str) -> Document:
+    """The part of a request that holds its answer to a mask."""
+    grammar: Document = {"grammar": mask.lark}
+    return {"structured_outputs": grammar} if dialect == "vllm" else grammar
 
 
-def prompt(said: str, sheet: Sheet, *, dialect: str, model: str, adapter: str) -> Document:
-    """The same without a mask, which is all that warming a server's cache takes."""
-    shared: Document = {"messages": messages(sheet.text, said), "temperature": 0, "max_tokens": MOST_TOKENS}
+def prompt(transcript: str, context: MenuContext, *, dialect: str, model: str, adapter: str) -> Document:
+    """A request without a mask, which is all that warming a server's cache takes."""
+    chat = context.messages(transcript)
+    shared: Document = {"messages": chat, "temperature": 0, "max_tokens": MOST_TOKENS}
     if dialect == "vllm":
         return shared | {"model": adapter}
     return shared | {"model": model, "cache_prompt": True} | adapted()
