@@ -3,7 +3,7 @@
     python first.py begin                       # once `first-NN` are joined and unpacked: tries how to train
     python first.py receive MODEL weights-NN    # a piece of a GGUF; the first piece begins that model's run
     python first.py wait SECONDS OUT            # until all is over or the time is up; prints the logs' ends,
-                                                # and puts what is new into OUT, in files the door lets out
+                                                # and puts what there is into OUT, in files the door lets out
 
 MODEL is 1.5b, 0.5b or 135m. Runs go on by themselves between the calls: unpack while the pieces come, train
 for `SECONDS` (the others once the first has learned), then answer each part's questions, all parts at once.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ CODE = HERE / "code"
 TRAINING, LENT = CODE / "services" / "training", CODE / "tests" / "bench" / "lent"
 HOW = HERE / "how.json"
 PIECE = 62_000_000
-MOST_OUT, MOST_FILES = 15_000_000, 8  # bytes of a file that comes back, and files of a call
+MOST_OUT = 15_000_000  # bytes of a file that comes back; at most eight files of a call do
 REHEARSED_S = 150  # how long a training waits for the rehearsal
 
 
@@ -138,22 +139,17 @@ def wait(seconds: float, out: Path) -> None:
 
 
 def collect(out: Path) -> None:
-    """What is there and was not sent yet, adapters first, with large files in pieces."""
-    sent = HERE / "sent.json"
-    known: dict[str, int] = json.loads(sent.read_text()) if sent.exists() else {}
-    room = MOST_FILES
-    for pattern in ("*/adapter/*", "*/answers-*.jsonl", "**/log"):
-        for file in sorted(HERE.glob(pattern)):
-            name = "-".join(file.relative_to(HERE).parts)
-            whole = file.read_bytes()
-            pieces = [whole[start : start + MOST_OUT] for start in range(0, len(whole), MOST_OUT)]
-            if file.suffix == ".pt" or len(pieces) > room or known.get(name) == len(whole):
-                continue
-            for number, piece in enumerate(pieces):
-                (out / (name if len(pieces) == 1 else f"{name}.{number}")).write_bytes(piece)
-            room -= len(pieces)
-            known[name] = len(whole)
-    sent.write_text(json.dumps(known))
+    """All answers, logs and cards in one archive, and the weights of adapters in pieces."""
+    with tarfile.open(out / "small.tgz", "w:gz") as archive:
+        for pattern in ("*/answers-*.jsonl", "*/adapter/*.json", "*/log"):
+            for file in HERE.glob(pattern):
+                archive.add(file, "-".join(file.relative_to(HERE).parts))
+    for file in sorted(HERE.glob("*/adapter/*.safetensors")):
+        if not (file.parents[1] / "fitted").exists():  # it may still be written
+            continue
+        whole, model = file.read_bytes(), file.parents[1].name
+        for number, start in enumerate(range(0, len(whole), MOST_OUT)):
+            (out / f"{model}-{file.name}.{number}").write_bytes(whole[start : start + MOST_OUT])
 
 
 def main() -> int:

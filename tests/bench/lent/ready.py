@@ -28,7 +28,7 @@ START = {
 }
 # What the machine's own Python lacks (its torch, transformers and safetensors do).
 WHEELS = ("peft==0.21.0", "gguf==0.19.0", "llguidance==1.9.1")
-WAITS_S = (200, 200, 150, 100, 60)
+WAITS_S = (200, 190, 100, 60, 40)
 
 
 def prepared(out: Path, python: Path, epochs: int) -> list[Path]:
