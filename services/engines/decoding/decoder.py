@@ -38,7 +38,7 @@ from services.engines.masks.labels import Labels
 from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import Completed, Decoded, Message, Reading
 from services.engines.reader import reading
-from services.engines.reader.reading import MenuContext
+from services.engines.reader.spellings import CART_JSON, MenuContext, Spelling
 
 log = structlog.get_logger()
 
@@ -65,6 +65,7 @@ class OpenAIDecoder:
         score: have finished carts scored without the mask.
         whole: decode forced text too, as with `score`; for comparisons.
         adapter: name of the learned reader, where the server may have it.
+        spelling: what it has learned to write.
         check: let a smaller model check settled carts, where the server has one.
         order_tokens: the most that a customer's words may take, and the learned reader's answer; 0: any
             number.
@@ -81,6 +82,7 @@ class OpenAIDecoder:
         score: bool = False,
         whole: bool = False,
         adapter: str = "",
+        spelling: Spelling = CART_JSON,
         check: bool = False,
         order_tokens: int = 0,
     ) -> None:
@@ -95,6 +97,7 @@ class OpenAIDecoder:
         self._budget = OrderBudget(self._calls, dialect=dialect, model=model, most=order_tokens)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._adapter = adapter
+        self._spelling = spelling
         self._check = check and dialect == "llama.cpp"
         self._labels = Alike(fingerprint, Labels, lambda menu: 2 * written_bytes(menu), KNOWN_BYTES)
         self._contexts = Alike(fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
@@ -171,6 +174,7 @@ class OpenAIDecoder:
             found = reading.read(
                 evidence.transcript,
                 context,
+                self._spelling,
                 dialect=self._dialect,
                 model=self._model,
                 adapter=self._adapter,
@@ -209,7 +213,12 @@ class OpenAIDecoder:
         if self.reads:
             context = self._contexts.of(evidence.menu)
             asked = reading.prompt(
-                "hello", context, dialect=self._dialect, model=self._model, adapter=self._adapter
+                "hello",
+                context,
+                self._spelling,
+                dialect=self._dialect,
+                model=self._model,
+                adapter=self._adapter,
             )
             # With a check, the smaller model's cache too.
             asked |= {"max_tokens": 1} | ({"check": True} if self._check else {})

@@ -1,4 +1,4 @@
-"""One order asked of the trained reader: compact cart JSON under the menu's mask, and how sure the model is.
+"""One order asked of the trained reader: a cart under the menu's mask, and how sure the model is of it.
 
 The adapter that was trained for the task (`services/training`) works on the decode server's own base model,
 for these requests alone. Its answer is checked against the mask like any other, and scored without it: the
@@ -12,21 +12,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, MenuBeingRead
-from schemas.menu import Menu
-from services.decoding import wire
-from services.decoding.prompt import messages, names_line
-from services.decoding.wire_mask import wire_mask
 from services.engines.decoding import unmasked
 from services.engines.masks.mask import Mask
 from services.engines.ports import Reading
-from services.engines.reader.prompt import menu_text
-from services.engines.reader.short_form import Line, Names, Unreadable
-from services.retrieval.names import MenuNames
-from services.retrieval.retrieval import retrieve
+from services.engines.reader.short_form import Line, Unreadable
+from services.engines.reader.spellings import MenuContext, Spans, Spelling
 
 Document = dict[str, Any]
 Post = Callable[[str, Document], Document]
@@ -39,26 +33,6 @@ MENU_S = 2.0
 _CHAT = "/v1/chat/completions"
 
 
-@dataclass(slots=True)
-class MenuContext:
-    """What every order of one menu version shares: its names, as written and as looked up, and its text."""
-
-    menu: Menu
-    names: Names = field(init=False)
-    lookup: MenuNames = field(init=False)
-    text: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.names = Names(self.menu)
-        self.lookup = MenuNames(self.menu)
-        self.text = menu_text(self.menu, self.names)
-
-    def messages(self, transcript: str) -> list[dict[str, str]]:
-        """The chat of one order."""
-        found = names_line(retrieve(transcript, self.lookup), self.names)
-        return messages(self.text, transcript, found)
-
-
 def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
     """Whether a server has the adapter; `get` gives a path's document. Raises what `get` does."""
     if dialect == "llama.cpp":
@@ -69,6 +43,7 @@ def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
 def read(
     transcript: str,
     context: MenuContext,
+    spelling: Spelling,
     *,
     dialect: str,
     model: str,
@@ -90,14 +65,14 @@ def read(
         MenuBeingRead: there are pieces of the menu left to read.
     """
     started = time.perf_counter()
-    mask = wire_mask(context.names, transcript)
+    mask = spelling.mask(transcript, context)
     try:
-        body = prompt(transcript, context, dialect=dialect, model=model, adapter=adapter)
-        body |= masked(mask, dialect) | unmasked.asked(dialect) | {"max_tokens": most}
+        asked = prompt(transcript, context, spelling, dialect=dialect, model=model, adapter=adapter)
+        body = asked | masked(mask, dialect) | unmasked.asked(dialect) | {"max_tokens": most}
         if dialect == "llama.cpp":
             # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
             if expected:
-                guess = wire.write(expected, context.names)
+                guess = spelling.write(expected, context)
                 body |= {"prediction": {"type": "content", "content": guess}, "check": check}
             if in_gaps:
                 body["menu_s"] = MENU_S
@@ -107,7 +82,7 @@ def read(
             "The reader sent no answer that can be read", quoted=f"{error!r:.200}"
         ) from None
     try:
-        cart = wire.read_cart(found.text, context.names)
+        cart = spelling.read(found.text, context)
     except Unreadable as error:
         raise DecodeInvalid("The reader's answer is no cart", quoted=str(error)) from None
     return Reading(
@@ -122,18 +97,14 @@ def read(
         completion_tokens=int(found.used.get("completion_tokens", 0)),
         cached_tokens=int((found.used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
         seconds=time.perf_counter() - started,
-        pieces=_by_piece(found.text, found.tokens),
+        pieces=_by_piece(found.text, spelling.spans(found.text), found.tokens),
     )
 
 
-def _by_piece(text: str, tokens: Sequence[unmasked.Token]) -> tuple[tuple[str, float], ...]:
-    """Every name, number and word of an answer with its probability, in their order."""
-    spans = {span: pointer for span, pointer in unmasked.values(text).items() if pointer != unmasked.END}
-    scored = unmasked.score(text, tokens).probability
-    return tuple(
-        (text[begin:end].strip('"'), scored.get(pointer, 1.0))
-        for (begin, end), pointer in sorted(spans.items())
-    )
+def _by_piece(text: str, spans: Spans, tokens: Sequence[unmasked.Token]) -> tuple[tuple[str, float], ...]:
+    """The pieces of an answer, each with its probability, in their order."""
+    scored = unmasked.score(text, tokens, {span: str(n) for n, span in enumerate(spans)}).probability
+    return tuple((piece, scored.get(str(n), 1.0)) for n, piece in enumerate(spans.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +134,11 @@ def masked(mask: Mask, dialect: str) -> Document:
     return {"structured_outputs": grammar} if dialect == "vllm" else grammar
 
 
-def prompt(transcript: str, context: MenuContext, *, dialect: str, model: str, adapter: str) -> Document:
+def prompt(
+    transcript: str, context: MenuContext, spelling: Spelling, *, dialect: str, model: str, adapter: str
+) -> Document:
     """A request without a mask, which is all that warming a server's cache takes."""
-    chat = context.messages(transcript)
+    chat = spelling.messages(transcript, context)
     shared: Document = {"messages": chat, "temperature": 0, "max_tokens": MOST_TOKENS}
     if dialect == "vllm":
         return shared | {"model": adapter}
