@@ -118,7 +118,7 @@ class EngineParts:
     def _decoder(self, urls: str, dialect: str) -> Servers:
         from services.engines.decoding.decoder import OpenAIDecoder
         from services.engines.decoding.servers import Servers
-        from services.engines.reader.spellings import learned
+        from services.engines.reader.adapters import learned
 
         config = self.settings
         if not urls:

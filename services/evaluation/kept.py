@@ -27,12 +27,12 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services import engines
 from services.bootstrap import Container
+from services.decoding.spellings import CART_JSON, MenuContext, Spelling
 from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_form, build_mask, mask_version
 from services.engines.masks.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
-from services.engines.reader.adapters import release
-from services.engines.reader.spellings import CART_JSON, MenuContext, Spelling, learned
+from services.engines.reader.adapters import learned, release
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")

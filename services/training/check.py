@@ -19,10 +19,10 @@ from typing import Any
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.checks.one_cart import undoubted_cart, written
-from services.engines.reader.adapters import made_for
+from services.decoding.reading import masked, prompt
+from services.decoding.spellings import MenuContext, Spelling
+from services.engines.reader.adapters import learned, made_for
 from services.engines.reader.merged import merged
-from services.engines.reader.reading import masked, prompt
-from services.engines.reader.spellings import MenuContext, Spelling, learned
 from services.engines.reader_server.service import CHECKER_CONTEXT, Reader
 from services.reading.order import read_order
 from services.training.orders import Part, Shop, shops

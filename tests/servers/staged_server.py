@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from services.decoding.spellings import ONE_LINE
 from services.engines.decoding.decoder import PROBE_WORD, OpenAIDecoder
-from services.engines.reader.spellings import ONE_LINE
 from tests.servers.loopback import Handler, serving
 
 Answer = tuple[int, bytes]

@@ -28,6 +28,9 @@ from schemas.errors import (
 )
 from schemas.evidence import Evidence
 from schemas.menu_fingerprint import fingerprint, written_bytes
+from services.decoding import reading
+from services.decoding.mask import Mask, compiles
+from services.decoding.spellings import CART_JSON, MenuContext, Spelling
 from services.engines.decoding.blanks import Answer, TooOpen
 from services.engines.decoding.calls import LEAST_S, Calls
 from services.engines.decoding.completion import CHAT, Completions, How, said, told
@@ -35,10 +38,7 @@ from services.engines.decoding.order_budget import OrderBudget
 from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_form, build_mask, mask_version
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import Completed, Decoded, Message, Reading
-from services.engines.reader import reading
-from services.engines.reader.spellings import CART_JSON, MenuContext, Spelling
 
 log = structlog.get_logger()
 

@@ -32,9 +32,9 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from services.engines.reader.adapters import ADAPTERS, made_for, release
-from services.engines.reader.reading import masked, prompt
-from services.engines.reader.spellings import MenuContext, learned
+from services.decoding.reading import masked, prompt
+from services.decoding.spellings import MenuContext
+from services.engines.reader.adapters import ADAPTERS, learned, made_for, release
 from tests.bench.chat import Chat
 from tests.bench.engine.in_flight import Job, rates, together
 from tests.bench.markdown import markdown

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from schemas.errors import DecodeInvalid, EngineUnavailable
-from services.engines.reader.reading import read
-from services.engines.reader.spellings import CART_JSON, ONE_LINE, MenuContext, Spelling
+from services.decoding.reading import read
+from services.decoding.spellings import CART_JSON, ONE_LINE, MenuContext, Spelling
 from tests.stand_ins import CAFE, RIGHT
 
 Document = dict[str, Any]

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, MenuBeingRead
-from services.engines.decoding import unmasked
-from services.engines.masks.mask import Mask
+from services.decoding import unmasked
+from services.decoding.mask import Mask
+from services.decoding.short_form import Line, Unreadable
+from services.decoding.spellings import MenuContext, Spans, Spelling
 from services.engines.ports import Reading
-from services.engines.reader.short_form import Line, Unreadable
-from services.engines.reader.spellings import MenuContext, Spans, Spelling
 
 Document = dict[str, Any]
 Post = Callable[[str, Document], Document]

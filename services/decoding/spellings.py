@@ -6,25 +6,20 @@ learned; whatever has no adapter is asked for JSON. The one line goes with the l
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol
 
 from schemas.menu import Menu
-from services.decoding import wire
+from services.decoding import menu_text, unmasked, wire
+from services.decoding.mask import Mask, compiles
 from services.decoding.prompt import messages, names_line
+from services.decoding.short_form import Line, Names, pieces
+from services.decoding.short_mask import short_mask
 from services.decoding.wire import Told
 from services.decoding.wire_mask import wire_mask
-from services.engines.decoding import unmasked
-from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import Message
-from services.engines.reader import prompt
-from services.engines.reader.adapters import CARD
-from services.engines.reader.short_form import Line, Names, pieces
-from services.engines.reader.short_mask import short_mask
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import retrieve
 
@@ -42,7 +37,7 @@ class MenuContext:
 
     def __post_init__(self) -> None:
         self.names = Names(self.menu)
-        self.text = prompt.menu_text(self.menu, self.names)
+        self.text = menu_text.menu_text(self.menu, self.names)
 
     @cached_property
     def lookup(self) -> MenuNames:
@@ -97,7 +92,7 @@ class OneLine:
     """`2 large | Latte + oat milk; 1 ?`, for the menu and the words alone."""
 
     def messages(self, transcript: str, context: MenuContext) -> list[Message]:
-        return prompt.messages(context.text, transcript)
+        return menu_text.messages(context.text, transcript)
 
     def mask(self, transcript: str, context: MenuContext) -> Mask:  # noqa: ARG002 - as `Spelling` has it
         return context.one_line
@@ -114,12 +109,5 @@ class OneLine:
 
 CART_JSON = CartJson()
 ONE_LINE = OneLine()
-
-
-def learned(adapter: Path | None) -> Spelling:
-    """The spelling that the adapter in a folder has learned; JSON where there is none. Cards older than the
-    second spelling do not name theirs."""
-    if adapter is None:
-        return CART_JSON
-    form = json.loads((adapter / CARD).read_text(encoding="utf-8")).get("form", "line")
-    return CART_JSON if form == "json" else ONE_LINE
+SPELLINGS: dict[str, Spelling] = {"json": CART_JSON, "line": ONE_LINE}
+"""By the name that an adapter's card has for them."""
