@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from schemas.writable import writable
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.retrieval.names import Name
 from services.retrieval.retrieval import Match, Retrieval
 from services.retrieval.words import english, words

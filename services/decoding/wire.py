@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.menu import Item
+from services.decoding.short_form import Choice, Line, Names, Unreadable
 from services.decoding.spelling import (
     CART,
     Array,
@@ -20,7 +21,6 @@ from services.decoding.spelling import (
     Words,
 )
 from services.decoding.spelling import Choice as OneOf
-from services.engines.reader.short_form import Choice, Line, Names, Unreadable
 
 Part = Mapping[str, Any]
 

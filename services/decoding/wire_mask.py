@@ -13,6 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from schemas.menu import Item
+from services.decoding.lark_pieces import Piece, plain
+from services.decoding.mask import Mask
+from services.decoding.short_form import Names
 from services.decoding.spelling import (
     CART,
     Array,
@@ -27,9 +30,6 @@ from services.decoding.spelling import (
     integers,
     schema_version,
 )
-from services.engines.masks.lark_pieces import Piece, plain
-from services.engines.masks.mask import Mask
-from services.engines.reader.short_form import Names
 
 # Words, spaces and punctuation of a transcript: a piece may end before a full stop.
 _PARTS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")

@@ -257,7 +257,7 @@ def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools:
         timings={StageName.DECODE: reading.seconds},
         engine={
             "decoder": reading.engine,
-            "grammar": "short form",
+            "grammar": reading.grammar,
             "prompt_tokens": reading.prompt_tokens,
             "completion_tokens": reading.completion_tokens,
             "cached_tokens": reading.cached_tokens,

@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from services.engines.reader.prompt import menu_text
+from services.decoding.menu_text import menu_text
 from services.training.forms import FORMS
 from services.training.orders import Row, Shop, shops
 from services.training.pack import Chat, tokenizer

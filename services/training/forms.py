@@ -15,12 +15,12 @@ from typing import Protocol
 
 from schemas.menu import Item
 from services.decoding import wire
+from services.decoding.mask import Mask
+from services.decoding.menu_text import messages as line_messages
 from services.decoding.prompt import OR, guessed, line, messages, names_line, turn, written
+from services.decoding.short_form import Line
+from services.decoding.short_mask import short_mask
 from services.decoding.wire_mask import wire_mask
-from services.engines.masks.mask import Mask
-from services.engines.reader.prompt import messages as line_messages
-from services.engines.reader.short_form import Line
-from services.engines.reader.short_mask import short_mask
 from services.retrieval.names import MenuNames, Name
 from services.retrieval.retrieval import Match, Retrieval, retrieve
 from services.training.orders import Row, Shop

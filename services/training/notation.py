@@ -15,7 +15,7 @@ minor units.
     item Cola: S 150, L 210
 
 Orders (`NAME.orders`): what it is an example of, what is said, and the cart in short form
-(`services/engines/reader/short_form.py`).
+(`services/decoding/short_form.py`).
 
     [plain] two ctms, one medium one hot, and a large coke => 1 Chicken Tikka Masala + medium; ...
 
@@ -43,7 +43,7 @@ from typing import Any
 from schemas.cart import MAX_HEARD_CHARS, Portion
 from schemas.errors import InvalidMenu
 from schemas.menu import Item, Menu
-from services.engines.reader.short_form import OFF_MENU, Line, Names, Unreadable
+from services.decoding.short_form import OFF_MENU, Line, Names, Unreadable
 
 _ORDER = re.compile(r"\[([\w, -]+)\]\s*(.+?)\s*=>\s*(.+)")
 _NOTE = re.compile(r"(allergy|diet|preparation|other):\s*(\S.*)")

@@ -17,7 +17,7 @@ from typing import Literal
 from rapidfuzz.distance import Levenshtein
 
 from schemas.menu import Menu
-from services.engines.reader.short_form import Line, Names
+from services.decoding.short_form import Line, Names
 from services.evaluation.hearing import numbers_of, plain_words
 from services.training.notation import Order, read_menu, read_orders
 

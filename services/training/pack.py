@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from schemas.menu import Item, Menu
-from services.engines.reader.prompt import menu_text
-from services.engines.reader.short_form import Line
+from services.decoding.menu_text import menu_text
+from services.decoding.short_form import Line
 from services.training.forms import (
     FORMS,
     CartJson,

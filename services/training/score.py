@@ -18,8 +18,8 @@ from typing import Any
 from schemas.cart import CartDraft
 from schemas.compare import LineKey, canonical
 from services.checks.one_cart import one_cart, undoubted_cart
+from services.decoding.short_form import Line, Unreadable
 from services.decoding.wire import Told
-from services.engines.reader.short_form import Line, Unreadable
 from services.evaluation.hearing import plain_words
 from services.reading.order import read_order
 from services.training.forms import read_answer

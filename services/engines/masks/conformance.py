@@ -20,9 +20,9 @@ from llguidance import LLMatcher, LLTokenizer
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.writable import writable
+from services.decoding.mask import BYTES, Mask
 from services.engines.masks.grammar import SCHEMA, build_mask
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import BYTES, Mask
 from services.engines.masks.vocabulary import Vocabulary
 
 # What the mask's walk reads, and what says nothing of the text. A keyword outside both is not held.

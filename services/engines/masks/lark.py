@@ -15,8 +15,8 @@ from typing import Any
 
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Item
+from services.decoding.lark_pieces import Piece, Slot, either, escaped, fits, plain, whole_words
 from services.engines.masks.labels import Labels
-from services.engines.masks.lark_pieces import Piece, Slot, either, escaped, fits, plain, whole_words
 
 # Longer "words" are cut into chunks that may end a span, or a span of one such word would not fit.
 MAX_CHUNK_CHARS = 40

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from schemas.cart import MAX_LINES, MAX_NOTES, MAX_OPTIONS, CartDraft
 from schemas.menu import Menu
 from services.decoding import wire
+from services.decoding.short_form import Line, Names, Unreadable
+from services.decoding.short_mask import short_mask
 from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
-from services.engines.reader.short_form import Line, Names, Unreadable
-from services.engines.reader.short_mask import short_mask
 from services.training.forms import FORMS, with_words
 from services.training.orders import Row, Shop, shops
 from services.training.score import cart_of

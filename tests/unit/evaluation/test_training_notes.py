@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.training import orders, pack
 from services.training.forms import FORMS, Unspellable, notes_in, with_words
 from services.training.notation import Misspelt, read_menu, read_orders

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.writable import writable
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 
 TASK = "Take the order: write what the customer wants from this menu."
 

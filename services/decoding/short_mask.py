@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from schemas.menu import Menu
+from services.decoding.mask import Mask
+from services.decoding.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
 from services.decoding.spelling import (
     CART,
     Array,
@@ -23,8 +25,6 @@ from services.decoding.spelling import (
     integers,
     schema_version,
 )
-from services.engines.masks.mask import Mask
-from services.engines.reader.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
 
 _SPELLED = {"lines", "sku", "quantity", "size", "options", "id", "amount", "count", "heard"}
 
