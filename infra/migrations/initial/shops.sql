@@ -75,16 +75,6 @@ CREATE TABLE staff_challenges (
 
 CREATE INDEX ix_staff_challenges_staff ON staff_challenges (staff_id);
 
-CREATE TABLE staff_devices (
-    token_hash VARCHAR NOT NULL,
-    staff_id VARCHAR NOT NULL,
-    used_at {time} NOT NULL,
-    PRIMARY KEY (token_hash),
-    FOREIGN KEY (staff_id) REFERENCES staff (id)
-);
-
-CREATE INDEX ix_staff_devices_staff ON staff_devices (staff_id);
-
 CREATE TABLE staff_totp (
     staff_id VARCHAR NOT NULL,
     secret VARCHAR NOT NULL,
@@ -119,7 +109,6 @@ CREATE UNIQUE INDEX ix_staff_oidc_subject ON staff_oidc (issuer, subject);
 CREATE TABLE oidc_flows (
     token_hash VARCHAR NOT NULL,
     after VARCHAR NOT NULL,
-    device VARCHAR NOT NULL,
     expires_at {time} NOT NULL,
     PRIMARY KEY (token_hash)
 );

@@ -33,7 +33,6 @@ _BELONGS = {
     BY_REVIEW: ("review_records",),
     BY_STAFF: (
         "staff_challenges",
-        "staff_devices",
         "staff_oidc",
         "staff_recovery_codes",
         "staff_sessions",
