@@ -46,14 +46,13 @@ _COLUMNS = [getattr(AuditRow, field.name) for field in fields(Entry)]
 
 
 def record(
-    database: Database,
     session: Session,
     now: datetime,
-    *,
-    shop: str,
     by: Actor,
     action: str,
     about: tuple[str, str],
+    *,
+    shop: str,
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
@@ -66,7 +65,7 @@ def record(
     Raises:
         ValueError: a field named like a secret or like a customer's words.
     """
-    database.lock(session, f"audit:{shop}")
+    Database.lock(session, f"audit:{shop}")
     newest = select(func.max(AuditRow.seq)).where(AuditRow.shop_id == shop)
     seq = session.scalar(newest) or 0
     kind, key = about

@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from infra.sql.database import Database
 from schemas.menu import Note
 from schemas.records.menus import MenuVersion
 from schemas.shops.audit import Actor
@@ -24,7 +23,6 @@ MAX_STEPS = 500
 
 
 def told_menu(
-    database: Database,
     session: Session,
     new: MenuVersion,
     old: MenuVersion | None,
@@ -41,39 +39,18 @@ def told_menu(
         is_now["unused"] = dict(unused[:MAX_STEPS])
     if old is None:
         after = is_now | {"items": new.header.items, "currency": new.menu.currency}
-        record(
-            database, session, new.created_at, shop=new.shop, by=by, action=action, about=about, after=after
-        )
+        record(session, new.created_at, by, action, about, shop=new.shop, after=after)
         return
     found = list(steps(old.menu, new.menu))
     rest, prices = ([step for step in found if step.is_price is wanted] for wanted in (False, True))
     before, after = _listed(rest)
     was: dict[str, Any] = {"version": old.version, "digest": old.digest}
-    record(
-        database,
-        session,
-        new.created_at,
-        shop=new.shop,
-        by=by,
-        action=action,
-        about=about,
-        before=was | before,
-        after=is_now | after,
-    )
+    was_all, is_all = was | before, is_now | after
+    record(session, new.created_at, by, action, about, shop=new.shop, before=was_all, after=is_all)
     if prices:
         before, after = _listed(prices)
-        version = {"version": new.version}
-        record(
-            database,
-            session,
-            new.created_at,
-            shop=new.shop,
-            by=by,
-            action="price.changed",
-            about=about,
-            before=before,
-            after=version | after,
-        )
+        after = {"version": new.version} | after
+        record(session, new.created_at, by, "price.changed", about, shop=new.shop, before=before, after=after)
 
 
 def _listed(found: list[Step]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -244,8 +244,7 @@ class IdempotencyRow(Base):
 class OutboxRow(Base):
     """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
     version then, which puts the messages of one order to one endpoint in their order. `endpoint_id` is empty
-    for the deployment's own URL. It is no key: the endpoint may go first, and then `withdrawn_at` is set
-    beside `dead_at`."""
+    for the deployment's own URL. It is no key: what was delivered outlives its endpoint."""
 
     __tablename__ = "outbox"
     __table_args__ = (
@@ -274,7 +273,6 @@ class OutboxRow(Base):
     dead_at: Mapped[datetime | None]
     due_at: Mapped[datetime | None]  # see `outbox_order.py`
     endpoint_id: Mapped[str]
-    withdrawn_at: Mapped[datetime | None]
 
 
 class RemovalRow(Base):

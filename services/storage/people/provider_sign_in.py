@@ -14,7 +14,14 @@ from schemas.shops.staff import PROVIDER_FLOW_S, Entered, Identity, Visit
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import OidcFlowRow
 from services.storage.people.attempts import Attempts, Counted
-from services.storage.people.provider_accounts import Refusal, Roles, account_of, told_acts, told_refusal
+from services.storage.people.provider_accounts import (
+    SHOWN_CHARS,
+    Refusal,
+    Roles,
+    account_of,
+    told_acts,
+    told_refusal,
+)
 from services.storage.people.sessions import begin_session, end_sessions, hash_token
 
 # One with very many groups is longer; signing out there then asks the person.
@@ -77,7 +84,7 @@ class ProviderSignIns:
             if isinstance(found, Refusal):
                 if found.row is not None:
                     end_sessions(session, found.row.id)
-                told_refusal(self._database, session, now, by, who, found)
+                told_refusal(session, now, by(f"oidc:{who.subject[:SHOWN_CHARS]}"), who, found)
             else:
                 row, acts = found
                 self._attempts.give_back(session, counted)
@@ -85,7 +92,7 @@ class ProviderSignIns:
                 entered = Entered(begin_session(session, row.id, visit, now, lasting_s, kept))
                 # Last, since it locks the shop's chain.
                 acts.append(("sign_in.by_provider", None, {"issuer": who.issuer}))
-                told_acts(self._database, session, now, by, row, acts)
+                told_acts(session, now, by(f"staff:{row.name}"), row, acts)
                 return row.name, entered
         # After the commit: what was noted of it stays.
         raise NotLetIn(found.detail, hint=found.hint)

@@ -6,7 +6,7 @@ cost and how often it may be made is counted first: see `attempts.py`.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import CursorResult, delete, select
 from sqlalchemy.orm import Session
@@ -16,7 +16,7 @@ from infra.sql.database import Database
 from schemas.errors import NotFound, SignInBusy
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
-from services.storage.audit.log import record
+from services.storage.audit.accounts import told_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
 from services.storage.people.attempts import Attempts, Counted
@@ -100,7 +100,9 @@ class SignIns:
             self._attempts.forgive(session, counted)
             entered = Entered(begin_session(session, row.id, visit, now, lasting_s))
             if spent == "recovery":
-                self._told_recovery(session, now, row, by or Actor(f"staff:{row.name}"))
+                left = {"recovery_codes": codes_left(session, row.id)}
+                person = by or Actor(f"staff:{row.name}")
+                told_account(session, now, person, "recovery_code.used", row, after=left)
             return entered
 
     def halfway(self, token: str) -> str | None:
@@ -131,19 +133,6 @@ class SignIns:
             with writing(self._database) as (session, _):
                 self._attempts.forgive(session, counted)
         return right
-
-    def _told_recovery(self, session: Session, now: datetime, row: StaffRow, by: Actor) -> None:
-        session.flush()
-        record(
-            self._database,
-            session,
-            now,
-            shop=row.shop_id,
-            by=by,
-            action="recovery_code.used",
-            about=("account", row.name),
-            after={"recovery_codes": codes_left(session, row.id)},
-        )
 
     def _password_of(self, session: Session, row: StaffRow) -> str | None:
         if self._but_bound and (bound := session.get(StaffOidcRow, row.id)) and bound.bound_at:

@@ -91,7 +91,7 @@ class MenuStore:
             stored = self._next(menu, found, now)
             self._add(session, stored, base, local)
             action = "menu.imported" if after is None else "menu.edited"
-            told_menu(self._database, session, stored, old, by, action=action)
+            told_menu(session, stored, old, by, action=action)
             return stored, True
 
     def get(self, menu_id: str, version: int | None = None) -> MenuVersion:
@@ -175,9 +175,7 @@ class MenuStore:
         self._add(session, stored, base, local)
         old = self._read(session, menu_id, found.version)
         unused = local.unused(base.menu)
-        told_menu(
-            self._database, session, stored, old, chains.FOLLOWING, action="menu.followed", unused=unused
-        )
+        told_menu(session, stored, old, chains.FOLLOWING, action="menu.followed", unused=unused)
         log.info("menu.followed", menu=menu_id, version=stored.version, shop=self._shop, unused=len(unused))
         return stored
 

@@ -69,16 +69,7 @@ class ShopStore:
             about, after = ("shop", shop_id), {"name": row.name}
             if menus_of is not None:
                 after["menus_of"] = menus_of
-            record(
-                self._database,
-                session,
-                now,
-                shop=shop_id,
-                by=by,
-                action="shop.added",
-                about=about,
-                after=after,
-            )
+            record(session, now, by, "shop.added", about, shop=shop_id, after=after)
             return _shop(row)
 
     def keep(self, shop_id: str, days: Mapping[str, Days | None], *, by: Actor) -> Shop:
@@ -97,17 +88,9 @@ class ShopStore:
             after = _shop(row).keeps.shown()
             changed = [what for what in after if before[what] != after[what]]
             if changed:
-                record(
-                    self._database,
-                    session,
-                    now,
-                    shop=shop_id,
-                    by=by,
-                    action="shop.keeps",
-                    about=("shop", shop_id),
-                    before={what: before[what] for what in changed},
-                    after={what: after[what] for what in changed},
-                )
+                was, is_now = ({what: kept[what] for what in changed} for kept in (before, after))
+                about = ("shop", shop_id)
+                record(session, now, by, "shop.keeps", about, shop=shop_id, before=was, after=is_now)
             return _shop(row)
 
     def follow(self, shop_id: str, menus_of: str | None, *, by: Actor) -> Shop:
@@ -125,17 +108,9 @@ class ShopStore:
             before, row.menus_of = row.menus_of, menus_of
             session.flush()
             if before != menus_of:
-                record(
-                    self._database,
-                    session,
-                    now,
-                    shop=shop_id,
-                    by=by,
-                    action="shop.menus_of",
-                    about=("shop", shop_id),
-                    before={"menus_of": before},
-                    after={"menus_of": menus_of},
-                )
+                was, is_now = {"menus_of": before}, {"menus_of": menus_of}
+                about = ("shop", shop_id)
+                record(session, now, by, "shop.menus_of", about, shop=shop_id, before=was, after=is_now)
             return _shop(row)
 
     def list(self) -> builtins.list[Shop]:

@@ -87,7 +87,7 @@ def test_an_entry_is_there_with_its_act_or_not_at_all(
     menus, staff = MenuStore(database, "main"), StaffStore(database)
     # The act fails after the entry was written ...
     with suppress(InputError), writing(database) as (session, now):
-        record(database, session, now, shop="main", by=ANN, action="key.added", about=("key", "k"))
+        record(session, now, ANN, "key.added", ("key", "k"), shop="main")
         raise InputError("the act failed")
     assert entries(database) == []
 
@@ -131,7 +131,7 @@ def test_what_is_listed(database: Database, monkeypatch: pytest.MonkeyPatch) -> 
         act(database, number)
         act(database, number, shop="other")
     with writing(database) as (session, now):
-        record(database, session, now, shop="main", by=ANN, action="menu.edited", about=("menu", "cafe"))
+        record(session, now, ANN, "menu.edited", ("menu", "cafe"), shop="main")
     log = AuditLog(database)
     assert [(e.shop_id, e.seq) for e in log.entries()] == [
         *(("main", n) for n in range(1, 7)),
