@@ -96,7 +96,7 @@ def test_an_entry_is_there_with_its_act_or_not_at_all(
         raise RuntimeError("no entry")
 
     monkeypatch.setattr("services.storage.audit.menus.record", broken)
-    monkeypatch.setattr("services.storage.people.staff.record", broken)
+    monkeypatch.setattr("services.storage.people.staff.told_account", broken)
     with pytest.raises(RuntimeError):
         menus.put(Menu.parse(MENU), by=ANN)
     with pytest.raises(RuntimeError):
@@ -118,9 +118,7 @@ def test_many_writers_leave_no_gaps(database: Database, race: Any) -> None:
 def test_two_entries_of_one_transaction_follow_each_other(database: Database) -> None:
     with writing(database) as (session, now):
         for number in range(3):
-            record(
-                database, session, now, shop="main", by=ANN, action="key.added", about=("key", str(number))
-            )
+            record(session, now, ANN, "key.added", ("key", str(number)), shop="main")
     assert [entry.object_id for entry in entries(database)] == ["0", "1", "2"]
     assert faults(database) == []
 
