@@ -8,7 +8,6 @@ CREATE TABLE shops (
     keep_recordings_days INTEGER,
     keep_transcripts_days INTEGER,
     keep_orders_days INTEGER,
-    menus_of VARCHAR,
     PRIMARY KEY (id)
 );
 
@@ -26,8 +25,6 @@ CREATE TABLE menus (
     language VARCHAR NOT NULL,
     items INTEGER NOT NULL,
     sold_out INTEGER NOT NULL,
-    base_shop VARCHAR,
-    base_version BIGINT,
     PRIMARY KEY (shop_id, id, version),
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );

@@ -6,13 +6,11 @@ compared with it for good.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from schemas.menu import Note
 from schemas.records.menus import MenuVersion
 from schemas.shops.audit import Actor
 from schemas.shops.menu_diff import Step, steps
@@ -29,14 +27,10 @@ def told_menu(
     by: Actor,
     *,
     action: str,
-    unused: Sequence[Note] = (),
 ) -> None:
-    """One entry for the version, and one more where something costs another price than before. `unused` are
-    marks of a shop that fit nothing of its chain's menu any more."""
+    """One entry for the version, and one more where something costs another price than before."""
     about = ("menu", new.menu.id)
     is_now: dict[str, Any] = {"version": new.version, "digest": new.digest}
-    if unused:
-        is_now["unused"] = dict(unused[:MAX_STEPS])
     if old is None:
         after = is_now | {"items": new.header.items, "currency": new.menu.currency}
         record(session, new.created_at, by, action, about, shop=new.shop, after=after)
