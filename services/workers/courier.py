@@ -45,7 +45,6 @@ AWAY_S = 5.0  # between looks at a database that is away
 LEASE_S = 4 * TOTAL_S
 FORGET_AFTER_S = 7 * 86_400.0
 FORGET_EVERY_S = 3600.0
-WITHDRAW_EVERY_S = 300.0
 GONE = 410
 
 
@@ -90,7 +89,7 @@ class Courier:
         self._owner = owner
         self._traces = traces
         self._lanes = Lanes()
-        self._next_forgetting, self._next_withdrawing = 0.0, 0.0
+        self._next_forgetting = 0.0
         self._pause_s = POLL_S
 
     def run(self, stopped: Callable[[float], bool]) -> None:
@@ -135,8 +134,8 @@ class Courier:
     def _deliver(self, message: Message) -> float | None:
         target = self._ways.to(message.endpoint_id)
         if target is None:
-            self._outbox.withdraw(message)
-            log.info("webhook.withdrawn", message_id=message.id, order_id=message.order_id)
+            # It went with its endpoint, after it was claimed.
+            log.info("webhook.dropped", message_id=message.id, order_id=message.order_id)
             return None
         if (why := self._hopeless(message)) is not None:
             self._outbox.failed(message, why, retry_in_s=None)
@@ -224,9 +223,6 @@ class Courier:
         if time.monotonic() >= self._next_forgetting:
             self._outbox.forget(FORGET_AFTER_S)
             self._next_forgetting = time.monotonic() + FORGET_EVERY_S
-        if time.monotonic() >= self._next_withdrawing:
-            self._outbox.withdraw_orphans()
-            self._next_withdrawing = time.monotonic() + WITHDRAW_EVERY_S
 
 
 def _about(message: Message) -> tracing.Attributes:

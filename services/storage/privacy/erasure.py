@@ -83,16 +83,8 @@ class ErasureStore:
             row.audio_key = None
             wipe(session, now, [row])
             session.flush()
-            record(
-                self._database,
-                session,
-                now,
-                shop=row.shop_id,
-                by=by,
-                action="order.erased",
-                about=("order", row.id),
-                after={"recording": spoke},
-            )
+            after = {"recording": spoke}
+            record(session, now, by, "order.erased", ("order", row.id), shop=row.shop_id, after=after)
             return order_of(row)
 
 

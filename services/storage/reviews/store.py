@@ -249,7 +249,7 @@ class ReviewStore:
                 moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
                 changed = _decided(mine, now)
             review = _change(session, seen, lease_until=None, **changed)
-            told_decision(self._database, session, read, kept, by)
+            told_decision(session, read, kept, by)
             return review, moved
 
     def _existing(self, row: ReviewRow | None, review_id: str) -> ReviewRow:
