@@ -91,19 +91,6 @@ class Settings(EngineSettings):
     """Addresses and networks of proxies, a comma list: their `X-Forwarded-For` and `-Proto` are believed.
     Empty: nobody's, loopback's neither."""
 
-    head_s: float = Field(10.0, gt=0)
-    """A connection that has not sent the whole head of a request by then is closed (408)."""
-
-    body_s: float = Field(20.0, gt=0)
-    """A body may take so long, and a second more for each `body_rate` bytes of it; then it is refused
-    (408)."""
-
-    body_rate: int = Field(2000, gt=0)
-    """Bytes a second under which a body is too slow."""
-
-    body_most_s: float = Field(120.0, gt=0)
-    """No body may take longer."""
-
     address_connections: int = Field(200, ge=0)
     """Open connections of one address (IPv6: a /64); more are refused (503). `proxies` are not counted. 0:
     any number."""
@@ -119,13 +106,6 @@ class Settings(EngineSettings):
 
     masked_tasks: str = ""
     """Tasks that `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md."""
-
-    masked_in_flight: int = Field(4, ge=1, le=256)
-    """Masked calls that one API process has in hand at once; more are refused (503). They share the decode
-    servers with orders."""
-
-    masked_timeout_s: float = Field(45.0, gt=0)
-    """One masked call; past it the decode server counts as away. Under the minute that a proxy waits."""
 
     max_upload_bytes: int = 15_000_000
     """Larger uploads are refused while they stream in (413)."""
@@ -144,9 +124,6 @@ class Settings(EngineSettings):
 
     stage_lease_s: float = 30.0
     """How long a claim lasts. A live worker renews it; a dead one's order is free after it."""
-
-    worker_drain_s: float = 15.0
-    """How long a worker that is told to stop may finish what it has; then it gives it back."""
 
     decode_concurrency: int = Field(1, ge=1, le=256)
     """Orders that one worker decodes at once, in threads. Over 1 it pays where the server batches (vLLM)."""
@@ -256,9 +233,6 @@ class Settings(EngineSettings):
     webhook_attempts: int = 24
     """Tries of one message before it is dead and `saycart webhooks replay` is needed."""
 
-    webhook_wait_s: float = 2.0
-    """The widest wait after the first failed try; doubled after each, and drawn at random below it."""
-
     webhook_wait_cap_s: float = 3600.0
     """No wait is longer, even if the receiver asks for it."""
 
@@ -286,6 +260,12 @@ class Settings(EngineSettings):
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'saycart.db'}"
+
+    @property
+    def masked_at_once(self) -> int:
+        """Masked calls that one API process may have in hand; more are refused (503). They share the decode
+        servers with orders: where these are batched, so are they."""
+        return max(4, self.decode_concurrency)
 
     @property
     def blobs(self) -> Path:

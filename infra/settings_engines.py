@@ -19,16 +19,12 @@ class EngineSettings(OidcSettings):
     """As `whisper_model`: a second recogniser, asked where the first is unsure or the rules leave the order
     open (English). Empty: none."""
 
-    whisper_adapters: bool = True
-    """Whether the recognisers of the model lock hear English with adapters that were trained on spoken orders
-    (ADR 80): half the wrong words."""
-
     denoiser: str = "deepfilternet3.tar.gz"
     """As `whisper_model`: what turns noise down for one more hearing, where the first leaves doubt and there
     is noise (where it was measured: Whisper base on a CPU, English). Empty: none."""
 
-    whisper_threads: int = 2
-    """CPU threads of one transcription."""
+    threads: int = 2
+    """CPU threads of one transcription, and of the embedded engine."""
 
     whisper_device: str = "cpu"
     """`cpu` (int8) or `cuda` (float16)."""
@@ -46,12 +42,6 @@ class EngineSettings(OidcSettings):
     llm_api_key: str = ""
     """Sent as a bearer token to `llm_url`, if set. The embedded engine asks for it; empty: for a new one at
     each start."""
-
-    llm_threads: int = 2
-    """CPU threads of the embedded engine."""
-
-    llm_context: int = 12_288
-    """Tokens that the embedded engine holds: prompt plus the largest cart that the mask allows."""
 
     llm_timeout_s: float = 120.0
     """One decode; past it the attempt counts as an outage."""

@@ -17,6 +17,7 @@ from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
 from services.engines.reader.adapters import made_for
 from services.engines.servers import vllm_server
+from services.workers.drain import DRAIN_S
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
@@ -113,14 +114,13 @@ def test_the_api_answers_its_probes_and_its_names(chart: Rendered) -> None:
 
 
 def test_pods_are_given_the_time_that_their_part_takes_to_end(chart: Rendered) -> None:
-    drain = float(chart.settings["SAYCART_WORKER_DRAIN_S"])
     for part, pod in chart.pods.items():
         given = pod.spec.get("terminationGracePeriodSeconds", 30)
         if part == "api":
             pause = float(pod.main["lifecycle"]["preStop"]["exec"]["command"][1])
             assert given >= pause + QUIET_S + GRACE_S + 2
         elif part in WORKERS:
-            assert given >= math.ceil(drain) + 5
+            assert given >= math.ceil(DRAIN_S) + 5
         elif part == "courier":
             assert given >= TOTAL_S + 5
 

@@ -21,6 +21,8 @@ from infra.addresses import counted_as, networks, within
 from infra.settings import Settings
 from services.api.problems import MEDIA_TYPE, TITLES
 
+# Seconds in which the whole head of a request has to come; then its connection is closed (408).
+HEAD_S = 10.0
 # Seconds that an answer may stand without its client taking any more of it.
 UNREAD_S = 60.0
 # Seconds that a client which is turned away has to read why.
@@ -37,7 +39,7 @@ class Door:
     """Whose connections are open, and why connections were ended. One for each server, on its event loop."""
 
     def __init__(self, wanted: Settings) -> None:
-        self.head_s = wanted.head_s
+        self.head_s = HEAD_S
         self.limit = wanted.address_connections
         self.proxies = networks(wanted.proxies, "SAYCART_PROXIES")
         self.open: Counter[str] = Counter()

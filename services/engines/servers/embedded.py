@@ -20,6 +20,8 @@ from services.engines.servers.variables import KEY_ENV
 
 MODEL_TIMEOUT_S = 600.0
 """To load a model on a slow disk."""
+CONTEXT = 12_288
+"""Tokens that it holds: prompt plus the largest cart that the mask allows."""
 
 
 def served_at(config: Settings, port: int) -> Settings:
@@ -55,8 +57,8 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
         "--model": resolve(config.llm_model, config.models_dir),
         "--name": Path(config.llm_model).name,
         "--port": port,
-        "--threads": config.llm_threads,
-        "--context": config.llm_context,
+        "--threads": config.threads,
+        "--context": CONTEXT,
     }
     if adapter := _adapter(config):
         options["--adapter"] = adapters.prepared(adapter, config.models_dir)

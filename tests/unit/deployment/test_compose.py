@@ -21,6 +21,7 @@ from services.cli.main import app
 from services.engines.reader.adapters import CONFIG, made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
 from services.engines.servers import vllm_server
+from services.engines.servers.embedded import CONTEXT
 from services.pipeline.flow import BY_NAME
 from services.workers.worker import WORKERS, worker_argv
 
@@ -43,8 +44,6 @@ FIXED = {
     "api_port": "of its container; the published one is SAYCART_API_PORT",
     "open": "on loopback alone, where a container's API is not",
     "key": "of commands, which are given it",
-    "llm_threads": "on the command line of reader",
-    "llm_context": "on the command line of reader",
 }
 VARIABLE = re.compile(r"\$\{(\w+):?([-?])([^}]*)\}")
 
@@ -271,7 +270,7 @@ def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     assert REPOSITORY / args.adapter == made_for(args.model.name)
     assert args.checker.name == defaults["reader_checker"].default
     assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
-    assert args.context == defaults["llm_context"].default
+    assert args.context == CONTEXT
     # Kept over a restart, in a volume that the image has a folder of the user's for.
     assert f"reader:{args.states}" in SERVICES["reader"]["volumes"]
     assert f" {args.states} " in DOCKERFILE

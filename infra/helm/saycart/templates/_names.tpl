@@ -111,12 +111,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   "SAYCART_MIGRATE_AT_START" (ternary "false" "true" $values.migration.enabled)
   "SAYCART_WHISPER_MODEL" $values.workers.transcribe.model
   "SAYCART_WHISPER_SECOND" $values.workers.transcribe.second
-  "SAYCART_WHISPER_ADAPTERS" (toString $values.workers.transcribe.adapters)
   "SAYCART_DENOISER" $values.workers.transcribe.denoiser
-  "SAYCART_WHISPER_THREADS" (toString $values.workers.transcribe.threads)
+  "SAYCART_THREADS" (toString $values.workers.transcribe.threads)
   "SAYCART_WHISPER_DEVICE" $values.workers.transcribe.device
   "SAYCART_DECODE_CONCURRENCY" (toString $values.workers.decode.concurrency)
-  "SAYCART_WORKER_DRAIN_S" (toString $values.workerDrainSeconds)
   "SAYCART_LLM_URL" (include "saycart.decoderUrls" .)
   "SAYCART_LLM_MODEL" $values.decoder.model
   "SAYCART_LLM_DIALECT" (get (dict "embedded" "llama.cpp" "vllm" "vllm" "external" $values.decoder.dialect) $values.decoder.kind)
