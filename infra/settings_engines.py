@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from infra.settings_oidc import OidcSettings
+
+VLLM = "vllm+"
+"""Before the scheme of a vLLM server's URL."""
 
 
 class EngineSettings(OidcSettings):
@@ -30,11 +33,9 @@ class EngineSettings(OidcSettings):
     """`cpu` (int8) or `cuda` (float16)."""
 
     llm_url: str = ""
-    """OpenAI-compatible server with guided decoding, or several like ones with commas between. Empty: the
-    embedded engine, which also reads (`services.engines.reader_server`)."""
-
-    llm_dialect: str = "llama.cpp"
-    """How the server takes a grammar: `llama.cpp` or `vllm`."""
+    """OpenAI-compatible server with guided decoding, or several like ones with commas between: llama.cpp's at
+    `http://HOST:PORT`, vLLM at `vllm+http://HOST:PORT`. Empty: the embedded engine, which also reads
+    (`services.engines.reader_server`)."""
 
     llm_model: str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
     """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
@@ -82,7 +83,22 @@ class EngineSettings(OidcSettings):
     reading them again: some 40 MB a menu. 0: nothing is kept."""
 
     fallback_llm_url: str = ""
-    """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""
+    """As `llm_url`: a second decoder, asked only when the first stays down. Empty: none, the order goes to
+    review."""
 
-    fallback_llm_dialect: str = "llama.cpp"
-    """As `llm_dialect`, for the second decoder."""
+    @field_validator("llm_url", "fallback_llm_url")
+    @classmethod
+    def _of_one_kind(cls, urls: str) -> str:
+        if len({url.strip().startswith(VLLM) for url in urls.split(",") if url.strip()}) > 1:
+            raise ValueError("names servers of two kinds")
+        return urls
+
+    @property
+    def llm_dialect(self) -> str:
+        """How the servers of `llm_url` take a grammar: `llama.cpp` or `vllm`."""
+        return dialect(self.llm_url)
+
+
+def dialect(urls: str) -> str:
+    """How the servers that a setting names take a grammar: `llama.cpp` or `vllm`."""
+    return "vllm" if urls.strip().startswith(VLLM) else "llama.cpp"

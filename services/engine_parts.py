@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from infra.observability import tracing
 from infra.settings import Settings, addresses
+from infra.settings_engines import dialect
 from schemas.errors import EngineUnavailable
 from services.engines.ports import Transcriber
 
@@ -95,21 +96,21 @@ class EngineParts:
 
     @cached_property
     def decoder(self) -> Servers:
-        return self._decoder(self.settings.llm_url, self.settings.llm_dialect)
+        return self._decoder(self.settings.llm_url)
 
     @cached_property
     def readers(self) -> Servers:
         """Who is asked for the learned reader: a server of its own where one is named, else the decoder."""
         url = self.settings.reader_url if self.adapter else ""
-        return self._decoder(url, "llama.cpp") if url else self.decoder
+        return self._decoder(url) if url else self.decoder
 
     @cached_property
     def fallback_decoder(self) -> Servers | None:
         if not self.settings.fallback_llm_url:
             return None
-        return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
+        return self._decoder(self.settings.fallback_llm_url)
 
-    def _decoder(self, urls: str, dialect: str) -> Servers:
+    def _decoder(self, urls: str) -> Servers:
         from services.engines.decoding.decoder import OpenAIDecoder
         from services.engines.decoding.servers import Servers
 
@@ -122,7 +123,7 @@ class EngineParts:
         decoders = [
             OpenAIDecoder(
                 url,
-                dialect=dialect,
+                dialect=dialect(urls),
                 model=config.llm_model,
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,

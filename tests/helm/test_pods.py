@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from infra.settings import REPOSITORY, Settings
+from infra.settings_engines import dialect
 from infra.webhooks import TOTAL_S
 from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
@@ -210,7 +211,7 @@ def test_vllm_is_started_with_the_settings_that_matter(chart: Rendered) -> None:
     assert {f"{name}={value}" for name, value in vllm_server.SERVING.items()} <= set(args)
     assert set(vllm_server.FLAGS) <= set(args)
     assert f"--served-model-name={chart.settings['SAYCART_LLM_MODEL']}" in args
-    assert chart.settings["SAYCART_LLM_DIALECT"] == "vllm"
+    assert dialect(chart.settings["SAYCART_LLM_URL"]) == "vllm"
     assert any("lora" in word for word in args) is (made_for(chart.settings["SAYCART_LLM_MODEL"]) is not None)
 
 

@@ -26,7 +26,10 @@ LINK_S = 60
 """Seconds for which a link into the bucket is good: to be followed at once."""
 
 _SOUND = {"content": {"audio/*": {}}, "description": "the recording as uploaded"}
-_LINK = {"description": "redirect to the recording, valid for a minute; only with `SAYCART_RECORDINGS_LINKS`"}
+_LINK = {
+    "description": "redirect to the recording, valid for a minute; only where `SAYCART_RECORDINGS_URL` has"
+    " `links=true`"
+}
 _BEYOND = {"description": "the recording ends before the requested range"}
 # It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
 _HEADERS = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}

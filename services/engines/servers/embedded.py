@@ -29,7 +29,6 @@ def served_at(config: Settings, port: int) -> Settings:
     return config.model_copy(
         update={
             "llm_url": f"http://127.0.0.1:{port}",
-            "llm_dialect": "llama.cpp",
             "llm_api_key": config.llm_api_key or secrets.token_urlsafe(32),
         }
     )

@@ -292,10 +292,9 @@ def test_on_a_gpu_the_server_that_has_the_adapter_reads(tmp_path: Path) -> None:
     """By the settings at the head of the compose file."""
     given = dict(re.findall(r"(SAYCART_(?:LLM|READER)_\w+)=(\S*)", HEAD.partition("Another model")[0]))
     assert given == {
-        "SAYCART_LLM_URL": "http://vllm:8000",
-        "SAYCART_LLM_DIALECT": "vllm",
+        "SAYCART_LLM_URL": "vllm+http://vllm:8000",
     }
-    here = Settings(home=tmp_path, llm_url="http://vllm:8000", llm_dialect="vllm")
+    here = Settings(home=tmp_path, llm_url="vllm+http://vllm:8000")
     parts = Container(here)
     assert parts.adapter
     assert parts.readers is parts.decoder
@@ -344,8 +343,8 @@ def test_compose_itself_takes_each_override(override: str, monkeypatch: pytest.M
 def test_nobody_asks_a_reader_that_has_no_adapter_for_the_model(tmp_path: Path) -> None:
     found = re.fullmatch(r"--model=\$\{SAYCART_LLM_MODEL:-(.+)\}", SERVICES["vllm-hub"]["command"][0])
     assert found is not None
-    urls = {"llm_url": "http://vllm-hub:8000", "reader_url": "http://reader:8090"}
-    here = Settings(home=tmp_path, llm_dialect="vllm", llm_model=found[1], **urls)
+    urls = {"llm_url": "vllm+http://vllm-hub:8000", "reader_url": "http://reader:8090"}
+    here = Settings(home=tmp_path, llm_model=found[1], **urls)
     parts = Container(here)
     assert parts.readers is parts.decoder
     own = Container(here.model_copy(update={"llm_model": Settings.model_fields["llm_model"].default}))
