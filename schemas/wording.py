@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from schemas.cart import Amount, Cart, CartDraft, CartLine, CartOption, Finding, HeardSpan, Portion, Severity
+from schemas.cart import (
+    Amount,
+    Cart,
+    CartDraft,
+    CartLine,
+    CartNote,
+    CartOption,
+    Finding,
+    HeardSpan,
+    Portion,
+    Severity,
+)
 from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.review import ReviewReason
@@ -137,15 +148,11 @@ def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
     return ", ".join(parts + [option(chosen, currency) for chosen in priced.options])
 
 
-def notes(cart: Cart, language: str = ENGLISH) -> list[str]:
-    """The notes of a cart: `Allergy: “I can't have nuts”`, or of one line `latte, how to make it: “hot”`."""
-    say = sentences(language)
-    told = []
-    for note in cart.notes:
-        kind = say(f"note_{note.kind.value}")
-        about = f"{cart.lines[note.line].name}, {kind}" if note.line is not None else begun(kind)
-        told.append(f"{about}: “{note.text}”")
-    return told
+def note(one: CartNote, cart: Cart, language: str = ENGLISH) -> str:
+    """A note of `cart`: `Allergy: “I can't have nuts”`, or of one line `latte, how to make it: “hot”`."""
+    kind = sentences(language)(f"note_{one.kind.value}")
+    about = f"{cart.lines[one.line].name}, {kind}" if one.line is not None else begun(kind)
+    return f"{about}: “{one.text}”"
 
 
 def drafted_line(key: LineKey, quantity: int, menu: Menu, language: str = ENGLISH) -> str:

@@ -150,4 +150,4 @@ def test_notes_are_told_in_words(language: str, told: list[str]) -> None:
     said = Transcript(text="to go a pizza well done no nuts", confidence=1.0)
     notes = (("preparation", "well done"), ("other", "to go"), ("allergy", "no nuts"))
     cart = price_cart(draft(PIZZA, notes=notes), PIZZERIA, 1, said, [])
-    assert wording.notes(cart, language) == told
+    assert [wording.note(note, cart, language) for note in cart.notes] == told
