@@ -18,7 +18,6 @@ from services.checks.decide import decide
 from services.checks.price import price_cart
 from services.checks.two_readers import Compared, compare
 from services.engines.ports import Reading
-from services.engines.reader.short_form import Names
 from services.reading.order import read_order
 from tests.pizzeria import PIZZERIA, draft
 from tests.stand_ins import CAFE, speech
@@ -30,10 +29,10 @@ def item(sku: str, heard: str) -> dict[str, Any]:
     return {"kind": "item", "heard": heard, "sku": sku, "quantity": 1}
 
 
-def read(said: str, cart: str, *notes: tuple[str, str], probability: float = 1.0) -> Compared:
-    """What the two readers make of `said`, where the learned one writes `cart` and `notes`."""
-    lines = tuple(Names(CAFE).read(cart))
-    learned = Reading(lines, cart, math.log(probability), 0, "test", 0, 0, 0, 0.0, notes=notes)
+def read(said: str, muffins: int, *notes: tuple[str, str], probability: float = 1.0) -> Compared:
+    """What the two readers make of `said`, where the learned one writes so many muffins and `notes`."""
+    lines = ({"kind": "item", "sku": "muffin", "quantity": muffins},)
+    learned = Reading(lines, "…", math.log(probability), 0, "test", 0, 0, 0, 0.0, notes=notes)
     return compare(learned, read_order(said, CAFE, 1))
 
 
@@ -48,26 +47,26 @@ HOT = ("preparation", "make it hot")
 
 
 @pytest.mark.parametrize(
-    ("said", "cart", "probability", "agreement"),
+    ("said", "muffins", "probability", "agreement"),
     [
-        ("a blueberry muffin please", "1 blueberry muffin", 0.2, Agreement.AGREED),
-        ("a blueberry muffin please", "2 blueberry muffin", 1.0, Agreement.DIFFER),
-        ("a blueberry muffin please", "2 blueberry muffin", 0.2, Agreement.DIFFER),
-        ("the usual for the tall fellow", "1 blueberry muffin", 1.0, Agreement.CONFIDENT),
-        ("the usual for the tall fellow", "1 blueberry muffin", 0.2, Agreement.UNSURE),
+        ("a blueberry muffin please", 1, 0.2, Agreement.AGREED),
+        ("a blueberry muffin please", 2, 1.0, Agreement.DIFFER),
+        ("a blueberry muffin please", 2, 0.2, Agreement.DIFFER),
+        ("the usual for the tall fellow", 1, 1.0, Agreement.CONFIDENT),
+        ("the usual for the tall fellow", 1, 0.2, Agreement.UNSURE),
     ],
 )
 def test_the_learned_readers_notes_stay_whichever_cart_is_proposed(
-    said: str, cart: str, probability: float, agreement: Agreement
+    said: str, muffins: int, probability: float, agreement: Agreement
 ) -> None:
-    found = read(said, cart, HOT, probability=probability)
+    found = read(said, muffins, HOT, probability=probability)
     assert found.readings.agreement is agreement
     carts = [found.draft, *([found.readings.other] if found.readings.other else [])]
     assert [[(note.kind, note.heard) for note in one.notes] for one in carts] == [[HOT]] * len(carts)
 
 
 def test_notes_make_no_two_readers_differ() -> None:
-    plain, with_note = (read("a blueberry muffin", "1 blueberry muffin", *n) for n in ((), (HOT,)))
+    plain, with_note = (read("a blueberry muffin", 1, *n) for n in ((), (HOT,)))
     assert canonical_draft(plain.draft) == canonical_draft(with_note.draft)
     assert plain.readings.agreement is with_note.readings.agreement is Agreement.AGREED
 
@@ -131,7 +130,7 @@ def test_a_note_of_an_allergy_counts_like_its_words(
 
 def test_an_allergy_that_only_the_reader_saw_goes_to_a_person() -> None:
     said = "a blueberry muffin olives burn my tongue"
-    compared = read(said, "1 blueberry muffin", ("allergy", "olives burn my tongue"))
+    compared = read(said, 1, ("allergy", "olives burn my tongue"))
     evidence = read_order(said, CAFE, 1)
     made = decide(compared.draft, Transcript(text=said, confidence=1.0), evidence, compared.readings, POLICY)
     assert made.findings[0].code == "allergy_said"
