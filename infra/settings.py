@@ -91,9 +91,6 @@ class Settings(EngineSettings):
     """Addresses and networks of proxies, a comma list: their `X-Forwarded-For` and `-Proto` are believed.
     Empty: nobody's, loopback's neither."""
 
-    head_s: float = Field(10.0, gt=0)
-    """A connection that has not sent the whole head of a request by then is closed (408)."""
-
     body_s: float = Field(20.0, gt=0)
     """A body may take so long, and a second more for each `body_rate` bytes of it; then it is refused
     (408)."""
@@ -104,15 +101,9 @@ class Settings(EngineSettings):
     body_most_s: float = Field(120.0, gt=0)
     """No body may take longer."""
 
-    address_connections: int = Field(200, ge=0)
-    """Open connections of one address (IPv6: a /64); more are refused (503). `proxies` are not counted. 0:
-    any number."""
-
     address_waits: int = Field(100, ge=0)
-    """Long polls and event streams of one address at once; more are refused (429). 0: any number."""
-
-    order_waits: int = Field(20, ge=0)
-    """As `address_waits`, for one order."""
+    """Long polls and event streams of one address (IPv6: a /64) at once; more are refused (429). 0: any
+    number."""
 
     max_waits: int = Field(4000, ge=0)
     """As `address_waits`, in all."""
@@ -129,6 +120,10 @@ class Settings(EngineSettings):
 
     max_upload_bytes: int = 15_000_000
     """Larger uploads are refused while they stream in (413)."""
+
+    least_free_bytes: int = Field(500_000_000, ge=0)
+    """Below so much free space where uploads are written, new recordings are refused (507); orders as text go
+    on. 0: until the disk is full."""
 
     max_audio_s: float = 60.0
     """Longer recordings are refused."""
@@ -203,11 +198,7 @@ class Settings(EngineSettings):
 
     address_requests_per_minute: int = Field(240, ge=0)
     """Requests from one address (IPv6: a /64) that show no credential: order pages before there is an order,
-    sign-ins. 0: any number."""
-
-    page_requests_per_minute: int = Field(240, ge=0)
-    """As `address_requests_per_minute`, by browsers that opened a page by its key; counted for each key
-    apart, and not for the address."""
+    sign-ins. Each page key is counted apart. 0: any number."""
 
     order_requests_per_minute: int = Field(240, ge=0)
     """Requests of an order's customers, about that order, wherever they come from. 0: any number."""
@@ -225,6 +216,14 @@ class Settings(EngineSettings):
 
     address_bytes_per_minute: int = Field(100_000_000, ge=0)
     """As `key_bytes_per_minute`, of all who show no key, from one address."""
+
+    shop_menus_per_hour: int = Field(120, ge=0)
+    """New menus and changes of menus of one shop in an hour; more are refused (429), since each is new to the
+    model. 0: any number."""
+
+    shop_recording_bytes_per_day: int = Field(10_000_000_000, ge=0)
+    """Bytes of recordings that one shop takes in a day; more are refused (429), orders as text go on. Half of
+    it at most from pages, a twentieth from one address. 0: any number."""
 
     limits_url: str = ""
     """A Redis, named as in `REDIS_URL`, in which several API processes count these limits together; its user

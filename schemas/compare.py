@@ -7,8 +7,8 @@ from typing import Any
 
 from schemas.cart import CartDraft
 
-Chosen = tuple[str, str, str, int]
-"""An option: group, id, amount, count."""
+Chosen = tuple[str, str, str, int, str]
+"""An option: group, id, amount, count, portion."""
 
 LineKey = tuple[str, str | None, str | None, frozenset[Chosen]]
 """A line without its quantity: kind, sku, size, options."""
@@ -34,6 +34,7 @@ def canonical_draft(draft: CartDraft | None) -> Counter[LineKey]:
 def line_key(line: dict[str, Any]) -> LineKey:
     """What makes two draft lines equal but for their quantity."""
     options = frozenset(
-        (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1)) for o in line.get("options", ())
+        (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1), o.get("portion", "whole"))
+        for o in line.get("options", ())
     )
     return line.get("kind", "item"), line.get("sku"), line.get("size"), options

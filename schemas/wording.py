@@ -166,7 +166,7 @@ def _menu_name(group: str, option: str, menu: Menu) -> str:
 def drafted_line(key: LineKey, quantity: int, menu: Menu, language: str = ENGLISH) -> str:
     """A line of a draft, as carts are compared: `2 × large latte (oat milk)`."""
     _, sku, size, options = key
-    chosen = {(group, ref): (Amount(amount), count) for group, ref, amount, count in sorted(options)}
+    chosen = {(group, ref): (Amount(amount), count) for group, ref, amount, count, _ in sorted(options)}
     return open_line(quantity, [sku] if sku else [], size, chosen, menu, language)
 
 

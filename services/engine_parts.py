@@ -118,6 +118,7 @@ class EngineParts:
     def _decoder(self, urls: str, dialect: str) -> Servers:
         from services.engines.decoding.decoder import OpenAIDecoder
         from services.engines.decoding.servers import Servers
+        from services.engines.reader.adapters import learned
 
         config = self.settings
         if not urls:
@@ -134,6 +135,7 @@ class EngineParts:
                 api_key=config.llm_api_key,
                 score=config.score_drafts,
                 adapter=self.adapter.name if self.adapter else "",
+                spelling=learned(self.adapter),
                 check=self.checker is not None,
                 order_tokens=config.order_tokens,
             )

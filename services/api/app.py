@@ -15,7 +15,7 @@ from schemas.masked import MaskedRequest
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.question import CustomerAnswer
-from schemas.review import Claim, ReviewDecision
+from schemas.review import Claim, ReviewDecision, VisitorRejection
 from schemas.shops.endpoint import NewWebhook, Rotation, WebhookChange
 from services.api import document, problems
 from services.api.counts import Counts
@@ -60,6 +60,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
     TextOrder,
     Claim,
     ReviewDecision,
+    VisitorRejection,
     CustomerAnswer,
     Menu,
     MaskedRequest,

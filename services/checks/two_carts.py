@@ -235,7 +235,7 @@ def _told(draft: CartDraft, menu: Menu, price: int) -> str:
 
 
 def _option(chosen: Chosen, menu: Menu) -> str:
-    group, ref, amount, times = chosen
+    group, ref, amount, times, _ = chosen
     return f"{times} × " * (times > 1) + option_name(group, ref, menu, Amount(amount))
 
 

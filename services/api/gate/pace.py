@@ -1,7 +1,7 @@
 """How long a body may take: a time for its start, more for each byte that came, and an end to all of it.
 
-Only the time that is spent waiting for the client counts, never what we do with its bytes meanwhile. A
-connection whose head does not come is another matter (`guard.py`).
+Only the time that is spent waiting for the client counts, never what we do with its bytes meanwhile. Heads
+that do not come are the proxy's to end (docs/security.md).
 """
 
 from __future__ import annotations

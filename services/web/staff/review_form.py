@@ -23,8 +23,9 @@ from services.web.pages import Form
 Line = dict[str, Any]
 
 ADDED = "added by staff"
-# Not asked about: the words are what they are, and an option's group comes with the option.
-_KEPT = {"transcript", "groups"}
+# Not asked about: the words are what they are, an option's group comes with the option, and no reader that
+# ships writes a portion yet.
+_KEPT = {"transcript", "groups", "portions"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from schemas.menu import Menu
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
 from services.checks.questions import open_question
+from services.decoding.short_form import Names
 from services.engines.ports import Reading
-from services.engines.reader.short_form import Names
 from services.pipeline import kept_evidence
 from services.reading.order import read_order
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works

@@ -53,7 +53,7 @@ def draft(**more: Any) -> CartDraft:
 def test_every_field_of_the_schema_is_asked_about_or_kept() -> None:
     line = shown(draft(options=[{"group": "milk", "id": "oat"}]))[0]
     asked = {c.name.rpartition("-")[2] for c in (*line.controls, *line.options[0])}
-    assert asked | {"kind", "heard", "options", "group"} == {
+    assert asked | {"kind", "heard", "options", "group", "portion"} == {
         *ItemLine.model_fields,
         *OptionDraft.model_fields,
     }

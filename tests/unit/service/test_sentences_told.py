@@ -21,7 +21,7 @@ from services.checks.evidence import check_evidence, check_fields
 from services.checks.facts import check_facts
 from services.checks.two_carts import which_cart
 from services.checks.two_readers import findings_of
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.pipeline.flow import FLOW
 from services.pipeline.stages import ask_human
 from services.reading.order import read_order
