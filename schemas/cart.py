@@ -110,6 +110,21 @@ class OptionDraft(_Draft):
     )
 
 
+_OTHER_HALF = {Portion.LEFT: Portion.RIGHT, Portion.RIGHT: Portion.LEFT}
+
+
+def _joined(options: tuple[OptionDraft, ...]) -> tuple[OptionDraft, ...]:
+    """The options, with one that both halves have alike made one of the whole item."""
+    joined: list[OptionDraft] = []
+    for option in options:
+        other = _OTHER_HALF.get(option.portion)
+        if other is None or option.model_copy(update={"portion": other}) not in options:
+            joined.append(option)
+        elif option.portion is Portion.LEFT:
+            joined.append(option.model_copy(update={"portion": Portion.WHOLE}))
+    return tuple(joined)
+
+
 class ItemLine(_Draft):
     """Something on the menu."""
 
@@ -124,7 +139,7 @@ class ItemLine(_Draft):
         description="only when the customer said a size",
         json_schema_extra=_from("sizes"),
     )
-    options: tuple[OptionDraft, ...] = Field(
+    options: Annotated[tuple[OptionDraft, ...], AfterValidator(_joined)] = Field(
         default=(), max_length=MAX_OPTIONS, description="only what the customer asked for"
     )
 
@@ -147,6 +162,10 @@ class NoteKind(StrEnum):
     DIET = "diet"
     PREPARATION = "preparation"
     OTHER = "other"
+
+
+DIETARY = (NoteKind.ALLERGY, NoteKind.DIET)
+"""Kinds of note that a person confirms, and that are about no single line."""
 
 
 class NoteDraft(_Draft):
@@ -223,13 +242,28 @@ class HeardSpan(BaseModel):
     end_s: float | None = None
 
 
+class CartNote(HeardSpan):
+    """Something that the kitchen must know beyond the lines, in the customer's own words."""
+
+    kind: NoteKind
+    line: int | None = Field(
+        default=None,
+        description="index of the cart line that it follows; null for the whole order, and for every allergy "
+        "and diet",
+    )
+
+
 class CartOption(BaseModel):
     group: str
     id: str
     name: str
     amount: Amount
     count: int
-    price: int = Field(description="minor units, per item, count and amount included")
+    portion: Portion = Field(
+        default=Portion.WHOLE,
+        description="`left` or `right`: only on the half that was named first or second",
+    )
+    price: int = Field(description="minor units, per item; count, amount and portion included")
 
 
 class CartLine(BaseModel):
@@ -273,6 +307,7 @@ class Cart(BaseModel):
     currency: str
     menu: MenuRef
     lines: list[CartLine]
+    notes: list[CartNote] = Field(default=[], description="for the kitchen: allergies first, then diets")
     total: int
     total_is_minimum: bool = Field(
         default=False,

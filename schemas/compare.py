@@ -31,6 +31,11 @@ def canonical_draft(draft: CartDraft | None) -> Counter[LineKey]:
     return canonical(draft.model_dump(mode="json")["lines"]) if draft else Counter()
 
 
+def same_order(one: CartDraft, other: CartDraft) -> bool:
+    """Whether two drafts are the same to a kitchen: equal lines and equal notes."""
+    return canonical_draft(one) == canonical_draft(other) and Counter(one.notes) == Counter(other.notes)
+
+
 def line_key(line: dict[str, Any]) -> LineKey:
     """What makes two draft lines equal but for their quantity."""
     options = frozenset(

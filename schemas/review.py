@@ -44,7 +44,10 @@ class ReviewDecision(BaseModel):
     reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
     version: int = Field(ge=1, strict=True)
     action: Literal["approve", "correct", "reject"]
-    cart: CartDraft | None = Field(default=None, description="the whole cart, for `correct` only")
+    cart: CartDraft | None = Field(
+        default=None,
+        description="the whole cart, for `correct` only; without `notes` those of the proposal stay",
+    )
     reason: str | None = Field(default=None, max_length=500, description="needed for `reject`")
 
     @model_validator(mode="after")

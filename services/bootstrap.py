@@ -235,7 +235,7 @@ class Container(EngineParts):
         from services.masked.registry import registered
 
         tasks = registered(self.settings.masked_tasks)
-        return Answering(tasks, lambda: self.decoder, timeout_s=self.settings.masked_timeout_s)
+        return Answering(tasks, lambda: self.decoder)
 
     def prove_decoder(self) -> None:
         """See that the decode servers and the reader's apply the mask, before the first order. One that is

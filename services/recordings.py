@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from infra.addresses import parameters
 from infra.blobs.store import DiskFull
 from schemas.errors import InputError, RecordingLost, RecordingsAway, StorageFull
 
@@ -33,11 +34,14 @@ def store_of(settings: Settings) -> Blobs:
     from infra.blobs.bucket import BadAddress, BlobBucket
 
     try:
-        return BlobBucket(settings.recordings_url, settings.recordings_endpoint, settings.blobs / "tmp")
-    except BadAddress as error:
+        url, given = parameters(settings.recordings_url, "endpoint", "links")
+        if given.get("links", "true") not in ("true", "false"):
+            raise BadAddress("links is neither true nor false")
+        return BlobBucket(url, given.get("endpoint", ""), settings.blobs / "tmp")
+    except ValueError as error:
         raise InputError(
             f"SAYCART_RECORDINGS_URL can't be used: {error}",
-            hint="For example s3://recordings/saycart, and SAYCART_RECORDINGS_ENDPOINT=https://s3.example.",
+            hint="For example s3://recordings/saycart?endpoint=https://s3.example.",
         ) from None
 
 

@@ -14,18 +14,11 @@ BY_STAFF = "EXISTS (SELECT 1 FROM staff WHERE staff.id = staff_id)"
 """A row belongs to the shop of the row that it hangs on, which is looked for under its own policy."""
 
 
-def add_policy(table: str, belongs: str = BY_SHOP, *, reads: str = "") -> None:
-    """Hold everybody but superusers to the rows of a table that meet `belongs`; those that meet `reads` may
-    be read as well. On SQLite nothing."""
+def add_policy(table: str, belongs: str) -> None:
+    """Hold everybody but superusers to the rows of a table that meet `belongs`. On SQLite nothing."""
     if op.get_context().dialect.name == "sqlite":
         return
-    allows, shows = _for_all_or(belongs), _for_all_or(reads)
-    op.execute(f"CREATE POLICY saycart_shop ON {table} USING ({allows}) WITH CHECK ({allows})")
-    if reads:
-        op.execute(f"CREATE POLICY saycart_shop_reads ON {table} FOR SELECT USING ({shows})")
-    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")
-
-
-def _for_all_or(belongs: str) -> str:
     # To the planner CASE is half of all rows. OR would be nearly none, also for who sees all.
-    return f"CASE {WHOSE} WHEN '*' THEN true ELSE {belongs} END"
+    allows = f"CASE {WHOSE} WHEN '*' THEN true ELSE {belongs} END"
+    op.execute(f"CREATE POLICY saycart_shop ON {table} USING ({allows}) WITH CHECK ({allows})")
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")

@@ -192,14 +192,15 @@ class Database:
         """The database's clock, UTC: leases are compared by one clock, however many machines there are."""
         return session.execute(select(self.clock())).scalar_one()
 
-    def lock(self, session: Session, name: str) -> None:
+    @staticmethod
+    def lock(session: Session, name: str) -> None:
         """Hold a named lock to the end of this write transaction, waiting up to 10 s for it.
 
         Raises:
             DatabaseUnavailable: (from the surrounding `write`) somebody holds it for longer.
         """
         # On SQLite a write transaction is alone already.
-        if not self.is_sqlite:
+        if session.get_bind().dialect.name != "sqlite":
             statement = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
             session.execute(statement, {"name": name})
 

@@ -24,7 +24,7 @@ class TooManyAttempts(InputError):
 
     code = "too_many_attempts"
     retryable = True
-    hint = "Wait, then try again. A browser you've used before need not wait."
+    hint = "Wait, then try again."
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(f"Too many attempts; {again(wait_s)}", wait_s=wait_s)

@@ -16,19 +16,17 @@ PROVIDER_FLOW_S = 600
 @dataclass(frozen=True, slots=True)
 class Visit:
     """Where an attempt comes from. `address` is the peer's IP address, `browser` a few words such as
-    `Firefox on Linux`, `device` the token that this browser was given when the name last signed in."""
+    `Firefox on Linux`."""
 
     address: str
     browser: str = ""
-    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A sign-in that is done: the new session's token, and the token by which this device is known."""
+    """A sign-in that is done, with the new session's token."""
 
     token: str
-    device: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Metrics:
                 "limit of long polls and event streams; 0: none",
                 lambda: config.max_waits,
             ),
-            ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_in_flight),
+            ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_at_once),
             ("api_connections_busy", "database connections in use by this process", lambda: database.lent),
             ("api_connections_limit", "limit of database connections", lambda: database.lends_at_most),
         ):

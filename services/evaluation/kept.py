@@ -33,6 +33,7 @@ from services.engines.masks.grammar import build_form, build_mask, mask_version
 from services.engines.masks.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
 from services.engines.reader.adapters import learned, release
+from services.engines.recognition.adapted import adapter_of
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")
@@ -190,7 +191,7 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
     spelling = learned(parts.adapter)
 
     def ears_of(ears: Transcriber, model: str) -> KeptEars:
-        adapter = parts.hearing_adapter(model)
+        adapter = adapter_of(model)
         told = [model, config.whisper_device, *([release(adapter)] if adapter else [])]
         return KeptEars(ears, "/".join(told), kept)
 

@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
     if folder is None:
         parser.error(f"no adapter is for {args.model}")
     model = merged(Path(resolve(args.model, here.models_dir)), folder, here.models_dir)
-    reader = Reader(model, None, name=model.name, context=CHECKER_CONTEXT, threads=here.llm_threads)
+    reader = Reader(model, None, name=model.name, context=CHECKER_CONTEXT, threads=here.threads)
     rows = [row for shop in shops(part) for row in checked(reader, shop, part, learned(folder))]
     args.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
     same = [row for row in rows if row["same"]]

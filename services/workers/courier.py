@@ -43,9 +43,9 @@ POLL_S = 0.5
 AWAY_S = 5.0  # between looks at a database that is away
 # Seconds a message is held. Well over the time of one post, so that a lease never ends a live one.
 LEASE_S = 4 * TOTAL_S
+FIRST_WAIT_S = 2.0  # at most; doubled after each failed try, and drawn at random below it
 FORGET_AFTER_S = 7 * 86_400.0
 FORGET_EVERY_S = 3600.0
-WITHDRAW_EVERY_S = 300.0
 GONE = 410
 
 
@@ -90,7 +90,7 @@ class Courier:
         self._owner = owner
         self._traces = traces
         self._lanes = Lanes()
-        self._next_forgetting, self._next_withdrawing = 0.0, 0.0
+        self._next_forgetting = 0.0
         self._pause_s = POLL_S
 
     def run(self, stopped: Callable[[float], bool]) -> None:
@@ -135,8 +135,8 @@ class Courier:
     def _deliver(self, message: Message) -> float | None:
         target = self._ways.to(message.endpoint_id)
         if target is None:
-            self._outbox.withdraw(message)
-            log.info("webhook.withdrawn", message_id=message.id, order_id=message.order_id)
+            # It went with its endpoint, after it was claimed.
+            log.info("webhook.dropped", message_id=message.id, order_id=message.order_id)
             return None
         if (why := self._hopeless(message)) is not None:
             self._outbox.failed(message, why, retry_in_s=None)
@@ -224,9 +224,6 @@ class Courier:
         if time.monotonic() >= self._next_forgetting:
             self._outbox.forget(FORGET_AFTER_S)
             self._next_forgetting = time.monotonic() + FORGET_EVERY_S
-        if time.monotonic() >= self._next_withdrawing:
-            self._outbox.withdraw_orphans()
-            self._next_withdrawing = time.monotonic() + WITHDRAW_EVERY_S
 
 
 def _about(message: Message) -> tracing.Attributes:
@@ -266,7 +263,7 @@ def main() -> None:
         ready.beat()
         return stop.wait(pause_s)
 
-    patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)
+    patience = Patience(config.webhook_attempts, FIRST_WAIT_S, config.webhook_wait_cap_s)
     own = None if signer is None else Target(config.webhook_url, signer)
     ways = Ways(container.database, own, config.webhook_endpoints)
     with Poster() as poster:

@@ -122,7 +122,7 @@ def _child(home: Path, engine: Engine, argv: Any, env: Any) -> Child:
 def embedded(home: Path, model: str = SMALL) -> Iterator[Engine]:
     """Ours, as a stack starts it."""
     port = any_free()
-    config = settings().model_copy(update={"llm_model": model, "llm_context": 8192})
+    config = settings().model_copy(update={"llm_model": model})
     child = engine_child(served_at(config, port), port, home / "log", home / "states")
     engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
     with _started(home, engine, replace(child, env={})) as running:

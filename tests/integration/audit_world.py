@@ -21,17 +21,9 @@ _TRIGGERS = ("audit_log_next", "audit_log_no_update", "audit_log_no_delete")
 def act(database: Database, number: int = 0, shop: str = "main") -> None:
     """One entry in a transaction of its own."""
     with writing(database.everywhere()) as (session, now):
-        record(
-            database,
-            session,
-            now,
-            by=ANN,
-            action="price.changed",
-            about=("menu", f"cafe-{number}"),
-            before={"/items/tea/price": 300},
-            after={"/items/tea/price": number},
-            shop=shop,
-        )
+        before, after = {"/items/tea/price": 300}, {"/items/tea/price": number}
+        about = ("menu", f"cafe-{number}")
+        record(session, now, ANN, "price.changed", about, shop=shop, before=before, after=after)
 
 
 @contextmanager

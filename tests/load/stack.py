@@ -16,7 +16,7 @@ from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.menu import Menu
-from schemas.shops.access import EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.shops.access import EVERY_SHOP, Scope
 from services.cli.samples import load_menus
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
@@ -90,13 +90,13 @@ def running(home: Path, shops: int, hear_s: float, read_s: float) -> Iterator[Ru
 
 
 def _shops(database: Database, shops: int) -> list[str]:
-    menus = MenuStore(database, MAIN_SHOP)
-    for document in load_menus().values():
-        menus.put(Menu.parse(document), by=TESTER)
+    menus = [Menu.parse(document) for document in load_menus().values()]
     stores, keys = ShopStore(database), []
     for number in range(shops):
         name = f"shop-{number}"
-        stores.add(name, name, by=TESTER, menus_of=MAIN_SHOP)
+        stores.add(name, name, by=TESTER)
+        for menu in menus:
+            MenuStore(database, name).put(menu, by=TESTER)
         scopes = (Scope.ORDERS_READ, Scope.ORDERS_WRITE)
         keys.append(KeyStore(database, EVERY_SHOP).add(name, "till", scopes, by=TESTER)[1])
     return keys

@@ -28,7 +28,7 @@ DO $$
 DECLARE
     every text[] := ARRAY[
         'menus', 'orders', 'order_events', 'order_codes', 'outbox', 'reviews', 'idempotency',
-        'review_records', 'staff', 'staff_sessions', 'staff_challenges', 'staff_devices', 'staff_totp',
+        'review_records', 'staff', 'staff_sessions', 'staff_challenges', 'staff_totp',
         'staff_recovery_codes', 'sign_in_attempts', 'api_keys',
         'audit_log', 'removals', 'staff_oidc', 'oidc_flows', 'webhook_endpoints', 'turns'
     ];

@@ -173,7 +173,6 @@ CREATE TABLE outbox (
     dead_at {time},
     due_at {time},
     endpoint_id VARCHAR NOT NULL,
-    withdrawn_at {time},
     PRIMARY KEY (id),
     FOREIGN KEY (order_id) REFERENCES orders (id)
 );

@@ -39,21 +39,3 @@ CREATE TRIGGER audit_log_next BEFORE INSERT ON audit_log
 
 CREATE TRIGGER audit_log_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log
     FOR EACH STATEMENT EXECUTE FUNCTION audit_log_stays();
-
--- Shops whose menus a shop's own are made of, now or formerly. It looks at all rows, which a policy on
--- `menus` that looked at `menus` could not: it would ask itself for ever. Only a superuser may give a
--- function a setting of ours (SET in its head), so it sets and restores; an error ends the transaction.
-CREATE FUNCTION saycart_chains(shop text) RETURNS text[]
-LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
-DECLARE
-    whose text := current_setting('saycart.shop', true);
-    chains text[];
-BEGIN
-    PERFORM set_config('saycart.shop', '*', true);
-    chains := ARRAY(
-        SELECT menus_of FROM shops WHERE id = shop AND menus_of IS NOT NULL
-        UNION SELECT base_shop FROM menus WHERE shop_id = shop AND base_shop IS NOT NULL
-    );
-    PERFORM set_config('saycart.shop', whose, true);
-    RETURN chains;
-END $$;

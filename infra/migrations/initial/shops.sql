@@ -8,7 +8,6 @@ CREATE TABLE shops (
     keep_recordings_days INTEGER,
     keep_transcripts_days INTEGER,
     keep_orders_days INTEGER,
-    menus_of VARCHAR,
     PRIMARY KEY (id)
 );
 
@@ -26,8 +25,6 @@ CREATE TABLE menus (
     language VARCHAR NOT NULL,
     items INTEGER NOT NULL,
     sold_out INTEGER NOT NULL,
-    base_shop VARCHAR,
-    base_version BIGINT,
     PRIMARY KEY (shop_id, id, version),
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
@@ -75,16 +72,6 @@ CREATE TABLE staff_challenges (
 
 CREATE INDEX ix_staff_challenges_staff ON staff_challenges (staff_id);
 
-CREATE TABLE staff_devices (
-    token_hash VARCHAR NOT NULL,
-    staff_id VARCHAR NOT NULL,
-    used_at {time} NOT NULL,
-    PRIMARY KEY (token_hash),
-    FOREIGN KEY (staff_id) REFERENCES staff (id)
-);
-
-CREATE INDEX ix_staff_devices_staff ON staff_devices (staff_id);
-
 CREATE TABLE staff_totp (
     staff_id VARCHAR NOT NULL,
     secret VARCHAR NOT NULL,
@@ -119,7 +106,6 @@ CREATE UNIQUE INDEX ix_staff_oidc_subject ON staff_oidc (issuer, subject);
 CREATE TABLE oidc_flows (
     token_hash VARCHAR NOT NULL,
     after VARCHAR NOT NULL,
-    device VARCHAR NOT NULL,
     expires_at {time} NOT NULL,
     PRIMARY KEY (token_hash)
 );

@@ -23,6 +23,7 @@ _BELONGS = {
         "api_keys",
         "audit_log",
         "idempotency",
+        "menus",
         "orders",
         "reviews",
         "staff",
@@ -33,7 +34,6 @@ _BELONGS = {
     BY_REVIEW: ("review_records",),
     BY_STAFF: (
         "staff_challenges",
-        "staff_devices",
         "staff_oidc",
         "staff_recovery_codes",
         "staff_sessions",
@@ -54,5 +54,3 @@ def upgrade() -> None:
         for table in tables:
             add_policy(table, belongs)
     add_policy("shops", f"id = {WHOSE}")
-    # A chain's menus may be read by the shops whose versions are made of them.
-    add_policy("menus", reads=f"shop_id = ANY ((SELECT saycart_chains({WHOSE}))::text[])")

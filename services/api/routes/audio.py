@@ -29,7 +29,10 @@ _SOUND = {
     "content": {"audio/*": {}},
     "description": "the recording: the upload, or its sound as FLAC",
 }
-_LINK = {"description": "redirect to the recording, valid for a minute; only with `SAYCART_RECORDINGS_LINKS`"}
+_LINK = {
+    "description": "redirect to the recording, valid for a minute; only where `SAYCART_RECORDINGS_URL` has"
+    " `links=true`"
+}
 _BEYOND = {"description": "the recording ends before the requested range"}
 # It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
 _HEADERS = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}

@@ -79,7 +79,7 @@ def test(webhook_id: str, box: SetsWebhooks) -> Webhook:
 
 @router.delete("/{webhook_id}", response_model=WebhookRemoved)
 def remove(webhook_id: str, box: SetsWebhooks) -> WebhookRemoved:
-    """Remove an endpoint; what waits for it is withdrawn."""
+    """Remove an endpoint; what waits for it is dropped."""
     return WebhookRemoved(id=webhook_id, withdrawn=box.endpoints.remove(webhook_id, by=box.by))
 
 

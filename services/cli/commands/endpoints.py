@@ -84,8 +84,8 @@ def rotate(
 def remove(endpoint: Id) -> None:
     """Remove an endpoint and drop its waiting messages."""
     with told() as console, opened() as box:
-        withdrawn = box.endpoints.remove(endpoint, by=operator())
-        console.print(f"{endpoint} removed; {withdrawn} waiting messages dropped")
+        dropped = box.endpoints.remove(endpoint, by=operator())
+        console.print(f"{endpoint} removed; {dropped} waiting messages dropped")
 
 
 @app.command()

@@ -19,11 +19,10 @@ _KEPT = "1 to 36500, `forever`, or `default` (from the settings)"
 def add(
     shop: Annotated[str, typer.Argument(help="the shop's id: a-z, 0-9 and -, such as harbor-1")],
     name: Annotated[str, typer.Option(help="display name; default: the id")] = "",
-    menus_of: Annotated[str | None, typer.Option(help="the shop whose menus it uses")] = None,
 ) -> None:
     """Make a shop."""
     with told() as console, opened() as box:
-        made = box.shops.add(shop, name or shop, by=operator(), menus_of=menus_of)
+        made = box.shops.add(shop, name or shop, by=operator())
         console.print(f"{made.id} created; next: `saycart keys add NAME --shop {made.id} --scope ...`")
 
 
@@ -33,10 +32,8 @@ def set_(
     keep_recordings_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
     keep_transcripts_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
     keep_orders_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
-    menus_of: Annotated[str | None, typer.Option(help="the shop whose menus it uses")] = None,
-    own_menus: Annotated[bool, typer.Option("--own-menus", help="use its own menus again")] = False,
 ) -> None:
-    """Set how many days a shop keeps data after an order ends, and whose menus it uses."""
+    """Set how many days a shop keeps data after an order ends."""
     with told() as console, opened() as box:
         given = {
             "recordings": keep_recordings_days,
@@ -44,28 +41,18 @@ def set_(
             "orders": keep_orders_days,
         }
         wanted = {what: parse_days(days) for what, days in given.items() if days is not None}
-        if menus_of is not None and own_menus:
-            raise InputError("--menus-of and --own-menus can't be combined")
-        if not wanted and menus_of is None and not own_menus:
+        if not wanted:
             raise InputError("Nothing to set", hint="For example --keep-recordings-days 14.")
-        if menus_of is not None or own_menus:
-            box.shops.follow(shop, menus_of, by=operator())
         now = box.shops.keep(shop, wanted, by=operator())
         console.print(", ".join(f"{what}: {days}" for what, days in now.keeps.shown().items()))
-        if now.menus_of:
-            console.print(f"menus of: {now.menus_of}")
 
 
 @app.command("list")
 def list_() -> None:
     """List all shops."""
     with told() as console, opened() as box:
-        table = Table(
-            "id", "name", "since", "keeps recordings", "transcripts", "orders", "menus of", box=None
-        )
+        table = Table("id", "name", "since", "keeps recordings", "transcripts", "orders", box=None)
         for shop in box.shops.list():
             kept = map(str, shop.keeps.shown().values())
-            table.add_row(
-                shop.id, shop.name, shop.created_at.strftime("%Y-%m-%d %H:%M"), *kept, shop.menus_of
-            )
+            table.add_row(shop.id, shop.name, shop.created_at.strftime("%Y-%m-%d %H:%M"), *kept)
         console.print(table)

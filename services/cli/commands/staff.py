@@ -98,7 +98,7 @@ def password(name: Name, password_stdin: FromStdin = False) -> None:
 
 @app.command("sign-out")
 def sign_out(name: Name) -> None:
-    """End all sessions of an account and forget its devices."""
+    """End all sessions of an account."""
     with told() as console, opened() as box:
         box.sessions.end_named(name)
         console.print(f"{name} is signed out everywhere")

@@ -22,16 +22,13 @@ app.add_typer(endpoints.app)
 @app.command("list")
 def list_(
     dead: Annotated[bool, typer.Option("--dead", help="messages that were given up on")] = False,
-    withdrawn: Annotated[
-        bool, typer.Option("--withdrawn", help="messages whose endpoint was removed")
-    ] = False,
     limit: Annotated[int, typer.Option(min=1, help="number to show, oldest first")] = 50,
     after: Annotated[str | None, typer.Option(help="cursor from the previous list")] = None,
 ) -> None:
     """List waiting messages."""
     with told() as console, opened() as box:
         table = Table("message", "order", "seq", "type", "endpoint", "tries", "last error", box=None)
-        shown = box.outbox.list(dead=dead, withdrawn=withdrawn, limit=limit, after=after)
+        shown = box.outbox.list(dead=dead, limit=limit, after=after)
         for one in shown:
             error = escape(one.last_error or "")
             table.add_row(

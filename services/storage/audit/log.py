@@ -4,7 +4,6 @@ without gaps; the database refuses all but the next entry.
 | action | object | before, after |
 |---|---|---|
 | `menu.imported`, `menu.edited` | `menu` | version, digest, and what differs, by JSON pointers of ids |
-| `menu.followed` | `menu` | likewise, of a chain's menu; `unused`: the shop's prices that fit it no more |
 | `price.changed` | `menu` | the prices that differ, likewise, and the version |
 | `account.added`, `account.disabled` | `account` | whether it is disabled |
 | `account.role` | `account` | the role |
@@ -19,7 +18,6 @@ without gaps; the database refuses all but the next entry.
 | `order.erased` | `order` | whether a recording went too |
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | the days that differ |
-| `shop.menus_of` | `shop` | the shop that it has its menus from |
 | `review.decided`, `review.awaits_second` | `review` | totals and the decision |
 
 What a reviewer did in full is in `review_records` alone, which can be erased with its order.
@@ -46,14 +44,13 @@ _COLUMNS = [getattr(AuditRow, field.name) for field in fields(Entry)]
 
 
 def record(
-    database: Database,
     session: Session,
     now: datetime,
-    *,
-    shop: str,
     by: Actor,
     action: str,
     about: tuple[str, str],
+    *,
+    shop: str,
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
@@ -66,7 +63,7 @@ def record(
     Raises:
         ValueError: a field named like a secret or like a customer's words.
     """
-    database.lock(session, f"audit:{shop}")
+    Database.lock(session, f"audit:{shop}")
     newest = select(func.max(AuditRow.seq)).where(AuditRow.shop_id == shop)
     seq = session.scalar(newest) or 0
     kind, key = about

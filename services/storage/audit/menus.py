@@ -6,14 +6,11 @@ compared with it for good.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from infra.sql.database import Database
-from schemas.menu import Note
 from schemas.records.menus import MenuVersion
 from schemas.shops.audit import Actor
 from schemas.shops.menu_diff import Step, steps
@@ -24,56 +21,30 @@ MAX_STEPS = 500
 
 
 def told_menu(
-    database: Database,
     session: Session,
     new: MenuVersion,
     old: MenuVersion | None,
     by: Actor,
     *,
     action: str,
-    unused: Sequence[Note] = (),
 ) -> None:
-    """One entry for the version, and one more where something costs another price than before. `unused` are
-    marks of a shop that fit nothing of its chain's menu any more."""
+    """One entry for the version, and one more where something costs another price than before."""
     about = ("menu", new.menu.id)
     is_now: dict[str, Any] = {"version": new.version, "digest": new.digest}
-    if unused:
-        is_now["unused"] = dict(unused[:MAX_STEPS])
     if old is None:
         after = is_now | {"items": new.header.items, "currency": new.menu.currency}
-        record(
-            database, session, new.created_at, shop=new.shop, by=by, action=action, about=about, after=after
-        )
+        record(session, new.created_at, by, action, about, shop=new.shop, after=after)
         return
     found = list(steps(old.menu, new.menu))
     rest, prices = ([step for step in found if step.is_price is wanted] for wanted in (False, True))
     before, after = _listed(rest)
     was: dict[str, Any] = {"version": old.version, "digest": old.digest}
-    record(
-        database,
-        session,
-        new.created_at,
-        shop=new.shop,
-        by=by,
-        action=action,
-        about=about,
-        before=was | before,
-        after=is_now | after,
-    )
+    was_all, is_all = was | before, is_now | after
+    record(session, new.created_at, by, action, about, shop=new.shop, before=was_all, after=is_all)
     if prices:
         before, after = _listed(prices)
-        version = {"version": new.version}
-        record(
-            database,
-            session,
-            new.created_at,
-            shop=new.shop,
-            by=by,
-            action="price.changed",
-            about=about,
-            before=before,
-            after=version | after,
-        )
+        after = {"version": new.version} | after
+        record(session, new.created_at, by, "price.changed", about, shop=new.shop, before=before, after=after)
 
 
 def _listed(found: list[Step]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -30,7 +30,7 @@ HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS 
 
 class ShopRow(Base):
     """Everything belongs to one: menus, orders, reviews, accounts, keys. What it keeps for how many days: 0
-    is for ever, NULL as the settings say. `menus_of` is the shop that it has its menus from."""
+    is for ever, NULL as the settings say."""
 
     __tablename__ = "shops"
 
@@ -40,7 +40,6 @@ class ShopRow(Base):
     keep_recordings_days: Mapped[int | None]
     keep_transcripts_days: Mapped[int | None]
     keep_orders_days: Mapped[int | None]
-    menus_of: Mapped[str | None]
 
 
 class ApiKeyRow(Base):
@@ -64,8 +63,7 @@ class ApiKeyRow(Base):
 
 
 class MenuRow(Base):
-    """One version. With `base_shop` it is that shop's `base_version`, and `document` what is this shop's own
-    of it: see `chains.py`."""
+    """One version of a menu."""
 
     __tablename__ = "menus"
     # Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
@@ -88,8 +86,6 @@ class MenuRow(Base):
     language: Mapped[str]
     items: Mapped[int]
     sold_out: Mapped[int]
-    base_shop: Mapped[str | None]
-    base_version: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class OrderRow(Base):
@@ -244,8 +240,7 @@ class IdempotencyRow(Base):
 class OutboxRow(Base):
     """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
     version then, which puts the messages of one order to one endpoint in their order. `endpoint_id` is empty
-    for the deployment's own URL. It is no key: the endpoint may go first, and then `withdrawn_at` is set
-    beside `dead_at`."""
+    for the deployment's own URL. It is no key: what was delivered outlives its endpoint."""
 
     __tablename__ = "outbox"
     __table_args__ = (
@@ -274,7 +269,6 @@ class OutboxRow(Base):
     dead_at: Mapped[datetime | None]
     due_at: Mapped[datetime | None]  # see `outbox_order.py`
     endpoint_id: Mapped[str]
-    withdrawn_at: Mapped[datetime | None]
 
 
 class RemovalRow(Base):

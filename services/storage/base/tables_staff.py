@@ -54,17 +54,6 @@ class StaffChallengeRow(Base):
     expires_at: Mapped[datetime]
 
 
-class StaffDeviceRow(Base):
-    """A browser in which an account has signed in before: see ADR 12."""
-
-    __tablename__ = "staff_devices"
-    __table_args__ = (Index("ix_staff_devices_staff", "staff_id"),)
-
-    token_hash: Mapped[str] = mapped_column(primary_key=True)
-    staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
-    used_at: Mapped[datetime]
-
-
 class StaffTotpRow(Base):
     """An account's secret for time-based codes; in use once `confirmed_at` is set.
 
@@ -92,7 +81,7 @@ class StaffRecoveryRow(Base):
 
 
 class SignInRow(Base):
-    """Attempts that count against one thing: an address, a name, both together, or a known device."""
+    """Attempts that count against one thing: an address, a name, both together, or a session."""
 
     __tablename__ = "sign_in_attempts"
     __table_args__ = (Index("ix_sign_in_attempts_age", "last_at"),)
@@ -128,5 +117,4 @@ class OidcFlowRow(Base):
 
     token_hash: Mapped[str] = mapped_column(primary_key=True)
     after: Mapped[str]
-    device: Mapped[str]
     expires_at: Mapped[datetime]

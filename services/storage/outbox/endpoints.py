@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from infra.outward import AddressRefused, resolved, usable
@@ -31,7 +31,7 @@ from services.storage.base.ids import new_id
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import OutboxRow, ShopRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
-from services.storage.outbox.outbox_order import is_dead, is_open, withdraw
+from services.storage.outbox.outbox_order import is_dead, is_open
 
 _SECRET_BYTES = 32
 
@@ -131,20 +131,20 @@ class EndpointStore:
         return self.get(endpoint_id), secret
 
     def remove(self, endpoint_id: str, *, by: Actor) -> int:
-        """Remove an endpoint with its secrets; what waits for it, or was given up, is withdrawn. How much
-        that was.
+        """Remove an endpoint with its secrets and all its messages that were not delivered; how many.
 
         Raises:
             NotFound: no such endpoint.
         """
         with writing(self._database) as (session, now):
             row = self._existing(session, endpoint_id)
-            withdrawn = withdraw(session, now, OutboxRow.endpoint_id == endpoint_id)
+            unsent = OutboxRow.endpoint_id == endpoint_id, OutboxRow.delivered_at.is_(None)
+            dropped = len(session.scalars(delete(OutboxRow).where(*unsent).returning(OutboxRow.id)).all())
             session.delete(row)
             session.flush()
-            after = {"withdrawn": withdrawn}
+            after = {"withdrawn": dropped}
             self._told(session, now, by, "webhook.removed", row, before=_shown(row), after=after)
-            return withdrawn
+            return dropped
 
     def ask_test(self, endpoint_id: str, *, by: Actor) -> Endpoint:
         """Have the courier send a test message, once; `test_sent_at` and `test_error` then tell how it went.
@@ -200,11 +200,7 @@ class EndpointStore:
     ) -> None:
         """One entry of the audit log: no secret, and of the URL no path, where some put a token."""
         about = ("webhook", row.id)
-        shop = row.shop_id
-        record(
-            self._database, session, now,
-            shop=shop, by=by, action=action, about=about, before=before, after=after,
-        )  # fmt: skip
+        record(session, now, by, action, about, shop=row.shop_id, before=before, after=after)
 
 
 def _checked(events: Sequence[str] | None) -> list[Any] | None:

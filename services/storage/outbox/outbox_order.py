@@ -16,7 +16,6 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    CursorResult,
     Select,
     and_,
     case,
@@ -47,12 +46,7 @@ def is_open(row: Any = OutboxRow) -> ColumnElement[bool]:
 
 
 def is_dead() -> ColumnElement[bool]:
-    return OutboxRow.dead_at.is_not(None) & OutboxRow.withdrawn_at.is_(None)
-
-
-def is_withdrawn() -> ColumnElement[bool]:
-    # Both, so that the index of the dead finds them.
-    return OutboxRow.dead_at.is_not(None) & OutboxRow.withdrawn_at.is_not(None)
+    return OutboxRow.dead_at.is_not(None)
 
 
 def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:
@@ -100,12 +94,6 @@ def endpoints_due(now: datetime) -> Select[Any]:
     return select(own.union_all(endpoints).subquery())
 
 
-def orphaned() -> ColumnElement[bool]:
-    """Open, and to an endpoint that is no more: written while it was being removed, or replayed since."""
-    endpoints = select(WebhookEndpointRow.id)
-    return and_(is_open(), OutboxRow.endpoint_id != OWN_URL, OutboxRow.endpoint_id.not_in(endpoints))
-
-
 def due_when_added(order_id: str, endpoint_id: str, now: datetime) -> ColumnElement[datetime | None]:
     """`due_at` of an order's new last message to an endpoint, for the statement that stores it."""
     other = aliased(OutboxRow)
@@ -147,14 +135,3 @@ def line_up(session: Session, order_ids: Sequence[str]) -> None:
         session.execute(mine.values(due_at=_DUE), execution_options=_QUIETLY)
         behind = mine.where(in_front.correlate(OutboxRow).exists())
         session.execute(behind.values(due_at=null()), execution_options=_QUIETLY)
-
-
-def withdraw(session: Session, now: datetime, which: ColumnElement[bool]) -> int:
-    """End messages whose endpoint is no more, by the version: a courier that posts one right now can't close
-    it after this. How many there were."""
-    ended = {"dead_at": now, "withdrawn_at": now, "due_at": None, "next_attempt_at": None}
-    free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
-    statement = update(OutboxRow).where(which, OutboxRow.delivered_at.is_(None)).values({**ended, **free})
-    result = session.execute(statement, execution_options=_QUIETLY)
-    assert isinstance(result, CursorResult)
-    return result.rowcount

@@ -2,7 +2,7 @@
 
 A message is for one endpoint: a shop's own, or the deployment's URL. It is due when nobody holds it, its wait
 is over, and no earlier one of its order to that endpoint is still waiting: see `outbox_order.py`. It ends
-delivered or dead, and `replay` makes it due again under the same id; or withdrawn, with its endpoint.
+delivered or dead, and `replay` makes it due again under the same id. It goes with its endpoint.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, literal, select, tuple_, update
+from sqlalchemy import and_, delete, func, literal, select, tuple_, update
 
 from infra.sql.database import Database, UtcDateTime
 from schemas.errors import NotFound
@@ -22,7 +22,7 @@ from services.storage.base.ids import cursor_after, parse_cursor
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox import outbox_order
-from services.storage.outbox.outbox_order import OWN_URL, is_dead, is_open, is_open_of_order, is_withdrawn
+from services.storage.outbox.outbox_order import OWN_URL, is_dead, is_open, is_open_of_order
 
 MAX_ERROR_CHARS = 300
 
@@ -119,23 +119,15 @@ class Outbox:
                 outbox_order.hand_on(session, row)
             return row is not None
 
-    def withdraw(self, message: Message) -> None:
-        """End a claimed message whose endpoint is no more."""
-        with writing(self._database) as (session, now):
-            held = (OutboxRow.id == message.id) & (OutboxRow.version == message.version)
-            outbox_order.withdraw(session, now, held)
-
-    def list(
-        self, *, dead: bool = False, withdrawn: bool = False, limit: int, after: str | None = None
-    ) -> builtins.list[Message]:
-        """The oldest messages that are dead, or withdrawn, or else that still wait; `after` is the `cursor`
-        of the last one that was seen.
+    def list(self, *, dead: bool = False, limit: int, after: str | None = None) -> builtins.list[Message]:
+        """The oldest messages that are dead, or else that still wait; `after` is the `cursor` of the last one
+        that was seen.
 
         Raises:
             InputError: not a cursor of ours.
         """
-        end = is_withdrawn() if withdrawn else is_dead() if dead else is_open()
-        query = select(OutboxRow).where(end).order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
+        query = select(OutboxRow).where(is_dead() if dead else is_open())
+        query = query.order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
         if after is not None:
             at, key = parse_cursor(after)
             query = query.where(
@@ -148,9 +140,9 @@ class Outbox:
         """Make these messages, or all dead ones, due again with all their attempts; their ids.
 
         Raises:
-            NotFound: an id that is none, or whose endpoint was removed. Nothing is changed.
+            NotFound: an id that is none. Nothing is changed.
         """
-        chosen = is_dead() if ids is None else OutboxRow.id.in_(ids) & OutboxRow.withdrawn_at.is_(None)
+        chosen = is_dead() if ids is None else OutboxRow.id.in_(ids)
         fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "next_attempt_at": None}
         free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
         with writing(self._database) as (session, _):
@@ -164,28 +156,17 @@ class Outbox:
             outbox_order.line_up(session, sorted({order_id for _, order_id in opened}))
             return found
 
-    def withdraw_orphans(self) -> int:
-        """Withdraw what was written while its endpoint was removed; how many messages."""
-        with reading(self._database) as session:
-            orphans = session.scalars(select(OutboxRow.id).where(outbox_order.orphaned())).all()
-        if not orphans:
-            return 0
-        with writing(self._database) as (session, now):
-            return outbox_order.withdraw(session, now, OutboxRow.id.in_(orphans))
-
     def counts(self) -> dict[str, int]:
-        """How many messages are delivered or withdrawn (and not yet forgotten), waiting and dead."""
+        """How many messages are delivered (and not yet forgotten), waiting and dead."""
         # By the index that has `order_id`, all that a shop's policy looks at: by another each row is fetched.
         waiting = select(func.count()).select_from(OutboxRow).where(is_open_of_order())
         delivered = select(func.count()).where(OutboxRow.delivered_at.is_not(None))
         dead = select(func.count()).where(is_dead())
-        withdrawn = select(func.count()).where(is_withdrawn())
         with reading(self._database) as session:
             return {
                 "delivered": session.scalar(delivered) or 0,
                 "waiting": session.scalar(waiting) or 0,
                 "dead": session.scalar(dead) or 0,
-                "withdrawn": session.scalar(withdrawn) or 0,
             }
 
     def oldest_s(self) -> float:
@@ -199,14 +180,13 @@ class Outbox:
             return max(0.0, (now - written).total_seconds()) if written is not None else 0.0
 
     def forget(self, older_than_s: float) -> int:
-        """Drop messages that were delivered or withdrawn more than so many seconds ago; how many of them
-        were delivered."""
+        """Drop messages that were delivered more than so many seconds ago, and those whose endpoint was
+        removed while they were written; how many."""
+        endpoints = select(WebhookEndpointRow.id)
+        homeless = and_(is_open(), OutboxRow.endpoint_id != OWN_URL, OutboxRow.endpoint_id.not_in(endpoints))
         with writing(self._database) as (session, now):
             old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
-            gone = session.scalars(delete(OutboxRow).where(old).returning(OutboxRow.delivered_at)).all()
-            too_old = OutboxRow.withdrawn_at < now - timedelta(seconds=older_than_s)
-            session.execute(delete(OutboxRow).where(is_withdrawn(), too_old))
-            return len(gone)
+            return len(session.scalars(delete(OutboxRow).where(old | homeless).returning(OutboxRow.id)).all())
 
 
 def storable(error: str) -> str:

@@ -263,16 +263,7 @@ class KeyStore:
             "family": row.family,
             "expires_at": None if key.expires_at is None else key.expires_at.isoformat(),
         }
-        record(
-            self._database,
-            session,
-            now,
-            shop=key.shop,
-            by=by,
-            action=action,
-            about=("key", key.id),
-            after=after,
-        )
+        record(session, now, by, action, ("key", key.id), shop=key.shop, after=after)
         return key
 
     def _existing(self, session: Session, key_id: str) -> ApiKeyRow:

@@ -1,10 +1,9 @@
 """How often somebody may try to sign in, counted against what the attempts have in common.
 
-An attempt by a stranger counts against its address, against its name, and more strictly against both
-together. One from a device that the name has signed in from before counts against that device alone, so that
-nobody who guesses from elsewhere, or from the same café's network, keeps its owner out (ADR 12). Each attempt
-is counted before it is looked at, and taken back when it was right: guesses sent side by side are counted
-each. Names that nobody has are counted as all others.
+An attempt counts against its address, against its name, and more strictly against both together (ADR 12).
+One by somebody who is signed in, and proves a password again, counts against that session alone. Each attempt
+is counted before it is looked at, and taken back when it was right: guesses sent at once are counted each.
+Names without an account are counted as all others.
 """
 
 from __future__ import annotations
@@ -49,7 +48,8 @@ class Limit:
 # One person who mistypes; many people behind one address; a name that many addresses ask for.
 NARROW = Limit(free=5, longest_s=300, forgive_s=720)
 WIDE = Limit(free=20, longest_s=300, forgive_s=180)
-BY_NAME = Limit(free=30, longest_s=300, forgive_s=180)
+# Short, so that guesses from many addresses slow the account's owner down and don't lock them out.
+BY_NAME = Limit(free=30, longest_s=10, forgive_s=180)
 # A code has a million values, and who guesses at it has the password: 24 guesses a day at last.
 CODES = Limit(free=5, longest_s=3600, forgive_s=7200)
 CODES_WIDE = Limit(free=20, longest_s=3600, forgive_s=7200)
@@ -64,19 +64,20 @@ class Attempts:
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
-    def count(self, name: str, address: str, known: str = "", *, code: bool = False) -> Counted:
-        """Count one attempt under `name`; `known` is the device or the session that vouches for it, and
-        `code` says that a code is tried and not a password.
+    def count(self, name: str, address: str, *, code: bool = False) -> Counted:
+        """Count one attempt under `name`, by password or by `code`.
 
         Raises:
             TooManyAttempts: nothing was counted; the longest wait of those that apply.
         """
-        return self._count(_limits(name, counted_as(address), known, code=code))
+        return self._count(_limits(name, counted_as(address), code=code))
 
-    def count_provider(self, address: str, known: str = "") -> Counted:
+    def count_session(self, session_id: str) -> Counted:
+        """As `count`, of a password that a signed-in person types again."""
+        return self._count({_key("session", session_id, "password"): NARROW})
+
+    def count_provider(self, address: str) -> Counted:
         """As `count`, of a sign-in by a provider, which has no name before it is looked at."""
-        if known:
-            return self._count({_key("known", known, "provider"): NARROW})
         return self._count({_key("address", counted_as(address), "provider"): WIDE})
 
     def _count(self, limits: dict[str, Limit]) -> Counted:
@@ -114,7 +115,7 @@ class Attempts:
     def forgive(self, session: Session, counted: Counted) -> None:
         """As `give_back`; what one person at one place mistyped before is forgotten as well."""
         self.give_back(session, counted)
-        # The last key is the narrowest: the device, or name and address together.
+        # The last key is the narrowest: the session, or name and address together.
         session.execute(delete(SignInRow).where(SignInRow.key == counted[-1]))
 
     def forget(self, session: Session, name: str) -> None:
@@ -123,11 +124,9 @@ class Attempts:
         session.execute(delete(SignInRow).where(SignInRow.key.in_(keys)))
 
 
-def _limits(name: str, network: str, known: str, *, code: bool) -> dict[str, Limit]:
+def _limits(name: str, network: str, *, code: bool) -> dict[str, Limit]:
     narrow, wide, by_name = (CODES, CODES_WIDE, CODES_WIDE) if code else (NARROW, WIDE, BY_NAME)
     step = "code" if code else "password"
-    if known:
-        return {_key("known", f"{name}\n{known}", step): narrow}
     return {
         _key("address", network, step): wide,
         _key("name", name, step): by_name,

@@ -6,7 +6,7 @@ looked at once, for an invitation that nobody has taken up, and only where the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from schemas.errors import Conflict, InputError
 from schemas.shops.access import MAIN_SHOP, Role
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Identity
+from services.storage.audit.accounts import told_account
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.tables import ShopRow
@@ -194,7 +195,7 @@ class ProviderAccounts:
             end_sessions(session, row.id)
             # Not the address: no entry can ever be taken back, and it is personal.
             after = {"issuer": issuer, "by": "email" if email else "subject"}
-            _told(self._database, session, now, by, row, ("account.invited", None, after))
+            told_account(session, now, by, "account.invited", row, after=after)
 
     def unbind(self, name: str, *, by: Actor) -> None:
         """Take binding or invitation away, and end the account's sessions; one without is fine.
@@ -208,55 +209,19 @@ class ProviderAccounts:
                 before = {"issuer": bound.issuer, "subject": (bound.subject or "")[:SHOWN_CHARS]}
                 session.delete(bound)
                 end_sessions(session, row.id)
-                _told(self._database, session, now, by, row, ("account.unbound", before, None))
+                told_account(session, now, by, "account.unbound", row, before)
 
 
-def told_acts(
-    database: Database,
-    session: Session,
-    now: datetime,
-    by: Callable[[str], Actor],
-    row: StaffRow,
-    acts: list[Act],
-) -> None:
-    """Entries of the audit log, in the name of the account's own person. The chain is locked from here on."""
-    for act in acts:
-        _told(database, session, now, by(f"staff:{row.name}"), row, act)
+def told_acts(session: Session, now: datetime, by: Actor, row: StaffRow, acts: list[Act]) -> None:
+    """Entries of the audit log. The shop's log is locked from here on."""
+    for action, before, after in acts:
+        told_account(session, now, by, action, row, before, after)
 
 
-def told_refusal(
-    database: Database,
-    session: Session,
-    now: datetime,
-    by: Callable[[str], Actor],
-    who: Identity,
-    refusal: Refusal,
-) -> None:
-    """Likewise of a person who was not let in; where nobody knows of which shop, with the first shop's."""
-    row, subject = refusal.row, who.subject[:SHOWN_CHARS]
-    record(
-        database,
-        session,
-        now,
-        shop=row.shop_id if row else MAIN_SHOP,
-        by=by(f"oidc:{subject}"),
-        action="sign_in.refused",
-        about=("account", row.name) if row else ("identity", subject),
-        after={"issuer": who.issuer, "reason": refusal.reason},
-    )
-
-
-def _told(database: Database, session: Session, now: datetime, by: Actor, row: StaffRow, act: Act) -> None:
-    action, before, after = act
-    about = ("account", row.name)
-    record(
-        database,
-        session,
-        now,
-        shop=row.shop_id,
-        by=by,
-        action=action,
-        about=about,
-        before=before,
-        after=after,
-    )
+def told_refusal(session: Session, now: datetime, by: Actor, who: Identity, refusal: Refusal) -> None:
+    """Likewise of a person who was not let in; where the shop is unknown, with the first shop's."""
+    row = refusal.row
+    about = ("account", row.name) if row else ("identity", who.subject[:SHOWN_CHARS])
+    after = {"issuer": who.issuer, "reason": refusal.reason}
+    shop = row.shop_id if row else MAIN_SHOP
+    record(session, now, by, "sign_in.refused", about, shop=shop, after=after)

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete
 
 from infra.sql.database import Database
 from schemas.shops.audit import Actor
 from schemas.shops.sign_in_errors import NotLetIn
 from schemas.shops.staff import PROVIDER_FLOW_S, Entered, Identity, Visit
 from services.storage.base.changes import writing
-from services.storage.base.tables_staff import OidcFlowRow, StaffDeviceRow
+from services.storage.base.tables_staff import OidcFlowRow
 from services.storage.people.attempts import Attempts, Counted
-from services.storage.people.provider_accounts import Refusal, Roles, account_of, told_acts, told_refusal
-from services.storage.people.sessions import end_sessions, hash_token
-from services.storage.people.sign_in import DEVICE_S, enter
+from services.storage.people.provider_accounts import (
+    SHOWN_CHARS,
+    Refusal,
+    Roles,
+    account_of,
+    told_acts,
+    told_refusal,
+)
+from services.storage.people.sessions import begin_session, end_sessions, hash_token
 
 # One with very many groups is longer; signing out there then asks the person.
 MAX_ID_TOKEN_CHARS = 6000
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A sign-in that was begun here: where to go after it, and the device that vouches for it, if any."""
-
-    after: str
-    device: str
 
 
 class ProviderSignIns:
@@ -39,41 +36,27 @@ class ProviderSignIns:
         self._attempts = Attempts(database)
         self._roles = roles
 
-    def begin(self, token: str, after: str, device: str) -> None:
-        """Note that the browser which holds `token` goes to the provider, and goes on to `after`. `device` is
-        its device cookie, which it does not show when it comes back from another site."""
+    def begin(self, token: str, after: str) -> None:
+        """Note that the browser which holds `token` goes to the provider, and goes on to `after`."""
         with writing(self._database) as (session, now):
             session.execute(delete(OidcFlowRow).where(OidcFlowRow.expires_at <= now))
-            since = now - timedelta(seconds=DEVICE_S)
-            known = session.scalars(
-                select(StaffDeviceRow.token_hash).where(
-                    StaffDeviceRow.token_hash == hash_token(device), StaffDeviceRow.used_at > since
-                )
-            ).one_or_none()
-            session.add(
-                OidcFlowRow(
-                    token_hash=hash_token(token),
-                    after=after,
-                    device=known or "",
-                    expires_at=now + timedelta(seconds=PROVIDER_FLOW_S),
-                )
-            )
+            expires_at = now + timedelta(seconds=PROVIDER_FLOW_S)
+            session.add(OidcFlowRow(token_hash=hash_token(token), after=after, expires_at=expires_at))
 
-    def take(self, token: str) -> Begun | None:
-        """What was begun with `token`, once; None when it is over, was taken before, or was never begun."""
+    def take(self, token: str) -> str | None:
+        """Where to go after the sign-in that was begun with `token`, once; None when it is over, was taken
+        before, or was never begun."""
         with writing(self._database) as (session, now):
             mine = (OidcFlowRow.token_hash == hash_token(token)) & (OidcFlowRow.expires_at > now)
-            columns = OidcFlowRow.after, OidcFlowRow.device
-            found = session.execute(delete(OidcFlowRow).where(mine).returning(*columns)).one_or_none()
-        return Begun(*found) if found else None
+            return session.scalar(delete(OidcFlowRow).where(mine).returning(OidcFlowRow.after))
 
-    def count(self, begun: Begun, address: str) -> Counted:
+    def count(self, address: str) -> Counted:
         """Count an answer of the provider's before it is looked at.
 
         Raises:
             TooManyAttempts: too many from there led nowhere; nothing was counted.
         """
-        return self._attempts.count_provider(address, begun.device)
+        return self._attempts.count_provider(address)
 
     def give_back(self, counted: Counted) -> None:
         """Take an attempt back that was not looked at: the provider was away."""
@@ -101,15 +84,15 @@ class ProviderSignIns:
             if isinstance(found, Refusal):
                 if found.row is not None:
                     end_sessions(session, found.row.id)
-                told_refusal(self._database, session, now, by, who, found)
+                told_refusal(session, now, by(f"oidc:{who.subject[:SHOWN_CHARS]}"), who, found)
             else:
                 row, acts = found
                 self._attempts.give_back(session, counted)
                 kept = id_token if len(id_token) <= MAX_ID_TOKEN_CHARS else ""
-                entered = enter(session, row.id, visit, now, lasting_s, kept)
+                entered = Entered(begin_session(session, row.id, visit, now, lasting_s, kept))
                 # Last, since it locks the shop's chain.
                 acts.append(("sign_in.by_provider", None, {"issuer": who.issuer}))
-                told_acts(self._database, session, now, by, row, acts)
+                told_acts(session, now, by(f"staff:{row.name}"), row, acts)
                 return row.name, entered
         # After the commit: what was noted of it stays.
         raise NotLetIn(found.detail, hint=found.hint)

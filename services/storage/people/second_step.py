@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -24,9 +23,9 @@ from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import UNKNOWN, Actor
 from schemas.shops.staff import StaffSession
-from services.storage.audit.log import record
+from services.storage.audit.accounts import told_account
 from services.storage.base.changes import reading, writing
-from services.storage.base.tables_staff import StaffRecoveryRow, StaffRow, StaffTotpRow
+from services.storage.base.tables_staff import StaffRecoveryRow, StaffTotpRow
 from services.storage.people.sessions import end_sessions, existing, held
 
 STEP_S = 30
@@ -85,7 +84,7 @@ class SecondSteps:
             row.confirmed_at, row.last_step = now, step
             end_sessions(session, own.staff_id, but=own.id)
             codes = _new_codes(session, own.staff_id)
-            self._told(session, now, by, "second_step.on", account, {"recovery_codes": len(codes)})
+            told_account(session, now, by, "second_step.on", account, after={"recovery_codes": len(codes)})
             return codes
 
     def renew_codes(self, staff_id: str, *, by: Actor = UNKNOWN) -> list[str]:
@@ -100,7 +99,9 @@ class SecondSteps:
             if row is None or row.confirmed_at is None:
                 raise Conflict("Two-step sign-in isn't set up", hint="Set it up first.")
             codes = _new_codes(session, staff_id)
-            self._told(session, now, by, "recovery_codes.made", account, {"recovery_codes": len(codes)})
+            told_account(
+                session, now, by, "recovery_codes.made", account, after={"recovery_codes": len(codes)}
+            )
             return codes
 
     def codes_left(self, staff_id: str) -> int:
@@ -115,7 +116,7 @@ class SecondSteps:
             was = has_second_step(session, staff_id)
             _remove(session, staff_id)
             if was:
-                self._told(session, now, by, "second_step.off", account)
+                told_account(session, now, by, "second_step.off", account)
 
     def reset(self, name: str, *, by: Actor = UNKNOWN) -> None:
         """Take the second step away from whoever lost phone and codes, and end their sessions.
@@ -128,21 +129,7 @@ class SecondSteps:
             was = has_second_step(session, row.id)
             _remove(session, row.id)
             end_sessions(session, row.id)
-            self._told(session, now, by, "second_step.reset", row, {"had_one": was})
-
-    def _told(
-        self,
-        session: Session,
-        now: datetime,
-        by: Actor,
-        action: str,
-        account: StaffRow,
-        after: Mapping[str, object] | None = None,
-    ) -> None:
-        about = ("account", account.name)
-        record(
-            self._database, session, now, shop=account.shop_id, by=by, action=action, about=about, after=after
-        )
+            told_account(session, now, by, "second_step.reset", row, after={"had_one": was})
 
 
 def has_second_step(session: Session, staff_id: str) -> bool:

@@ -23,7 +23,6 @@ from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.tables_staff import (
     StaffChallengeRow,
-    StaffDeviceRow,
     StaffRow,
     StaffSessionRow,
     StaffTotpRow,
@@ -86,12 +85,11 @@ class SessionStore:
                 )
             )
 
-    def end_all(self, staff_id: str, *, but_device: str = "") -> None:
-        """Sign an account out everywhere, and forget its devices but the one with this token."""
+    def end_all(self, staff_id: str) -> None:
+        """Sign an account out everywhere."""
         with writing(self._database) as (session, _):
             held(session, staff_id)
             end_sessions(session, staff_id)
-            _forget_devices(session, staff_id, but_device)
 
     def end_named(self, name: str) -> None:
         """As `end_all`, by the account's name.
@@ -100,9 +98,7 @@ class SessionStore:
             NotFound: no such account.
         """
         with writing(self._database) as (session, _):
-            row = existing(session, name, hold=True)
-            end_sessions(session, row.id)
-            _forget_devices(session, row.id)
+            end_sessions(session, existing(session, name, hold=True).id)
 
     def _note(self, hashed: str, now: datetime) -> None:
         # A database that can't take a write now should not turn away somebody whom it can read.
@@ -189,14 +185,6 @@ def existing(session: Session, name: str, *, hold: bool = False) -> StaffRow:
     if row is None:
         raise NotFound(f"No account {name!r}", hint="`saycart staff list` lists all accounts.")
     return row
-
-
-def _forget_devices(session: Session, staff_id: str, but: str = "") -> None:
-    session.execute(
-        delete(StaffDeviceRow).where(
-            StaffDeviceRow.staff_id == staff_id, StaffDeviceRow.token_hash != hash_token(but)
-        )
-    )
 
 
 def _running(now: datetime, idle_s: float) -> Select[StaffSessionRow, StaffRow, datetime | None]:

@@ -6,7 +6,7 @@ cost and how often it may be made is counted first: see `attempts.py`.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import CursorResult, delete, select
 from sqlalchemy.orm import Session
@@ -16,9 +16,9 @@ from infra.sql.database import Database
 from schemas.errors import NotFound, SignInBusy
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
-from services.storage.audit.log import record
+from services.storage.audit.accounts import told_account
 from services.storage.base.changes import reading, writing
-from services.storage.base.tables_staff import StaffChallengeRow, StaffDeviceRow, StaffOidcRow, StaffRow
+from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
 from services.storage.people.attempts import Attempts, Counted
 from services.storage.people.names import MAX_NAME_CHARS
 from services.storage.people.second_step import codes_left, has_second_step, spend
@@ -27,8 +27,6 @@ from services.storage.people.staff import MAX_PASSWORD_CHARS
 
 # Time to find the phone.
 CHALLENGE_S = 300
-# A browser that was not signed in from for so long is a stranger again.
-DEVICE_S = 180 * 24 * 3600
 MAX_CODE_CHARS = 40
 
 
@@ -52,12 +50,11 @@ class SignIns:
             SignInBusy: too many at once; nothing was looked at.
         """
         name, password = name.strip()[:MAX_NAME_CHARS], password[:MAX_PASSWORD_CHARS]
-        known = self._device(name, visit.device)
-        counted = self._attempts.count(name, visit.address, known)
+        counted = self._attempts.count(name, visit.address)
         with reading(self._database) as session:
             row = named(session, name)
             stored = None if row is None or row.disabled_at else self._password_of(session, row)
-        if not self._right(stored, password, counted, known):
+        if not self._right(stored, password, counted):
             return None
         with writing(self._database) as (session, now):
             row = named(session, name, hold=True)
@@ -65,7 +62,7 @@ class SignIns:
                 return None  # disabled, or given another password, in this very moment
             self._attempts.forgive(session, counted)
             if not has_second_step(session, row.id):
-                return enter(session, row.id, visit, now, lasting_s)
+                return Entered(begin_session(session, row.id, visit, now, lasting_s))
             token = new_token()
             session.execute(delete(StaffChallengeRow).where(StaffChallengeRow.expires_at <= now))
             session.add(
@@ -90,8 +87,7 @@ class SignIns:
         name = self.halfway(token)
         if name is None:
             raise NotFound("This sign-in took too long", hint="Start again with your name and password.")
-        known = self._device(name, visit.device)
-        counted = self._attempts.count(name, visit.address, known, code=True)
+        counted = self._attempts.count(name, visit.address, code=True)
         with writing(self._database) as (session, now):
             row = named(session, name, hold=True)
             spent = None if row is None else spend(session, row.id, code[:MAX_CODE_CHARS], now)
@@ -103,9 +99,11 @@ class SignIns:
             if not gone.rowcount:  # used by another code, or the account was disabled, in this very moment
                 return None
             self._attempts.forgive(session, counted)
-            entered = enter(session, row.id, visit, now, lasting_s)
+            entered = Entered(begin_session(session, row.id, visit, now, lasting_s))
             if spent == "recovery":
-                self._told_recovery(session, now, row, by or Actor(f"staff:{row.name}"))
+                left = {"recovery_codes": codes_left(session, row.id)}
+                person = by or Actor(f"staff:{row.name}")
+                told_account(session, now, person, "recovery_code.used", row, after=left)
             return entered
 
     def halfway(self, token: str) -> str | None:
@@ -127,80 +125,26 @@ class SignIns:
         Raises:
             TooManyAttempts, SignInBusy: as `by_password`, counted for this session alone.
         """
-        counted = self._attempts.count(by.name, by.address, by.id)
+        counted = self._attempts.count_session(by.id)
         with reading(self._database) as session:
             row = session.get(StaffRow, by.staff_id)
             stored = None if row is None else row.password_hash or None
-        right = self._right(stored, password[:MAX_PASSWORD_CHARS], counted, by.id)
+        right = self._right(stored, password[:MAX_PASSWORD_CHARS], counted, signed_in=True)
         if right:
             with writing(self._database) as (session, _):
                 self._attempts.forgive(session, counted)
         return right
-
-    def _told_recovery(self, session: Session, now: datetime, row: StaffRow, by: Actor) -> None:
-        session.flush()
-        record(
-            self._database,
-            session,
-            now,
-            shop=row.shop_id,
-            by=by,
-            action="recovery_code.used",
-            about=("account", row.name),
-            after={"recovery_codes": codes_left(session, row.id)},
-        )
 
     def _password_of(self, session: Session, row: StaffRow) -> str | None:
         if self._but_bound and (bound := session.get(StaffOidcRow, row.id)) and bound.bound_at:
             return None
         return row.password_hash or None
 
-    def _right(self, stored: str | None, password: str, counted: Counted, known: str) -> bool:
+    def _right(self, stored: str | None, password: str, counted: Counted, *, signed_in: bool = False) -> bool:
         # Outside of any transaction: it takes a good while on purpose, and nobody's write should wait for it.
         try:
-            return verify_password(stored, password, known=bool(known))
+            return verify_password(stored, password, known=signed_in)
         except PasswordsBusy:
             with writing(self._database) as (session, _):
                 self._attempts.give_back(session, counted)
             raise SignInBusy from None
-
-    def _device(self, name: str, token: str) -> str:
-        """The token's hash, if `name` has signed in with it before; else nothing."""
-        if not token:
-            return ""
-        with reading(self._database) as session:
-            since = self._database.now(session) - timedelta(seconds=DEVICE_S)
-            return (
-                session.scalars(
-                    select(StaffDeviceRow.token_hash)
-                    .join(StaffRow, StaffRow.id == StaffDeviceRow.staff_id)
-                    .where(
-                        StaffDeviceRow.token_hash == hash_token(token),
-                        StaffDeviceRow.used_at > since,
-                        StaffRow.name == name,
-                    )
-                ).one_or_none()
-                or ""
-            )
-
-
-def enter(
-    session: Session,
-    staff_id: str,
-    visit: Visit,
-    now: datetime,
-    lasting_s: float,
-    id_token: str | None = None,
-) -> Entered:
-    """A session, and a fresh token for the device in place of the one that it came with; `id_token` as in
-    `begin_session`."""
-    device = new_token()
-    old = StaffDeviceRow.used_at < now - timedelta(seconds=DEVICE_S)
-    session.execute(delete(StaffDeviceRow).where(old))
-    session.execute(
-        delete(StaffDeviceRow).where(
-            StaffDeviceRow.token_hash == hash_token(visit.device), StaffDeviceRow.staff_id == staff_id
-        )
-    )
-    session.add(StaffDeviceRow(token_hash=hash_token(device), staff_id=staff_id, used_at=now))
-    return Entered(begin_session(session, staff_id, visit, now, lasting_s, id_token), device)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,8 +13,8 @@ from infra.passwords import PasswordsBusy, hash_password
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError, NotFound, SignInBusy
 from schemas.shops.access import MAIN_SHOP, Role
-from schemas.shops.audit import UNKNOWN, Actor
-from services.storage.audit.log import record
+from schemas.shops.audit import Actor
+from services.storage.audit.accounts import told_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.tables import ShopRow
@@ -85,7 +84,7 @@ class StaffStore:
                 raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` lists all shops.")
             row = new_account(session, now, name, shop, role, hashed)
             after = {"disabled": False, "role": role.value}
-            self._told(session, now, by, "account.added", row, None, after)
+            told_account(session, now, by, "account.added", row, None, after)
             return _staff(row)
 
     def list(self) -> builtins.list[Staff]:
@@ -118,7 +117,7 @@ class StaffStore:
             was = row.disabled_at is not None
             row.disabled_at = row.disabled_at or now
             end_sessions(session, row.id)
-            self._told(session, now, by, "account.disabled", row, {"disabled": was}, {"disabled": True})
+            told_account(session, now, by, "account.disabled", row, {"disabled": was}, {"disabled": True})
             return _staff(row)
 
     def set_role(self, name: str, role: Role, *, by: Actor | None = None) -> Staff:
@@ -130,7 +129,7 @@ class StaffStore:
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
             was, row.role = row.role, role.value
-            self._told(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
+            told_account(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
             return _staff(row)
 
     def set_password(self, name: str, password: str, *, by: Actor | None = None) -> Staff:
@@ -148,7 +147,7 @@ class StaffStore:
             row.password_hash = hashed
             end_sessions(session, row.id)
             self._attempts.forget(session, name)
-            self._told(session, now, by, "password.set", row)
+            told_account(session, now, by, "password.set", row)
             return _staff(row)
 
     def change_password(self, staff_id: str, password: str, *, keeping: str, by: Actor | None = None) -> None:
@@ -166,30 +165,7 @@ class StaffStore:
             row = held(session, staff_id)
             row.password_hash = hashed
             end_sessions(session, staff_id, but=keeping)
-            self._told(session, now, by, "password.changed", row)
-
-    def _told(
-        self,
-        session: Session,
-        now: datetime,
-        by: Actor | None,
-        action: str,
-        row: StaffRow,
-        before: Mapping[str, object] | None = None,
-        after: Mapping[str, object] | None = None,
-    ) -> None:
-        """One entry of the audit log; of a password it says only that it was set."""
-        record(
-            self._database,
-            session,
-            now,
-            shop=row.shop_id,
-            by=by or UNKNOWN,
-            action=action,
-            about=("account", row.name),
-            before=before,
-            after=after,
-        )
+            told_account(session, now, by, "password.changed", row)
 
 
 def new_account(

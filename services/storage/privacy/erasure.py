@@ -3,7 +3,7 @@
 | where | what of the customer is there | what is left |
 |---|---|---|
 | `orders.transcript`, `evidence`, `draft` | the words, and what was read out of them | nothing |
-| `orders.cart` | `heard`, findings, names of what the menu lacks | lines: sku, name, size, options, prices |
+| `orders.cart` | `heard`, notes, findings, names the menu lacks | lines: sku, name, size, options, prices |
 | `orders.findings` | sentences that quote the words | nothing; `order_codes` counts their codes |
 | `orders.engine` | all that is not known here | decoder, counts |
 | `orders.readings`, `decision` | the model's answer, carts, sentences, question | codes, probabilities |
@@ -83,16 +83,8 @@ class ErasureStore:
             row.audio_key = None
             wipe(session, now, [row])
             session.flush()
-            record(
-                self._database,
-                session,
-                now,
-                shop=row.shop_id,
-                by=by,
-                action="order.erased",
-                about=("order", row.id),
-                after={"recording": spoke},
-            )
+            after = {"recording": spoke}
+            record(session, now, by, "order.erased", ("order", row.id), shop=row.shop_id, after=after)
             return order_of(row)
 
 

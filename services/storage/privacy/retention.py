@@ -85,16 +85,8 @@ class RetentionStore:
             if count:
                 after = {what: count, "ended_before": stamp(now - timedelta(seconds=older_than_s))}
                 session.flush()
-                record(
-                    self._database,
-                    session,
-                    now,
-                    shop=self._shop,
-                    by=SWEEPER,
-                    action="retention.carried_out",
-                    about=("shop", self._shop),
-                    after=after,
-                )
+                about = ("shop", self._shop)
+                record(session, now, SWEEPER, "retention.carried_out", about, shop=self._shop, after=after)
             return count
 
     def _silence(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:

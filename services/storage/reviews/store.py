@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, func, literal, or_, select, text, tu
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database, UtcDateTime
-from schemas.compare import canonical_draft
+from schemas.compare import same_order
 from schemas.errors import Conflict, NotFound, StaleState
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
@@ -249,7 +249,7 @@ class ReviewStore:
                 moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
                 changed = _decided(mine, now)
             review = _change(session, seen, lease_until=None, **changed)
-            told_decision(self._database, session, read, kept, by)
+            told_decision(session, read, kept, by)
             return review, moved
 
     def _existing(self, row: ReviewRow | None, review_id: str) -> ReviewRow:
@@ -278,12 +278,12 @@ def value_of(review: ReviewRecord) -> int:
 
 
 def _same(one: Standing, other: Standing) -> bool:
-    """Whether two people decided the same: both refused it, or both want the same lines."""
+    """Whether two people decided the same: both refused it, or both want the same lines and notes."""
     if one.by == other.by:
         return False
     if one.cart is None or other.cart is None:
         return one.cart is other.cart
-    return canonical_draft(one.cart) == canonical_draft(other.cart)
+    return same_order(one.cart, other.cart)
 
 
 def _locked_order(session: Session, review_id: str) -> OrderRow | None:

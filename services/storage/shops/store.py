@@ -25,13 +25,12 @@ MAX_NAME_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """One shop; `id` is what commands and records call it. `menus_of`: the shop whose menus it has."""
+    """One shop; `id` is what commands and records call it."""
 
     id: str
     name: str
     created_at: datetime
     keeps: Keeping
-    menus_of: str | None = None
 
 
 class ShopStore:
@@ -40,13 +39,11 @@ class ShopStore:
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
-    def add(self, shop_id: str, name: str, *, by: Actor, menus_of: str | None = None) -> Shop:
-        """Make a shop, which has its menus from the shop `menus_of`, if that is given.
+    def add(self, shop_id: str, name: str, *, by: Actor) -> Shop:
+        """Make a shop.
 
         Raises:
-            InputError: an id that is not lower-case letters, digits and hyphens, or a name that is too long;
-                `menus_of` has its menus from another.
-            NotFound: no shop `menus_of`.
+            InputError: an id that is not lower-case letters, digits and hyphens, or a name that is too long.
             Conflict: there is one with this id.
         """
         if not _ID.fullmatch(shop_id):
@@ -62,23 +59,11 @@ class ShopStore:
                 raise Conflict(
                     f"The shop {shop_id} already exists", hint="`saycart shops list` lists all shops."
                 )
-            _check_chain(session, shop_id, menus_of)
-            row = ShopRow(id=shop_id, name=name.strip(), created_at=now, menus_of=menus_of)
+            row = ShopRow(id=shop_id, name=name.strip(), created_at=now)
             session.add(row)
             session.flush()
             about, after = ("shop", shop_id), {"name": row.name}
-            if menus_of is not None:
-                after["menus_of"] = menus_of
-            record(
-                self._database,
-                session,
-                now,
-                shop=shop_id,
-                by=by,
-                action="shop.added",
-                about=about,
-                after=after,
-            )
+            record(session, now, by, "shop.added", about, shop=shop_id, after=after)
             return _shop(row)
 
     def keep(self, shop_id: str, days: Mapping[str, Days | None], *, by: Actor) -> Shop:
@@ -97,45 +82,9 @@ class ShopStore:
             after = _shop(row).keeps.shown()
             changed = [what for what in after if before[what] != after[what]]
             if changed:
-                record(
-                    self._database,
-                    session,
-                    now,
-                    shop=shop_id,
-                    by=by,
-                    action="shop.keeps",
-                    about=("shop", shop_id),
-                    before={what: before[what] for what in changed},
-                    after={what: after[what] for what in changed},
-                )
-            return _shop(row)
-
-    def follow(self, shop_id: str, menus_of: str | None, *, by: Actor) -> Shop:
-        """Have the shop take its menus from another, or from none: then it keeps those that it has, and may
-        change them.
-
-        Raises:
-            NotFound: no such shop.
-            InputError: the other has its menus from a third or is the shop itself, or the shop is a chain.
-        """
-        with writing(self._database) as (session, now):
-            self._database.lock(session, f"shop:{shop_id}")
-            row = _found(session, shop_id, hold=True)
-            _check_chain(session, shop_id, menus_of)
-            before, row.menus_of = row.menus_of, menus_of
-            session.flush()
-            if before != menus_of:
-                record(
-                    self._database,
-                    session,
-                    now,
-                    shop=shop_id,
-                    by=by,
-                    action="shop.menus_of",
-                    about=("shop", shop_id),
-                    before={"menus_of": before},
-                    after={"menus_of": menus_of},
-                )
+                was, is_now = ({what: kept[what] for what in changed} for kept in (before, after))
+                about = ("shop", shop_id)
+                record(session, now, by, "shop.keeps", about, shop=shop_id, before=was, after=is_now)
             return _shop(row)
 
     def list(self) -> builtins.list[Shop]:
@@ -161,21 +110,7 @@ def _found(session: Session, shop_id: str, *, hold: bool = False) -> ShopRow:
     return row
 
 
-def _check_chain(session: Session, shop_id: str, menus_of: str | None) -> None:
-    """One step and no more: a chain that has its menus from another would be followed round and round."""
-    if menus_of is None:
-        return
-    base = _found(session, menus_of)
-    if menus_of == shop_id or base.menus_of is not None:
-        raise InputError(
-            f"{shop_id} can't use the menus of {menus_of}"
-            + (f", which uses those of {base.menus_of}" if base.menus_of else ": that's the same shop")
-        )
-    if session.scalar(select(ShopRow.id).where(ShopRow.menus_of == shop_id).limit(1)) is not None:
-        raise InputError(f"Other shops use the menus of {shop_id}, so it must keep its own")
-
-
 def _shop(row: ShopRow) -> Shop:
     days = (row.keep_recordings_days, row.keep_transcripts_days, row.keep_orders_days)
     keeps = Keeping(*(FOREVER if kept == 0 else kept for kept in days))
-    return Shop(row.id, row.name, row.created_at, keeps, row.menus_of)
+    return Shop(row.id, row.name, row.created_at, keeps)

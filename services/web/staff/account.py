@@ -23,7 +23,6 @@ from services.web.pages import Fields, Form, PageRoute, go, page
 from services.web.staff.leaving import provider_name, signed_out
 from services.web.staff.line import in_line
 from services.web.staff.staff import COOKIE, ENROL, IDLE_S, Enrolling, Signed, SignedIn, read_cookie
-from services.web.staff.visits import OF_PROVIDER, visit_of
 
 router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
 
@@ -67,10 +66,9 @@ def end_session(request: Request, box: Wired, staff: Signed, fields: Fields) -> 
 
 @router.post("/sign-out-everywhere")
 async def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Response:
-    """End every session, this one too, and have other devices count as strangers."""
-    device = visit_of(request, OF_PROVIDER if staff.session.by_provider else staff.name).device
+    """End every session, this one too."""
     id_token = await run_in_threadpool(box.sessions.end, read_cookie(request, COOKIE))
-    await run_in_threadpool(box.sessions.end_all, staff.session.staff_id, but_device=device)
+    await run_in_threadpool(box.sessions.end_all, staff.session.staff_id)
     return await signed_out(request, box, id_token)
 
 

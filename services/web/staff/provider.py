@@ -29,7 +29,7 @@ from services.web.pages import Fields, PageRoute, problem_page
 from services.web.staff.leaving import leave, own_address
 from services.web.staff.sign_in import entered
 from services.web.staff.staff import SESSION_S, drop_cookie, read_cookie, safe_next, set_cookie
-from services.web.staff.visits import OF_PROVIDER, visit_of
+from services.web.staff.visits import visit_of
 
 log = structlog.get_logger(__name__)
 
@@ -53,9 +53,8 @@ async def begin(request: Request, box: Wired, fields: Fields) -> Response:
         where = await provider.address(token, own_address(request, CALLBACK))
     except (ProviderAway, ProviderBusy) as error:
         return _refused(request, _ours(box, error))
-    device = visit_of(request, OF_PROVIDER).device
     after = safe_next(fields.get("next"))
-    await run_in_threadpool(box.provider_sign_ins.begin, token, after, device)
+    await run_in_threadpool(box.provider_sign_ins.begin, token, after)
     answer = leave(request, where)
     set_cookie(request, answer, FLOW_COOKIE, token, PROVIDER_FLOW_S, "lax")
     return answer
@@ -97,8 +96,8 @@ async def _come_in(
         SaycartError, ProviderAway, ProviderBusy, NotBelieved: nobody comes in.
     """
     store, settings = box.provider_sign_ins, box.settings
-    begun = await run_in_threadpool(store.take, token)
-    if begun is None:
+    after = await run_in_threadpool(store.take, token)
+    if after is None:
         raise NotBegunHere("This sign-in took too long or was already used")
     if not await provider.expects(iss):
         raise NotBelieved("the answer names another issuer")
@@ -106,8 +105,8 @@ async def _come_in(
         raise _told_error(settings.oidc_name, error)
     if not code:
         raise NotBelieved("the answer holds no code")
-    visit = visit_of(request, OF_PROVIDER)
-    counted = await run_in_threadpool(store.count, begun, visit.address)
+    visit = visit_of(request)
+    counted = await run_in_threadpool(store.count, visit.address)
     try:
         told = await provider.told(token, own_address(request, CALLBACK), code)
     except (ProviderAway, ProviderBusy):
@@ -122,7 +121,7 @@ async def _come_in(
         counted=counted,
         by=partial(acting, request),
     )
-    return await entered(request, box, got, name, safe_next(begun.after), OF_PROVIDER)
+    return await entered(request, box, got, name, safe_next(after))
 
 
 def _provider(box: Container) -> Provider:

@@ -31,7 +31,7 @@ from services.web.staff.staff import (
     set_cookie,
     visitor,
 )
-from services.web.staff.visits import remember_device, visit_of
+from services.web.staff.visits import visit_of
 
 log = structlog.get_logger(__name__)
 
@@ -60,7 +60,7 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     name, after = fields.get("name"), safe_next(fields.get("next"))
     # Not `get`, which strips: a password may begin with a space.
     password = (fields.all("password") or [""])[0]
-    visit, lasting_s = visit_of(request, name), SESSION_S
+    visit, lasting_s = visit_of(request), SESSION_S
     form = {"template": "staff/sign_in.html", "next": after, "name": name}
     try:
         got = await in_line(request, lambda: box.sign_ins.by_password(name, password, visit, lasting_s))
@@ -89,7 +89,7 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
     token, after = read_cookie(request, STEP_COOKIE), safe_next(fields.get("next"))
     code, lasting_s = fields.get("code"), SESSION_S
     name = await run_in_threadpool(box.sign_ins.halfway, token)
-    visit = visit_of(request, name or "")
+    visit = visit_of(request)
     form = {"template": "staff/code.html", "next": after}
     by = acting(request, f"staff:{name}")
     try:
@@ -112,17 +112,13 @@ async def sign_out(request: Request, box: Wired, _staff: Enrolling) -> Response:
     return await signed_out(request, box, id_token)
 
 
-async def entered(
-    request: Request, box: Container, got: Entered, name: str, after: str, device: str | None = None
-) -> Response:
-    """The browser with its new session, in place of the one that it had. `device`: the name under which it is
-    known from now on, where that is not the account's."""
+async def entered(request: Request, box: Container, got: Entered, name: str, after: str) -> Response:
+    """The browser with its new session, in place of the one that it had."""
     if old := read_cookie(request, COOKIE):
         await run_in_threadpool(box.sessions.end, old)
     log.info("staff.signed_in", staff=name)
     answer = go(request, after)
     set_cookie(request, answer, COOKIE, got.token, SESSION_S, "lax")
-    remember_device(request, answer, name if device is None else device, got.device)
     return answer
 
 

@@ -144,7 +144,7 @@ def takes(secret: str, headers: dict[str, str]) -> bool:
     return False
 
 
-def test_what_waits_for_an_endpoint_that_is_removed_is_withdrawn(
+def test_what_waits_for_an_endpoint_goes_with_it(
     database: Database, orders: OrderStore, outbox: Outbox, endpoints: EndpointStore
 ) -> None:
     one, stays = made(endpoints), made(endpoints)
@@ -152,20 +152,16 @@ def test_what_waits_for_an_endpoint_that_is_removed_is_withdrawn(
         completed(orders)
     posted, dead, _ = claim(outbox, one.id)
     assert outbox.failed(dead, "no", retry_in_s=None)
-    assert outbox.counts() == {"delivered": 0, "waiting": 5, "dead": 1, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": 0, "waiting": 5, "dead": 1}
     assert endpoints.remove(one.id, by=TESTER) == 3
     assert not outbox.delivered(posted), "it is settled already"
-    assert outbox.counts() == {"delivered": 0, "waiting": 3, "dead": 0, "withdrawn": 3}
-    assert {m.endpoint_id for m in outbox.list(withdrawn=True, limit=9)} == {one.id}
+    assert outbox.counts() == {"delivered": 0, "waiting": 3, "dead": 0}
     assert {m.endpoint_id for m in outbox.list(limit=9)} == {stays.id}
     assert outbox.replay() == []
     with pytest.raises(NotFound):
         outbox.replay([posted.id])
     with pytest.raises(NotFound):
         endpoints.remove(one.id, by=TESTER)
-    outbox.forget(0.0)
-    assert outbox.counts()["withdrawn"] == 0
-    assert outbox.counts()["waiting"] == 3
 
 
 def test_a_message_that_was_written_while_its_endpoint_went_ends_too(
@@ -175,8 +171,8 @@ def test_a_message_that_was_written_while_its_endpoint_went_ends_too(
     with database.write() as session:  # as a transaction leaves it that began before the removal
         session.execute(update(OutboxRow).values(endpoint_id="whk_gone"))
     assert outbox.endpoints_due() == []
-    assert outbox.withdraw_orphans() == 1
-    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0, "withdrawn": 1}
+    assert outbox.forget(3600.0) == 1
+    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
 
 
 def test_a_disabled_endpoint_keeps_what_waits_and_is_not_late(

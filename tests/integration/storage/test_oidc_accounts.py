@@ -26,7 +26,7 @@ from services.cli.main import app
 from services.storage.audit.log import AuditLog
 from services.storage.base.tables_staff import OidcFlowRow, SignInRow, StaffOidcRow
 from services.storage.people.provider_accounts import ProviderAccounts
-from services.storage.people.provider_sign_in import MAX_ID_TOKEN_CHARS, Begun, ProviderSignIns
+from services.storage.people.provider_sign_in import MAX_ID_TOKEN_CHARS, ProviderSignIns
 from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
@@ -50,7 +50,7 @@ class Desk:
     ) -> str:
         """Sign in; the session's token."""
         store = ProviderSignIns(self.database, ROLES if roles is None else roles)
-        counted = store.count(Begun("/review", ""), HERE.address)
+        counted = store.count(HERE.address)
         _, entered = store.enter(who, HERE, HOUR_S, id_token=id_token, counted=counted, by=Actor)
         return entered.token
 
@@ -204,15 +204,15 @@ def test_two_people_of_one_address_at_once_take_one_invitation(desk: Desk) -> No
 
 def test_what_was_begun_is_taken_once_and_ends(desk: Desk) -> None:
     store = ProviderSignIns(desk.database, {})
-    store.begin("token", "/review", "")
+    store.begin("token", "/review")
     assert store.take("another") is None
     assert sorted(map(bool, at_once(*[lambda: store.take("token")] * 4))) == [False, False, False, True]
-    store.begin("token", "/review", "")
+    store.begin("token", "/review")
     with desk.database.write() as session:
         past = desk.database.now(session) - timedelta(seconds=1)
         session.execute(update(OidcFlowRow).values(expires_at=past))
     assert store.take("token") is None
-    store.begin("next", "/review", "")
+    store.begin("next", "/review")
     with desk.database.read() as session:
         (row,) = session.scalars(select(OidcFlowRow))
     assert "next" not in row.token_hash

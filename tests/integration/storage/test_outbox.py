@@ -125,7 +125,7 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
 
 def test_only_what_was_asked_for_is_written(database: Database, outbox: Outbox) -> None:
     proposed_and_confirmed(OrderStore(database, "main"))
-    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
     proposed_and_confirmed(OrderStore(database, "main", frozenset({"order.completed"})))
     assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.completed"]
 
@@ -201,7 +201,7 @@ def test_a_dead_message_lets_the_later_ones_go(orders: OrderStore, outbox: Outbo
     assert second.type == "order.completed"
     [dead] = outbox.list(dead=True, limit=10)
     assert (dead.id, dead.last_error) == (first.id, "answered 410")
-    assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1}
 
 
 def test_a_lapsed_lease_frees_it_and_the_late_result_is_dropped(orders: OrderStore, outbox: Outbox) -> None:
@@ -212,7 +212,7 @@ def test_a_lapsed_lease_frees_it_and_the_late_result_is_dropped(orders: OrderSto
     assert not outbox.failed(slow, "no answer", retry_in_s=None)
     assert outbox.delivered(quick)
     assert not outbox.delivered(slow)
-    assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0}
 
 
 def test_replay_brings_back_what_died_or_was_delivered(orders: OrderStore, outbox: Outbox) -> None:
@@ -238,7 +238,7 @@ def test_only_old_delivered_messages_are_forgotten(orders: OrderStore, outbox: O
     outbox.failed(two, "no", retry_in_s=None)
     assert outbox.forget(3600) == 0
     assert outbox.forget(-1) == 1
-    assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1}
 
 
 def test_the_command_line_lists_and_replays(
@@ -278,5 +278,5 @@ def test_the_command_line_lists_and_replays(
     assert "No message msg_none" in run("replay", "msg_none")
     assert run("replay", "--dead") == f"{one.id} will be sent again\n"
     assert run("replay", two.id) == f"{two.id} will be sent again\n"
-    assert box.outbox.counts() == {"delivered": 0, "waiting": 2, "dead": 0, "withdrawn": 0}
+    assert box.outbox.counts() == {"delivered": 0, "waiting": 2, "dead": 0}
     box.close()

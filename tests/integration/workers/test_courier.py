@@ -163,7 +163,7 @@ def test_every_failure_is_tried_again_under_one_id(
         make_due(database)
         [message] = outbox.claim(owner="courier-1", limit=9, lease_s=60)
         courier.deliver(message)
-    assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0}
     assert receiver.ids == [message.id] * 8
     assert set(receiver.paths) == {"/hook"}
 
@@ -181,7 +181,7 @@ def test_nobody_there_and_then_given_up_and_then_brought_back(
             last = once(courier, outbox, database)
     assert last.dead_at is not None
     assert (last.last_error or "").startswith("ConnectError")
-    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 1, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 1}
     outbox.replay()
     with Staged("200") as receiver, courier_to(receiver.url, outbox, database) as courier:
         [message] = outbox.claim(owner="courier-1", limit=9, lease_s=60)
@@ -212,13 +212,11 @@ def test_told_to_stop_it_ends_what_it_posts_and_begins_nothing(
         receiver.over.set()
         running.join(20)
         assert not running.is_alive()
-    assert outbox.counts() == {"delivered": EACH, "waiting": 1, "dead": 0, "withdrawn": 0}
+    assert outbox.counts() == {"delivered": EACH, "waiting": 1, "dead": 0}
 
 
 def settings(home: Path, database_url: str, url: str) -> Settings:
-    return Settings(
-        home=home, database_url=database_url, webhook_url=url, webhook_secret=SECRET, webhook_wait_s=0.01
-    )
+    return Settings(home=home, database_url=database_url, webhook_url=url, webhook_secret=SECRET)
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def test_kinds_are_told_apart() -> None:
 @pytest.mark.parametrize("model", [Cart, CartLine])
 def test_what_downstream_gets_is_what_the_contract_says(model: type[BaseModel]) -> None:
     wanted = {
-        Cart: {"currency", "menu", "lines", "total", "total_is_minimum"},
+        Cart: {"currency", "menu", "lines", "notes", "total", "total_is_minimum"},
         CartLine: {
             "kind", "heard", "sku", "name", "quantity", "size", "options", "unit_price", "line_total",
             "confidence", "findings",

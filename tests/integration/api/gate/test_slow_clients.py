@@ -22,6 +22,7 @@ import pytest
 from infra.addresses import counted_as
 from schemas.lifecycle import Event
 from services.api import __main__ as api
+from services.api.gate import pace
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
 from tests.waiting import until
 
@@ -40,10 +41,13 @@ JSON, FORM, UPLOAD = (
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """An API with little patience."""
     home = tmp_path_factory.mktemp("strict")
-    little = {"body_s": 0.6, "body_rate": 20_000, "body_most_s": 2.0}
     free = {"client_backlog": 0, "visitor_backlog": 0, "address_backlog": 0, "shop_backlog": 0}
-    with running(home, **free, **little) as world:
-        yield world
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pace, "START_S", 0.6)
+        patch.setattr(pace, "RATE", 20_000)
+        patch.setattr(pace, "MOST_S", 2.0)
+        with running(home, **free) as world:
+            yield world
 
 
 def keyed(world: World, data: bytes) -> bytes:
@@ -174,7 +178,7 @@ def test_a_slow_crowd_is_ended_and_others_are_served(strict: World, kind: str) -
 
 
 def test_a_body_at_a_fair_pace_has_more_time(strict: World) -> None:
-    """Slower than `body_s` alone allows, but at twice the rate."""
+    """Slower than `START_S` alone allows, but at twice the rate."""
     body = json.dumps(MENU).encode() + b" " * 50_000
 
     def steadily() -> Iterator[bytes]:

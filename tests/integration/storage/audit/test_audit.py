@@ -87,7 +87,7 @@ def test_an_entry_is_there_with_its_act_or_not_at_all(
     menus, staff = MenuStore(database, "main"), StaffStore(database)
     # The act fails after the entry was written ...
     with suppress(InputError), writing(database) as (session, now):
-        record(database, session, now, shop="main", by=ANN, action="key.added", about=("key", "k"))
+        record(session, now, ANN, "key.added", ("key", "k"), shop="main")
         raise InputError("the act failed")
     assert entries(database) == []
 
@@ -96,7 +96,7 @@ def test_an_entry_is_there_with_its_act_or_not_at_all(
         raise RuntimeError("no entry")
 
     monkeypatch.setattr("services.storage.audit.menus.record", broken)
-    monkeypatch.setattr("services.storage.people.staff.record", broken)
+    monkeypatch.setattr("services.storage.people.staff.told_account", broken)
     with pytest.raises(RuntimeError):
         menus.put(Menu.parse(MENU), by=ANN)
     with pytest.raises(RuntimeError):
@@ -118,9 +118,7 @@ def test_many_writers_leave_no_gaps(database: Database, race: Any) -> None:
 def test_two_entries_of_one_transaction_follow_each_other(database: Database) -> None:
     with writing(database) as (session, now):
         for number in range(3):
-            record(
-                database, session, now, shop="main", by=ANN, action="key.added", about=("key", str(number))
-            )
+            record(session, now, ANN, "key.added", ("key", str(number)), shop="main")
     assert [entry.object_id for entry in entries(database)] == ["0", "1", "2"]
     assert faults(database) == []
 
@@ -131,7 +129,7 @@ def test_what_is_listed(database: Database, monkeypatch: pytest.MonkeyPatch) -> 
         act(database, number)
         act(database, number, shop="other")
     with writing(database) as (session, now):
-        record(database, session, now, shop="main", by=ANN, action="menu.edited", about=("menu", "cafe"))
+        record(session, now, ANN, "menu.edited", ("menu", "cafe"), shop="main")
     log = AuditLog(database)
     assert [(e.shop_id, e.seq) for e in log.entries()] == [
         *(("main", n) for n in range(1, 7)),
