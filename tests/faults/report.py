@@ -53,9 +53,9 @@ def page(found: list[dict[str, Any]]) -> str:
     lines = [
         "# Does a fault lose an order?",
         "",
-        f"Written by `make chaos` (ADR 21), {when}. The client's record of every 202 is compared at the end",
-        "with the API, the database and the webhook receiver. Short stand-ins replace Whisper and the model",
-        "except where a row says otherwise. Kinds of faults, commands, commits and versions are in",
+        f"Written by `make chaos`, {when}. The client's record of every 202 is compared at the end",
+        "with the API, the database and the webhook receiver. Short stand-ins replace Whisper and the",
+        "language model except where a row says otherwise. Details and versions are in",
         "[report.json](report.json).",
         "",
         "| fault | database | done | lost, doubled | extra runs | recovered |",
