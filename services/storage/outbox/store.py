@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import and_, delete, func, literal, select, tuple_, update
+from sqlalchemy import and_, delete, func, select, update
 
-from infra.sql.database import Database, UtcDateTime
+from infra.sql.database import Database
 from schemas.errors import NotFound
 from services.storage.base.changes import glancing, reading, swap, writing
-from services.storage.base.ids import cursor_after, parse_cursor
+from services.storage.base.ids import after_cursor, cursor_after
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox import outbox_order
@@ -129,10 +129,7 @@ class Outbox:
         query = select(OutboxRow).where(is_dead() if dead else is_open())
         query = query.order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
         if after is not None:
-            at, key = parse_cursor(after)
-            query = query.where(
-                tuple_(OutboxRow.created_at, OutboxRow.id) > tuple_(literal(at, UtcDateTime), literal(key))
-            )
+            query = query.where(after_cursor(OutboxRow, after))
         with reading(self._database) as session:
             return [_message(row) for row in session.scalars(query)]
 
