@@ -218,7 +218,7 @@ train: setup $(if $(TRAINER),,$(TRAIN)/.installed) ## train the learned reader, 
 	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --form $(or $(FORM),json) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
 
 lent: setup $(TRAIN)/.installed ## prepare the first run on a lent GPU: pieces and calls in reports/lent (docs/training.md)
-	@$(BIN)/saycart models fetch qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
+	@$(BIN)/saycart models fetch qwen2.5-coder-1.5b-instruct-q4_k_m.gguf qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m tests.bench.lent.ready reports/lent $(ARGS)
 
 train-score: setup ## figures of an adapter's answers, never a row (PART=sealed, ANSWERS=file; ARGS="--by menu")

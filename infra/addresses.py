@@ -1,8 +1,9 @@
-"""Network addresses: whom a limit counts as one, and which proxies are believed."""
+"""Addresses: whom a limit counts as one, which proxies are believed, what is in a setting's query string."""
 
 from __future__ import annotations
 
 import ipaddress
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -45,3 +46,18 @@ def within(host: str, found: list[Network]) -> bool:
     except ValueError:
         return False
     return any(address in network for network in found)
+
+
+def parameters(url: str, *known: str) -> tuple[str, dict[str, str]]:
+    """Take what saycart itself is told out of a URL's query; all else of the URL stays as it is.
+
+    Raises:
+        ValueError: one of them is there twice.
+    """
+    parts = urlsplit(url)
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    own = [(name, value) for name, value in given if name in known]
+    if len(dict(own)) < len(own):
+        raise ValueError("a parameter is there twice")
+    rest = urlencode([pair for pair in given if pair not in own])
+    return (parts._replace(query=rest).geturl() if own else url), dict(own)

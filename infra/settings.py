@@ -10,7 +10,8 @@ from platformdirs import user_cache_path
 from pydantic import AliasChoices, Field
 from pydantic_settings import SettingsConfigDict
 
-from infra.settings_engines import EngineSettings
+from infra.addresses import parameters
+from infra.settings_engines import VLLM, EngineSettings
 
 Days = Annotated[int, Field(ge=1, le=36_500)] | Literal["forever"]
 
@@ -32,14 +33,9 @@ class Settings(EngineSettings):
 
     recordings_url: str = ""
     """Where recordings are kept. Empty: a folder in `home`. `s3://BUCKET/PREFIX`: a bucket, which several
-    machines can share; keys and region come from AWS's own variables (`AWS_ACCESS_KEY_ID` and so on)."""
-
-    recordings_endpoint: str = ""
-    """The server of that bucket, `https://...`, where it is not AWS."""
-
-    recordings_links: bool = False
-    """Answer `GET /v1/orders/{id}/audio` with a link into the bucket that is good for a minute (307), and not
-    with the sound itself. Pages play it through the API all the same."""
+    machines can share; keys and region come from AWS's own variables (`AWS_ACCESS_KEY_ID` and so on). Another
+    server than AWS's: `?endpoint=https://...`. With `links=true` `GET /v1/orders/{id}/audio` answers with a
+    link into the bucket that is good for a minute (307); pages play it through the API all the same."""
 
     database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """SQLAlchemy URL. Empty: SQLite (WAL) in `home`. PostgreSQL: `postgresql+psycopg://...`."""
@@ -61,7 +57,7 @@ class Settings(EngineSettings):
     `redis+sentinel://:PASSWORD@HOST:26379,HOST:26379/0?master=NAME`."""
 
     api_host: str = "127.0.0.1"
-    """Address that the API listens on."""
+    """Address that the API listens on, and `metrics_port` where that is set."""
 
     api_port: int = 8420
     """Port of the API."""
@@ -91,28 +87,9 @@ class Settings(EngineSettings):
     """Addresses and networks of proxies, a comma list: their `X-Forwarded-For` and `-Proto` are believed.
     Empty: nobody's, loopback's neither."""
 
-    head_s: float = Field(10.0, gt=0)
-    """A connection that has not sent the whole head of a request by then is closed (408)."""
-
-    body_s: float = Field(20.0, gt=0)
-    """A body may take so long, and a second more for each `body_rate` bytes of it; then it is refused
-    (408)."""
-
-    body_rate: int = Field(2000, gt=0)
-    """Bytes a second under which a body is too slow."""
-
-    body_most_s: float = Field(120.0, gt=0)
-    """No body may take longer."""
-
-    address_connections: int = Field(200, ge=0)
-    """Open connections of one address (IPv6: a /64); more are refused (503). `proxies` are not counted. 0:
-    any number."""
-
     address_waits: int = Field(100, ge=0)
-    """Long polls and event streams of one address at once; more are refused (429). 0: any number."""
-
-    order_waits: int = Field(20, ge=0)
-    """As `address_waits`, for one order."""
+    """Long polls and event streams of one address (IPv6: a /64) at once; more are refused (429). 0: any
+    number."""
 
     max_waits: int = Field(4000, ge=0)
     """As `address_waits`, in all."""
@@ -120,15 +97,12 @@ class Settings(EngineSettings):
     masked_tasks: str = ""
     """Tasks that `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md."""
 
-    masked_in_flight: int = Field(4, ge=1, le=256)
-    """Masked calls that one API process has in hand at once; more are refused (503). They share the decode
-    servers with orders."""
-
-    masked_timeout_s: float = Field(45.0, gt=0)
-    """One masked call; past it the decode server counts as away. Under the minute that a proxy waits."""
-
     max_upload_bytes: int = 15_000_000
     """Larger uploads are refused while they stream in (413)."""
+
+    least_free_bytes: int = Field(500_000_000, ge=0)
+    """Below so much free space where uploads are written, new recordings are refused (507); orders as text go
+    on. 0: until the disk is full."""
 
     max_audio_s: float = 60.0
     """Longer recordings are refused."""
@@ -145,17 +119,12 @@ class Settings(EngineSettings):
     stage_lease_s: float = 30.0
     """How long a claim lasts. A live worker renews it; a dead one's order is free after it."""
 
-    worker_drain_s: float = 15.0
-    """How long a worker that is told to stop may finish what it has; then it gives it back."""
-
     decode_concurrency: int = Field(1, ge=1, le=256)
     """Orders that one worker decodes at once, in threads. Over 1 it pays where the server batches (vLLM)."""
 
-    sweep_interval_s: float = 5.0
-    """How often lost doorbells are looked for: orders that wait in SQL and that nobody holds."""
-
-    sweep_idle_s: float = 5.0
-    """An order that waited this long untouched, and has no message in Redis, is enqueued again."""
+    sweep_s: float = 5.0
+    """How often lost doorbells are looked for: orders that wait in SQL, untouched for so long, and have no
+    message in Redis. They are enqueued again."""
 
     review_lease_s: float = 300.0
     """How long a claimed review is held for its reviewer."""
@@ -203,11 +172,7 @@ class Settings(EngineSettings):
 
     address_requests_per_minute: int = Field(240, ge=0)
     """Requests from one address (IPv6: a /64) that show no credential: order pages before there is an order,
-    sign-ins. 0: any number."""
-
-    page_requests_per_minute: int = Field(240, ge=0)
-    """As `address_requests_per_minute`, by browsers that opened a page by its key; counted for each key
-    apart, and not for the address."""
+    sign-ins. Each page key is counted apart. 0: any number."""
 
     order_requests_per_minute: int = Field(240, ge=0)
     """Requests of an order's customers, about that order, wherever they come from. 0: any number."""
@@ -225,6 +190,14 @@ class Settings(EngineSettings):
 
     address_bytes_per_minute: int = Field(100_000_000, ge=0)
     """As `key_bytes_per_minute`, of all who show no key, from one address."""
+
+    shop_menus_per_hour: int = Field(120, ge=0)
+    """New menus and changes of menus of one shop in an hour; more are refused (429), since each is new to the
+    model. 0: any number."""
+
+    shop_recording_bytes_per_day: int = Field(10_000_000_000, ge=0)
+    """Bytes of recordings that one shop takes in a day; more are refused (429), orders as text go on. Half of
+    it at most from pages, a twentieth from one address. 0: any number."""
 
     limits_url: str = ""
     """A Redis, named as in `REDIS_URL`, in which several API processes count these limits together; its user
@@ -256,9 +229,6 @@ class Settings(EngineSettings):
     webhook_attempts: int = 24
     """Tries of one message before it is dead and `saycart webhooks replay` is needed."""
 
-    webhook_wait_s: float = 2.0
-    """The widest wait after the first failed try; doubled after each, and drawn at random below it."""
-
     webhook_wait_cap_s: float = 3600.0
     """No wait is longer, even if the receiver asks for it."""
 
@@ -270,22 +240,27 @@ class Settings(EngineSettings):
 
     traces_url: str = ""
     """A collector's address for OTLP over HTTP (`http://127.0.0.1:4318/v1/traces`); see docs/tracing.md.
-    Empty: nothing is traced."""
-
-    traces_sample: float = Field(1.0, ge=0, le=1)
-    """The share of traces that is sent, of those that begin here and of each client's own."""
+    Empty: nothing is traced. `?sample=0.1` sends that share of traces, of those that begin here and of each
+    client's own."""
 
     metrics_port: int = Field(0, ge=0, le=65_535)
     """Where each worker, sweeper and courier answers Prometheus by itself, on machines without an API beside
-    it. 0: nowhere; the API shows the parts of its own machine."""
-
-    metrics_host: str = "127.0.0.1"
-    """Address that `SAYCART_METRICS_PORT` is opened on. Whoever reaches it reads counts and times of all
-    shops."""
+    it. 0: nowhere; the API shows the parts of its own machine. Whoever reaches the port (on `api_host`) reads
+    counts and times of all shops."""
 
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'saycart.db'}"
+
+    @property
+    def recordings_links(self) -> bool:
+        return parameters(self.recordings_url, "links")[1].get("links") == "true"
+
+    @property
+    def masked_at_once(self) -> int:
+        """Masked calls that one API process may have in hand; more are refused (503). They share the decode
+        servers with orders: where these are batched, so are they."""
+        return max(4, self.decode_concurrency)
 
     @property
     def blobs(self) -> Path:
@@ -295,7 +270,7 @@ class Settings(EngineSettings):
 
 def addresses(urls: str) -> list[str]:
     """The servers that one setting names, with commas between."""
-    return [url.strip() for url in urls.split(",") if url.strip()]
+    return [url.strip().removeprefix(VLLM) for url in urls.split(",") if url.strip()]
 
 
 @lru_cache(maxsize=1)

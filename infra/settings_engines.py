@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from infra.settings_oidc import OidcSettings
+
+VLLM = "vllm+"
+"""Before the scheme of a vLLM server's URL."""
 
 
 class EngineSettings(OidcSettings):
@@ -19,26 +22,20 @@ class EngineSettings(OidcSettings):
     """As `whisper_model`: a second recogniser, asked where the first is unsure or the rules leave the order
     open (English). Empty: none."""
 
-    whisper_adapters: bool = True
-    """Whether the recognisers of the model lock hear English with adapters that were trained on spoken orders
-    (ADR 80): half the wrong words."""
-
     denoiser: str = "deepfilternet3.tar.gz"
     """As `whisper_model`: what turns noise down for one more hearing, where the first leaves doubt and there
     is noise (where it was measured: Whisper base on a CPU, English). Empty: none."""
 
-    whisper_threads: int = 2
-    """CPU threads of one transcription."""
+    threads: int = 2
+    """CPU threads of one transcription, and of the embedded engine."""
 
     whisper_device: str = "cpu"
     """`cpu` (int8) or `cuda` (float16)."""
 
     llm_url: str = ""
-    """OpenAI-compatible server with guided decoding, or several like ones with commas between. Empty: the
-    embedded engine, which also reads (`services.engines.reader_server`)."""
-
-    llm_dialect: str = "llama.cpp"
-    """How the server takes a grammar: `llama.cpp` or `vllm`."""
+    """OpenAI-compatible server with guided decoding, or several like ones with commas between: llama.cpp's at
+    `http://HOST:PORT`, vLLM at `vllm+http://HOST:PORT`. Empty: the embedded engine, which also reads
+    (`services.engines.reader_server`)."""
 
     llm_model: str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
     """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
@@ -46,12 +43,6 @@ class EngineSettings(OidcSettings):
     llm_api_key: str = ""
     """Sent as a bearer token to `llm_url`, if set. The embedded engine asks for it; empty: for a new one at
     each start."""
-
-    llm_threads: int = 2
-    """CPU threads of the embedded engine."""
-
-    llm_context: int = 12_288
-    """Tokens that the embedded engine holds: prompt plus the largest cart that the mask allows."""
 
     llm_timeout_s: float = 120.0
     """One decode; past it the attempt counts as an outage."""
@@ -92,7 +83,22 @@ class EngineSettings(OidcSettings):
     reading them again: some 40 MB a menu. 0: nothing is kept."""
 
     fallback_llm_url: str = ""
-    """A second decoder, asked only when the first stays down. Empty: none, the order goes to review."""
+    """As `llm_url`: a second decoder, asked only when the first stays down. Empty: none, the order goes to
+    review."""
 
-    fallback_llm_dialect: str = "llama.cpp"
-    """As `llm_dialect`, for the second decoder."""
+    @field_validator("llm_url", "fallback_llm_url")
+    @classmethod
+    def _of_one_kind(cls, urls: str) -> str:
+        if len({url.strip().startswith(VLLM) for url in urls.split(",") if url.strip()}) > 1:
+            raise ValueError("names servers of two kinds")
+        return urls
+
+    @property
+    def llm_dialect(self) -> str:
+        """How the servers of `llm_url` take a grammar: `llama.cpp` or `vllm`."""
+        return dialect(self.llm_url)
+
+
+def dialect(urls: str) -> str:
+    """How the servers that a setting names take a grammar: `llama.cpp` or `vllm`."""
+    return "vllm" if urls.strip().startswith(VLLM) else "llama.cpp"

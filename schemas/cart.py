@@ -7,12 +7,13 @@ model, and then means the default; so nothing has to be invented to fill a slot.
 Two marks tie the shape to an order. `x-values` on a field names where its values come from: the menu or
 the transcript. `x-each` on a model says that it stands once for each such entry, so that its fields agree
 (a latte has a latte's sizes). `services/engines/masks/grammar.py` turns all of this into an llguidance
-grammar.
+grammar, but for fields marked `x-later`, which the readers that ship do not write yet.
 
-Four more say how the compact spelling of a draft is written (`services/decoding/spelling.py`), in which the
+Six more say how the compact spelling of a draft is written (`services/decoding/spelling.py`), in which the
 menu's names stand for ids: `x-aligned` marks a field that is found afterwards and not written, `x-named-by`
 one that the name of another field tells, `x-implied` the value of a field that is left out, and `x-key` on a
-model the key of its first field.
+model the key of its first field, `x-told-by` on a model the field whose value is that key instead, and
+`x-where` a field that only options of some groups have (those with `halves`).
 
 `Cart` is what the API shows: the draft joined with the menu's names and prices.
 """
@@ -33,6 +34,7 @@ MAX_OPTIONS = 24  # a sub with all on it; an order's mask opens what its item of
 MAX_HEARD_CHARS = 100
 MAX_QUANTITY = 999
 MAX_COUNT = 12
+MAX_NOTES = 6
 
 
 def _from(values: str) -> dict[str, Any]:
@@ -44,6 +46,14 @@ class Amount(StrEnum):
     LIGHT = "light"
     NORMAL = "normal"
     EXTRA = "extra"
+
+
+class Portion(StrEnum):
+    """Which part of an item an option is for: all of it, or the half that was named first or second."""
+
+    WHOLE = "whole"
+    LEFT = "left"
+    RIGHT = "right"
 
 
 class _Draft(BaseModel):
@@ -91,6 +101,28 @@ class OptionDraft(_Draft):
         description="only when the customer gave a number for this option",
         json_schema_extra=_from("counts"),
     )
+    # Left out of documents at its default, as `notes` are: so an older release can still read them.
+    portion: Portion = Field(
+        default=Portion.WHOLE,
+        description="only when the customer wants it on one half: left (the half named first) or right",
+        json_schema_extra=_from("portions") | {"x-where": "halves", "x-later": True},
+        exclude_if=lambda portion: portion is Portion.WHOLE,
+    )
+
+
+_OTHER_HALF = {Portion.LEFT: Portion.RIGHT, Portion.RIGHT: Portion.LEFT}
+
+
+def _joined(options: tuple[OptionDraft, ...]) -> tuple[OptionDraft, ...]:
+    """The options, with one that both halves have alike made one of the whole item."""
+    joined: list[OptionDraft] = []
+    for option in options:
+        other = _OTHER_HALF.get(option.portion)
+        if other is None or option.model_copy(update={"portion": other}) not in options:
+            joined.append(option)
+        elif option.portion is Portion.LEFT:
+            joined.append(option.model_copy(update={"portion": Portion.WHOLE}))
+    return tuple(joined)
 
 
 class ItemLine(_Draft):
@@ -107,7 +139,7 @@ class ItemLine(_Draft):
         description="only when the customer said a size",
         json_schema_extra=_from("sizes"),
     )
-    options: tuple[OptionDraft, ...] = Field(
+    options: Annotated[tuple[OptionDraft, ...], AfterValidator(_joined)] = Field(
         default=(), max_length=MAX_OPTIONS, description="only what the customer asked for"
     )
 
@@ -123,10 +155,39 @@ class NotOnMenuLine(_Draft):
 LineDraft = Annotated[ItemLine | NotOnMenuLine, Field(discriminator="kind")]
 
 
+class NoteKind(StrEnum):
+    """What a note is about. `preparation` is how to make, cut, cook, pack or serve it."""
+
+    ALLERGY = "allergy"
+    DIET = "diet"
+    PREPARATION = "preparation"
+    OTHER = "other"
+
+
+DIETARY = (NoteKind.ALLERGY, NoteKind.DIET)
+"""Kinds of note that a person confirms, and that are about no single line."""
+
+
+class NoteDraft(_Draft):
+    """Something that the kitchen must know beyond the lines."""
+
+    model_config = ConfigDict(json_schema_extra={"x-told-by": "kind"})
+
+    kind: NoteKind = Field(description="what it is about", json_schema_extra=_from("note_kinds"))
+    heard: Annotated[Heard, Field(description="the customer's own words, copied from the transcript")]
+
+
 class CartDraft(_Draft):
     """What the model may say about one order. It has no price, discount or customer field."""
 
     lines: tuple[LineDraft, ...] = Field(max_length=MAX_LINES)
+    notes: tuple[NoteDraft, ...] = Field(
+        default=(),
+        max_length=MAX_NOTES,
+        description="only what no line can say: allergies, diets, how to make or pack it",
+        json_schema_extra={"x-later": True},
+        exclude_if=lambda notes: not notes,
+    )
 
 
 class Severity(StrEnum):
@@ -181,13 +242,28 @@ class HeardSpan(BaseModel):
     end_s: float | None = None
 
 
+class CartNote(HeardSpan):
+    """Something that the kitchen must know beyond the lines, in the customer's own words."""
+
+    kind: NoteKind
+    line: int | None = Field(
+        default=None,
+        description="index of the cart line that it follows; null for the whole order, and for every allergy "
+        "and diet",
+    )
+
+
 class CartOption(BaseModel):
     group: str
     id: str
     name: str
     amount: Amount
     count: int
-    price: int = Field(description="minor units, per item, count and amount included")
+    portion: Portion = Field(
+        default=Portion.WHOLE,
+        description="`left` or `right`: only on the half that was named first or second",
+    )
+    price: int = Field(description="minor units, per item; count, amount and portion included")
 
 
 class CartLine(BaseModel):
@@ -231,6 +307,7 @@ class Cart(BaseModel):
     currency: str
     menu: MenuRef
     lines: list[CartLine]
+    notes: list[CartNote] = Field(default=[], description="for the kitchen: allergies first, then diets")
     total: int
     total_is_minimum: bool = Field(
         default=False,

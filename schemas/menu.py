@@ -56,12 +56,14 @@ class Option(_Part):
 
 
 class OptionGroup(_Part):
-    """A set of options. `required` groups must have one in the cart, or the order is asked about."""
+    """A set of options. `required` groups must have one in the cart, or the order is asked about; those with
+    `halves` may be wanted on one half of the item only, as toppings of a pizza are."""
 
     id: Id
     name: Name
     choose: Literal["one", "many"] = "one"
     required: bool = False
+    halves: bool = False
     options: tuple[Option, ...] = Field(min_length=1)
 
 

@@ -44,7 +44,10 @@ class ReviewDecision(BaseModel):
     reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
     version: int = Field(ge=1, strict=True)
     action: Literal["approve", "correct", "reject"]
-    cart: CartDraft | None = Field(default=None, description="the whole cart, for `correct` only")
+    cart: CartDraft | None = Field(
+        default=None,
+        description="the whole cart, for `correct` only; without `notes` those of the proposal stay",
+    )
     reason: str | None = Field(default=None, max_length=500, description="needed for `reject`")
 
     @model_validator(mode="after")
@@ -54,6 +57,14 @@ class ReviewDecision(BaseModel):
         if self.action == "reject" and not (self.reason or "").strip():
             raise ValueError("`reject` needs a `reason`")
         return self
+
+
+class VisitorRejection(BaseModel):
+    """Rejects all waiting orders of one visitor."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=500, pattern=r"\S")
 
 
 class Standing(BaseModel):

@@ -8,8 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from schemas.cart import Amount, CartDraft, CartLine, CartOption, Finding, HeardSpan, Severity
-from schemas.compare import LineKey, canonical_draft
+from schemas.cart import (
+    Amount,
+    Cart,
+    CartDraft,
+    CartLine,
+    CartNote,
+    CartOption,
+    Finding,
+    HeardSpan,
+    Portion,
+    Severity,
+)
+from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, sentences
@@ -64,10 +75,15 @@ def so_much(amount: Amount, name: str, language: str = ENGLISH) -> str:
     return sentences(language)(f"amount_{amount.value}", name=name)
 
 
+def on_part(portion: Portion, name: str, language: str = ENGLISH) -> str:
+    """An option by the part of its item that it is for: `olives on the first half`."""
+    return name if portion is Portion.WHOLE else sentences(language)(f"portion_{portion.value}", name=name)
+
+
 def option_name(chosen: CartOption, language: str = ENGLISH) -> str:
-    """`2 × espresso shot`, `no whipped cream`."""
+    """`2 × espresso shot`, `no whipped cream`, `ham on the second half`."""
     count = f"{chosen.count} × " if chosen.count > 1 else ""
-    return f"{count}{so_much(chosen.amount, chosen.name, language)}"
+    return on_part(chosen.portion, f"{count}{so_much(chosen.amount, chosen.name, language)}", language)
 
 
 def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
@@ -132,53 +148,35 @@ def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
     return ", ".join(parts + [option(chosen, currency) for chosen in priced.options])
 
 
-def open_line(
-    quantity: int,
-    items: Sequence[str],
-    size: str | None,
-    options: Mapping[tuple[str, str], tuple[Amount, int]],
-    menu: Menu,
-    language: str = ENGLISH,
-) -> str:
-    """A line that is not settled yet: `2 × large latte (no foam, 2 espresso shot)`. `items` are skus, of
-    which it is one; `options` has amount and count by group and option."""
-    say = sentences(language)
-    names = [item.name for item in map(menu.item, items) if item is not None]
-    known = menu.size(size) if size else None
-    parts = [*([known.name] if known else []), *([f" {say('or')} ".join(names)] if names else [])]
-    chosen = ", ".join(open_option(*choice, *how, menu, language) for choice, how in options.items())
-    return f"{quantity} × {' '.join(parts) or say('off_menu')}" + (f" ({chosen})" if chosen else "")
-
-
-def open_option(
-    group: str, option: str, amount: Amount, count: int, menu: Menu, language: str = ENGLISH
-) -> str:
-    """An option of such a line: `no foam`, `2 espresso shot`."""
-    name = f"{f'{count} ' if count > 1 else ''}{_menu_name(group, option, menu)}"
-    return so_much(amount, name, language)
-
-
-def _menu_name(group: str, option: str, menu: Menu) -> str:
-    known = menu.group(group)
-    return next((o.name for o in known.options if o.id == option), option) if known else option
+def note(one: CartNote, cart: Cart, language: str = ENGLISH) -> str:
+    """A note of `cart`: `Allergy: “I can't have nuts”`, or of one line `latte, how to make it: “hot”`."""
+    kind = sentences(language)(f"note_{one.kind.value}")
+    about = f"{cart.lines[one.line].name}, {kind}" if one.line is not None else begun(kind)
+    return f"{about}: “{one.text}”"
 
 
 def drafted_line(key: LineKey, quantity: int, menu: Menu, language: str = ENGLISH) -> str:
-    """A line of a draft, as carts are compared: `2 × large latte (oat milk)`."""
+    """A line of a draft, as carts are compared: `2 × large latte (no foam, 2 espresso shot)`."""
     _, sku, size, options = key
-    chosen = {(group, ref): (Amount(amount), count) for group, ref, amount, count in sorted(options)}
-    return open_line(quantity, [sku] if sku else [], size, chosen, menu, language)
+    parts = [menu.size(size) if size else None, menu.item(sku) if sku else None]
+    named = " ".join(part.name for part in parts if part is not None)
+    chosen = ", ".join(_drafted_option(option, menu, language) for option in sorted(options))
+    return f"{quantity} × {named or sentences(language)('off_menu')}" + (f" ({chosen})" if chosen else "")
+
+
+def _drafted_option(chosen: Chosen, menu: Menu, language: str) -> str:
+    group, ref, amount, count, portion = chosen
+    known = menu.group(group)
+    name = next((o.name for o in known.options if o.id == ref), ref) if known else ref
+    counted = f"{count} {name}" if count > 1 else name
+    return on_part(Portion(portion), so_much(Amount(amount), counted, language), language)
 
 
 def drafted(draft: CartDraft, menu: Menu, language: str = ENGLISH) -> str:
     """A draft in one breath, equal lines together: `2 × large latte (oat milk); 1 × blueberry muffin`."""
     lines = canonical_draft(draft).items()
-    return open_order((drafted_line(key, n, menu, language) for key, n in lines), language)
-
-
-def open_order(lines: Iterable[str], language: str = ENGLISH) -> str:
-    """Such lines in a row, as a question has them."""
-    return "; ".join(lines) or sentences(language)("something_else")
+    told = "; ".join(drafted_line(key, n, menu, language) for key, n in lines)
+    return told or sentences(language)("something_else")
 
 
 def begun(text: str) -> str:

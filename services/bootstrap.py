@@ -15,13 +15,14 @@ from infra.sql.database import Database
 from infra.sql.notices import Notices, notices
 from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
 from schemas.menu import Menu
+from schemas.records.orders import StoredRecording
 from schemas.shops.access import EVERY_SHOP
 from schemas.shops.webhook import TO_ENDPOINTS, types_named
 from services.engine_parts import EngineParts
 from services.engines.ports import Recording
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
-from services.recordings import at_hand, store_of
+from services.recordings import at_hand, dropped, store_of
 from services.settings_checks import (
     check_open,
     check_provider,
@@ -148,7 +149,9 @@ class Container(EngineParts):
             fallback_decoder=lambda: self.fallback_decoder,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=partial(at_hand, self.blobs),
+            compacted=self._compacted,
             remove_recording=self.remove_recordings,
+            drop_recording=partial(dropped, self.blobs),
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
@@ -162,6 +165,11 @@ class Container(EngineParts):
             two_readings=self.settings.reader == "all",
             readers=lambda: self.readers,
         )
+
+    def _compacted(self, recording: Recording) -> StoredRecording | None:
+        from services.engines.recognition.compact import compacted
+
+        return compacted(self.blobs, recording)
 
     def load_hearing(self) -> None:
         """Load both recognisers, and have each hear a shipped sample: the first time takes a second longer.
@@ -227,7 +235,7 @@ class Container(EngineParts):
         from services.masked.registry import registered
 
         tasks = registered(self.settings.masked_tasks)
-        return Answering(tasks, lambda: self.decoder, timeout_s=self.settings.masked_timeout_s)
+        return Answering(tasks, lambda: self.decoder)
 
     def prove_decoder(self) -> None:
         """See that the decode servers and the reader's apply the mask, before the first order. One that is

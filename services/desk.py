@@ -14,7 +14,7 @@ import structlog
 from infra.blobs.store import Blobs, Opened
 from infra.observability import tracing
 from infra.settings import Settings
-from schemas.errors import Conflict, Forbidden, NotFound
+from schemas.errors import Conflict, Forbidden, NotFound, StaleState
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.question import CustomerAnswer
@@ -164,8 +164,33 @@ class Desk:
         log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
         return answered
 
-    def decide_review(self, review_id: str, decision: ReviewDecision) -> ReviewRecord:
-        """Settle a review, or let the decision stand for a second person; the review as it is then.
+    def reject_visitor(self, review_id: str, reason: str) -> tuple[list[str], list[str]]:
+        """Reject each waiting order that came from the same address to the same page as this review's, in a
+        transaction of its own; ids of the reviews that are decided, and of those that are not: held by a
+        colleague, changed meanwhile, or in want of a second person.
+
+        Raises:
+            Forbidden, NotFound: as `decide_review`.
+            Conflict: the order came from no page, or none of its address waits.
+        """
+        if not (waiting := self.reviews.of_visitor(review_id)):
+            raise Conflict(
+                "No orders from this visitor's address are waiting",
+                hint="Reject this order alone, unless it is settled.",
+            )
+        rejected, left = list[str](), list[str]()
+        for review in waiting:
+            decision = ReviewDecision(action="reject", version=review.version, reason=reason)
+            try:
+                done = self.decide_review(review.id, decision, held=False).status == "decided"
+            except (Conflict, StaleState):
+                done = False
+            (rejected if done else left).append(review.id)
+        return rejected, left
+
+    def decide_review(self, review_id: str, decision: ReviewDecision, *, held: bool = True) -> ReviewRecord:
+        """Settle a review, or let the decision stand for a second person; the review as it is then. `held`:
+        as of the review store.
 
         Raises:
             Forbidden: nobody in person asks.
@@ -187,6 +212,7 @@ class Desk:
                 reason=decision.reason,
                 outcome=self.settle_review(reviewed, decision),
                 second_above=self.settings.second_review_above,
+                held=held,
                 by=self.by,
             )
         name = "review.decided" if decided.status == "decided" else "review.awaits_second"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from infra.observability import tracing
 from infra.settings import Settings, addresses
+from infra.settings_engines import dialect
 from schemas.errors import EngineUnavailable
 from services.engines.ports import Transcriber
 
@@ -36,7 +37,7 @@ class EngineParts:
         if not config.denoiser:
             return self._transcriber(config.whisper_model)
         # Looked for when it is needed: an order can do without it.
-        denoiser = Denoiser(lambda: Path(resolve(config.denoiser, config.models_dir)), config.whisper_threads)
+        denoiser = Denoiser(lambda: Path(resolve(config.denoiser, config.models_dir)), config.threads)
         return self._transcriber(config.whisper_model, denoiser=denoiser)
 
     @cached_property
@@ -45,7 +46,7 @@ class EngineParts:
         return self._transcriber(name, role="second_hearing") if name else None
 
     def _transcriber(self, name: str, role: str = "hearing", denoiser: Denoiser | None = None) -> Transcriber:
-        from services.engines.recognition.adapted import languages, of_name
+        from services.engines.recognition.adapted import adapter_of, languages, of_name
         from services.engines.recognition.by_language import ByLanguage
         from services.engines.recognition.whisper import WhisperTranscriber
 
@@ -56,21 +57,15 @@ class EngineParts:
                 of_name(name, config.models_dir),
                 name=name,
                 device=config.whisper_device,
-                threads=config.whisper_threads,
+                threads=config.threads,
                 role=role,
                 denoiser=denoiser,
             )
 
-        adapter = self.hearing_adapter(name)
+        adapter = adapter_of(name)
         if adapter is None:
             return ears(name)
         return ByLanguage(dict.fromkeys(languages(adapter), ears(adapter.name)), ears(name))
-
-    def hearing_adapter(self, name: str) -> Path | None:
-        """The adapter that a recogniser hears with, given its name; None where it has or takes none."""
-        from services.engines.recognition.adapted import adapter_of
-
-        return adapter_of(name) if self.settings.whisper_adapters else None
 
     def write_adapted(self, models: Collection[str]) -> None:
         """Have the weights of those among `models` that an adapter is worked into written, unless they are
@@ -81,13 +76,13 @@ class EngineParts:
         """
         from infra.weights.models import resolve
         from services.engines.reader.merged import merged
-        from services.engines.recognition.adapted import of_name
+        from services.engines.recognition.adapted import adapter_of, of_name
 
         config = self.settings
         if self.checker and config.reader_checker in models:
             merged(Path(resolve(config.reader_checker, config.models_dir)), self.checker, config.models_dir)
         named = {config.whisper_model, config.whisper_second}.intersection(models)
-        for adapter in filter(None, map(self.hearing_adapter, sorted(named))):
+        for adapter in filter(None, map(adapter_of, sorted(named))):
             of_name(adapter.name, config.models_dir)
 
     @tracing.traced("decode audio")
@@ -101,23 +96,24 @@ class EngineParts:
 
     @cached_property
     def decoder(self) -> Servers:
-        return self._decoder(self.settings.llm_url, self.settings.llm_dialect)
+        return self._decoder(self.settings.llm_url)
 
     @cached_property
     def readers(self) -> Servers:
         """Who is asked for the learned reader: a server of its own where one is named, else the decoder."""
         url = self.settings.reader_url if self.adapter else ""
-        return self._decoder(url, "llama.cpp") if url else self.decoder
+        return self._decoder(url) if url else self.decoder
 
     @cached_property
     def fallback_decoder(self) -> Servers | None:
         if not self.settings.fallback_llm_url:
             return None
-        return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
+        return self._decoder(self.settings.fallback_llm_url)
 
-    def _decoder(self, urls: str, dialect: str) -> Servers:
+    def _decoder(self, urls: str) -> Servers:
         from services.engines.decoding.decoder import OpenAIDecoder
         from services.engines.decoding.servers import Servers
+        from services.engines.reader.adapters import learned
 
         config = self.settings
         if not urls:
@@ -128,12 +124,13 @@ class EngineParts:
         decoders = [
             OpenAIDecoder(
                 url,
-                dialect=dialect,
+                dialect=dialect(urls),
                 model=config.llm_model,
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
                 score=config.score_drafts,
                 adapter=self.adapter.name if self.adapter else "",
+                spelling=learned(self.adapter),
                 check=self.checker is not None,
                 order_tokens=config.order_tokens,
             )

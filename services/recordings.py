@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
+
+from infra.addresses import parameters
 from infra.blobs.store import DiskFull
 from schemas.errors import InputError, RecordingLost, RecordingsAway, StorageFull
 
 if TYPE_CHECKING:
-    from infra.blobs.store import Blobs, Opened
+    from infra.blobs.store import Blobs, BlobWriter, Opened
     from infra.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 
 def store_of(settings: Settings) -> Blobs:
@@ -28,12 +34,30 @@ def store_of(settings: Settings) -> Blobs:
     from infra.blobs.bucket import BadAddress, BlobBucket
 
     try:
-        return BlobBucket(settings.recordings_url, settings.recordings_endpoint, settings.blobs / "tmp")
-    except BadAddress as error:
+        url, given = parameters(settings.recordings_url, "endpoint", "links")
+        if given.get("links", "true") not in ("true", "false"):
+            raise BadAddress("links is neither true nor false")
+        return BlobBucket(url, given.get("endpoint", ""), settings.blobs / "tmp")
+    except ValueError as error:
         raise InputError(
             f"SAYCART_RECORDINGS_URL can't be used: {error}",
-            hint="For example s3://recordings/saycart, and SAYCART_RECORDINGS_ENDPOINT=https://s3.example.",
+            hint="For example s3://recordings/saycart?endpoint=https://s3.example.",
         ) from None
+
+
+def new_recording(blobs: Blobs, settings: Settings) -> BlobWriter:
+    """Begin a recording, while there is room for more than that.
+
+    Raises:
+        StorageFull: less is free than is to stay free.
+        DiskFull: nothing is.
+    """
+    if shutil.disk_usage(settings.blobs).free < settings.least_free_bytes:
+        raise StorageFull(
+            "There is too little free space for recordings; orders as text are still taken",
+            hint="Order as text, or free some disk space: SAYCART_LEAST_FREE_BYTES of it stay free.",
+        )
+    return blobs.open()
 
 
 @contextmanager
@@ -81,3 +105,11 @@ def at_hand(blobs: Blobs, key: str) -> Iterator[Path]:
         yield file
     finally:
         local.__exit__(None, None, None)
+
+
+def dropped(blobs: Blobs, key: str) -> None:
+    """Remove a recording that no order came to name; where that fails, it is collected after a day."""
+    try:
+        blobs.delete(key)
+    except OSError:
+        log.warning("recording.orphaned", exc_info=True)

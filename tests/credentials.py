@@ -16,8 +16,11 @@ from services.storage.people.api_keys import KeyStore
 
 Header = dict[str, str]
 
-UNLIMITED: dict[str, Any] = {name: 0 for name in Settings.model_fields if name.endswith("_per_minute")}
-"""Settings for tests that ask thousands of times from one address and with one key, as no till does."""
+_PER = ("_per_minute", "_per_hour", "_per_day")
+UNLIMITED: dict[str, Any] = {name: 0 for name in Settings.model_fields if name.endswith(_PER)}
+UNLIMITED["least_free_bytes"] = 0
+"""Settings for tests that ask thousands of times from one address and with one key, as no till does, on small
+disks."""
 
 
 def header_for(

@@ -7,9 +7,9 @@ from typing import Any
 
 from schemas.evidence import Evidence
 from schemas.menu import Menu
+from services.decoding.mask import Mask
 from services.engines.masks.grammar import build_mask
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import Mask
 from services.reading.order import read_order
 from tests.stand_ins import CAFE
 

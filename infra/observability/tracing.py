@@ -13,11 +13,14 @@ what an error quotes: a collector is another machine, often another company's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 from urllib.parse import urlsplit
+
+from infra.addresses import parameters
 
 if TYPE_CHECKING:
     from infra.observability.otlp import Serving, Spans
@@ -45,7 +48,8 @@ def check(settings: Settings) -> None:
     """Raises CannotTrace, before anything is started."""
     if not settings.traces_url:
         return
-    url = urlsplit(settings.traces_url)
+    address, _ = _wanted(settings.traces_url)
+    url = urlsplit(address)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise CannotTrace(
             "SAYCART_TRACES_URL is no http address",
@@ -72,9 +76,21 @@ def start(settings: Settings, part: str) -> None:
     check(settings)
     from infra.observability.otlp import Spans
 
-    url = settings.traces_url
+    url, share = _wanted(settings.traces_url)
     url = url if urlsplit(url).path.strip("/") else url.rstrip("/") + _PATH
-    _spans = Spans(url, part, settings.traces_sample)
+    _spans = Spans(url, part, share)
+
+
+def _wanted(url: str) -> tuple[str, float]:
+    """Return the collector's address and the share of traces that it is sent; raises CannotTrace."""
+    try:
+        address, given = parameters(url, "sample")
+        share = float(given.get("sample", 1))
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        raise CannotTrace("The sample of SAYCART_TRACES_URL is not a share", "Such as ?sample=0.1.")
+    return address, share
 
 
 def stop() -> None:

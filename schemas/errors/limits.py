@@ -42,8 +42,8 @@ class TooManyWaiting(InputError):
 
 
 class TooManyRequests(InputError):
-    """Over a per-minute limit: its name is `limit`, its HTTP headers `headers`; the request fits again in
-    `wait_s` seconds."""
+    """Over a limit of what is sent: its name is `limit`, its HTTP headers `headers`; the request fits
+    again in `wait_s` seconds."""
 
     code = "too_many_requests"
     retryable = True

@@ -104,11 +104,20 @@ class OrderRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredRecording:
+    """A recording in the store: its key, and its container as a file suffix."""
+
+    key: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a stage found: the event that moves the order, and the columns that it fills.
 
-    A field left None is not touched. `timings` and `engine` are merged into what is stored. `refused`: nobody
-    can hear the recording, so that its file goes.
+    A field left None is not touched. `timings` and `engine` are merged into what is stored. `recording` is
+    kept in place of the upload, whose file goes. `refused`: nobody can hear the recording, so that its file
+    goes.
     """
 
     event: Event
@@ -124,6 +133,7 @@ class Outcome:
     timings: dict[str, float] = field(default_factory=dict)
     engine: dict[str, Any] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
+    recording: StoredRecording | None = None
     refused: bool = False
 
 

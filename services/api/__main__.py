@@ -22,6 +22,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from infra.addresses import networks
 from infra.blobs.store import DiskFull
 from infra.observability import tracing
 from infra.observability.telemetry import configure_logging
@@ -32,7 +33,6 @@ from infra.sql.prepare import prepare, tell_row_security
 from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError
 from services.api.app import create_app
-from services.api.gate.guard import Config, Door
 from services.bootstrap import bootstrap
 from services.settings_checks import check_tasks
 
@@ -45,13 +45,15 @@ GRACE_S = 24
 QUIET_S = 1.0
 # Seconds that an idle connection is kept for the next request.
 KEEP_ALIVE_S = 15
+# Seconds that an answer may stand without its client taking more of it, until the kernel ends the connection.
+UNREAD_S = 60.0
 # Each client that waits holds a socket. Most systems start a process with 1,024 files at most and let it ask
 # for more; past the limit no connection is accepted, and those who order stand behind those who wait.
 FILES = 65_536
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which tells the app at the signal and not only when the last connection has gone."""
+    """uvicorn, which tells the app at the signal, and has an end for answers that are not read."""
 
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
@@ -63,6 +65,9 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for served in self.servers:
+            for listener in served.sockets:  # what they accept inherits it
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_S * 1000))
         if ready_file := os.environ.get("SAYCART_READY_FILE"):
             Path(ready_file).touch()
 
@@ -105,12 +110,10 @@ def server(app: FastAPI, wanted: Settings) -> Server:
     Raises:
         ValueError: `SAYCART_PROXIES` can't be read.
     """
-    door = Door(wanted)
-    app.state.metrics.watch(door)
+    proxies = networks(wanted.proxies, "SAYCART_PROXIES")
     return Server(
-        Config(
+        uvicorn.Config(
             app,
-            door,
             host=wanted.api_host,
             port=wanted.api_port,
             timeout_graceful_shutdown=GRACE_S,
@@ -119,8 +122,8 @@ def server(app: FastAPI, wanted: Settings) -> Server:
             log_config=None,
             server_header=False,
             ws="none",
-            proxy_headers=bool(door.proxies),
-            forwarded_allow_ips=[str(network) for network in door.proxies],
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=[str(network) for network in proxies],
         ),
         app,
     )

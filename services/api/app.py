@@ -15,14 +15,13 @@ from schemas.masked import MaskedRequest
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from schemas.question import CustomerAnswer
-from schemas.review import Claim, ReviewDecision
+from schemas.review import Claim, ReviewDecision, VisitorRejection
 from schemas.shops.endpoint import NewWebhook, Rotation, WebhookChange
 from services.api import document, problems
 from services.api.counts import Counts
 from services.api.gate import access
 from services.api.gate.middleware import Gate
 from services.api.gate.origin import Own
-from services.api.gate.pace import Pace
 from services.api.gate.pressure import Pressure
 from services.api.gate.rates import Metered, Rates
 from services.api.gate.seats import Seats
@@ -60,6 +59,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
     TextOrder,
     Claim,
     ReviewDecision,
+    VisitorRejection,
     CustomerAnswer,
     Menu,
     MaskedRequest,
@@ -122,7 +122,7 @@ def create_app(container: Container) -> FastAPI:
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Metered, rates=app.state.rates)
-    app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own, pace=Pace.of(container.settings))
+    app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own)
     if open_routes := access.undeclared(app):
         raise RuntimeError(f"routes that ask for no scope: {', '.join(open_routes)}")
     app.openapi = lambda: document.written(app, _UNSEEN)  # type: ignore[method-assign]  # FastAPI's documented way

@@ -16,6 +16,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -29,14 +30,17 @@ from schemas.order import TextOrder
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord
 from schemas.shape import METADATA, faults
+from schemas.shops.source import PAGE, source_of
 from schemas.transcript import Transcript
 from services.api import uploads
 from services.api.deps import address
-from services.api.gate.bodies import media_type, parse_json, read_model
+from services.api.gate.bodies import declared_length, media_type, parse_json, read_model
 from services.api.gate.pressure import Pressure, page_client
+from services.api.gate.rates import Payer, rates_of
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
 from services.engines.recognition.containers import Container
+from services.recordings import dropped, new_recording
 
 log = structlog.get_logger(__name__)
 
@@ -100,9 +104,13 @@ async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
 
 
 async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) -> Accepted:
+    rates, payers = rates_of(request), _space(box.shop, caller.backlog)
+    await rates.check(*payers, cost=declared_length(request) or 1)
     with tracing.span("receive recording"):
-        upload = await uploads.receive(request, box.blobs, box.settings.max_upload_bytes)
+        begin = partial(new_recording, box.blobs, box.settings)
+        upload = await uploads.receive(request, begin, box.settings.max_upload_bytes)
     try:
+        await rates.count(*payers, cost=upload.writer.size)
         asked = {name: value for name, value in upload.fields.items() if value}
         text = asked.get("metadata")
         metadata = None if text is None else _metadata(text)
@@ -126,6 +134,14 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
         with anyio.CancelScope(shield=True):
             await run_in_threadpool(upload.writer.discard)
         raise
+
+
+def _space(shop: str, client: str) -> list[Payer]:
+    """Whose space a recording takes: a page's leaves some to the shop's keys, an address some to others."""
+    if not client.startswith(PAGE):
+        return [("shop_recordings", shop)]
+    address = f"{shop} {source_of(client)}"
+    return [("address_recordings", address), ("page_recordings", shop), ("shop_recordings", shop)]
 
 
 def _keep(box: Desk, upload: uploads.Upload, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
@@ -185,14 +201,7 @@ def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepte
         # After a commit that was cut off nobody knows whether the order exists. The caller got a 503 and
         # sends again, so an order without its recording must end in `error`, not be made as well.
         if not kept and new.audio_key:
-            _remove(box, new.audio_key)
-
-
-def _remove(box: Desk, key: str) -> None:
-    try:
-        box.blobs.delete(key)
-    except OSError:
-        log.warning("recording.orphaned", exc_info=True)
+            dropped(box.blobs, new.audio_key)
 
 
 def find_menu(box: Desk, menu_id: str | None) -> MenuVersion:

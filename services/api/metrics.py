@@ -18,7 +18,6 @@ from prometheus_client.registry import Collector
 
 from infra.observability import metrics
 from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, TooManyOrders
-from services.api.gate.guard import Door
 from services.api.gate.pressure import Pressure
 from services.api.gate.rates import Rates
 from services.api.waiting.room import Waiting
@@ -62,23 +61,6 @@ class _Limited(Collector):
         yield limited
 
 
-class _Ended(Collector):
-    """Connections that this process ended by itself, by its reason."""
-
-    def __init__(self, door: Door) -> None:
-        self.door = door
-
-    def collect(self) -> Iterable[Metric]:
-        ended = CounterMetricFamily(
-            "saycart_connections_ended",
-            "connections closed because a client was slow or had too many",
-            labels=["reason"],
-        )
-        for reason, count in sorted(self.door.ended.items()):
-            ended.add_metric([reason], count)
-        yield ended
-
-
 class Metrics:
     """One registry an app: several apps in one process (as in tests) do not mix."""
 
@@ -96,7 +78,7 @@ class Metrics:
                 "limit of long polls and event streams; 0: none",
                 lambda: config.max_waits,
             ),
-            ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_in_flight),
+            ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_at_once),
             ("api_connections_busy", "database connections in use by this process", lambda: database.lent),
             ("api_connections_limit", "limit of database connections", lambda: database.lends_at_most),
         ):
@@ -141,10 +123,6 @@ class Metrics:
             ["task", "kind"],
             registry=self.registry,
         )
-
-    def watch(self, door: Door) -> None:
-        """Show what the server's door ended as well."""
-        self.registry.register(_Ended(door))
 
     def saw(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer. `route` is a template and an odd method is folded, so labels stay few."""

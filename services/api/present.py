@@ -28,6 +28,14 @@ class ReviewPage(BaseModel):
     next_cursor: str | None = None
 
 
+class VisitorRejected(BaseModel):
+    """Ids of reviews: those that were rejected, and those that were left, since a colleague has them or a
+    second person is needed."""
+
+    rejected: list[str]
+    left: list[str]
+
+
 class ReviewDetail(Review):
     """A review with its order, and the cart that the machine proposed (null when it made none)."""
 

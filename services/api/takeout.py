@@ -1,7 +1,6 @@
 """What the shop holds of one customer, to be handed to them: `orders.jsonl` and `recordings/`.
 
-Each line is an order as the API shows it, its review with it; a recording is named after its order, and is
-as it was sent.
+Each line is an order as the API shows it, its review with it; a recording is named after its order.
 """
 
 from __future__ import annotations

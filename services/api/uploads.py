@@ -8,7 +8,7 @@ File name and declared content type of the recording are ignored; its first byte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
 
-from infra.blobs.store import Blobs, BlobWriter, DiskFull
+from infra.blobs.store import BlobWriter, DiskFull
 from schemas.errors import AudioTooLarge, StorageFull, StorageUnavailable, UnsupportedAudio
 from services.api.gate.bodies import declared_length
 from services.api.problems import RequestRefused, invalid
@@ -162,8 +162,8 @@ def disk() -> Iterator[None]:
         raise StorageUnavailable(f"The recording could not be written: {error}") from error
 
 
-async def receive(request: Request, blobs: Blobs, limit: int) -> Upload:
-    """Read the request's multipart body; `limit` is the recording's cap in bytes.
+async def receive(request: Request, begin: Callable[[], BlobWriter], limit: int) -> Upload:
+    """Read the request's multipart body into the recording that `begin` opens; `limit` is its cap in bytes.
 
     Raises:
         AudioTooLarge, UnsupportedAudio: of the recording.
@@ -180,7 +180,7 @@ async def receive(request: Request, blobs: Blobs, limit: int) -> Upload:
     except (KeyError, FormParserError):
         raise _malformed("the content type has no usable boundary") from None
     with disk():
-        writer = await run_in_threadpool(blobs.open)
+        writer = await run_in_threadpool(begin)
     try:
         await _pump(request, form, parser, writer)
         return Upload(writer, _complete(form), _texts(form))

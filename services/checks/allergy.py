@@ -1,9 +1,10 @@
 """Words of allergy, intolerance or diet in what a customer said: a person looks at such an order.
 
-A cart has no place for "I'm allergic to peanuts". So where these words are not simply the name of what is
-in the cart ("a vegan burger"), only a person can know what the kitchen has to be told. A needless review is
-better than a missed allergy: words are matched without case, accents and punctuation, as a recognizer may
-write them, in English and Spanish whatever the menu's language is.
+No line of a cart says "I'm allergic to peanuts". So where these words are not simply the name of what is in
+the cart ("a vegan burger"), or the trained reader took some down as a note, only a person can know what the
+kitchen has to be told. A needless review is better than a missed allergy: words are matched without case,
+accents and punctuation, as a recognizer may write them, in English and Spanish whatever the menu's language
+is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from schemas.cart import CartDraft, Finding, ItemLine
+from schemas.cart import DIETARY, CartDraft, Finding, ItemLine
 from schemas.menu import Menu
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
@@ -41,7 +42,8 @@ _NONE = _PATTERNS["none"]
 
 def check_allergy(draft: CartDraft, menu: Menu, transcript: Transcript) -> list[Finding]:
     """A finding that sends the order to a person, where the customer spoke of an allergy or a diet."""
-    words = dietary_words(transcript.text, names_in(draft, menu))
+    noted = next((note.heard for kind in DIETARY for note in draft.notes if note.kind is kind), None)
+    words = dietary_words(transcript.text, names_in(draft, menu)) or noted
     if words is None:
         return []
     return [Finding.blocking("allergy_said", sentences(menu.language)("allergy_said", words=words))]

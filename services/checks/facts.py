@@ -7,9 +7,9 @@ limits. Applied to what a machine drafted, a customer answered or a reviewer cor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from schemas.cart import CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft
+from schemas.cart import CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft, Portion
 from schemas.menu import Item, Menu
 from schemas.sentences.sentences import Sentences, sentences
 from services.checks.naming import listed, option_name, size_called
@@ -46,11 +46,21 @@ def _line_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[
     yield from _size_facts(index, line, item, menu, say)
     for option in line.options:
         yield from _option_facts(option, item, menu, say)
-    repeated = [o for o, n in Counter((o.group, o.id) for o in line.options).items() if n > 1]
-    if repeated:
-        message = say("option_repeated", option=option_name(*repeated[0], menu), item=item.name)
+    halves = [Counter((o.group, o.id) for o in half) for half in _by_half(line.options)]
+    repeated = next((o for half in halves for o, n in half.items() if n > 1), None)
+    if repeated is not None:
+        message = say("option_repeated", option=option_name(*repeated, menu), item=item.name)
         yield Finding.blocking("option_repeated", message)
     yield from _group_facts(index, line, item, menu, say)
+
+
+def _by_half(options: Iterable[OptionDraft]) -> tuple[list[OptionDraft], list[OptionDraft]]:
+    """The options that are on the half named first, and those on the other; on both, those of the whole."""
+    chosen = list(options)
+    return (
+        [option for option in chosen if option.portion is not Portion.RIGHT],
+        [option for option in chosen if option.portion is not Portion.LEFT],
+    )
 
 
 def _option_facts(option: OptionDraft, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
@@ -66,14 +76,17 @@ def _option_facts(option: OptionDraft, item: Item, menu: Menu, say: Sentences) -
         yield Finding.blocking("unknown_option", message)
     elif not known.available:
         yield Finding.blocking("option_unavailable", say("sold_out", name=known.name))
+    if known is not None and option.portion is not Portion.WHOLE and not group.halves:
+        yield Finding.blocking("half_not_offered", say("half_not_offered", option=known.name, item=item.name))
 
 
 def _group_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
     """Groups of which too much was chosen, or nothing though one has to be."""
     for group in filter(None, map(menu.group, item.option_groups)):
-        chosen = [option_name(o.group, o.id, menu) for o in chosen_of(line, group)]
-        if group.choose == "one" and len(chosen) > 1:
-            choices = listed(chosen, "or", menu.language)
+        chosen = chosen_of(line, group)
+        rivals = max(_by_half(chosen), key=len)
+        if group.choose == "one" and len(rivals) > 1:
+            choices = listed((option_name(o.group, o.id, menu) for o in rivals), "or", menu.language)
             message = say("too_many_choices", group=group.name, item=item.name, choices=choices)
             yield Finding.blocking("too_many_choices", message)
         if group.required and not chosen:

@@ -1,8 +1,9 @@
 """Price: the draft joined with the menu's names and prices. The menu alone knows a price.
 
 Every amount is an integer in minor units. An option costs its price times its count; `none` costs
-nothing, `light` and `normal` once, `extra` twice, as an extra portion is a second portion. While a size, a
-required option or the item is open, a line costs the least that any answer makes of it, and says so.
+nothing, `light` and `normal` once, `extra` twice, as an extra portion is a second portion. On one half of an
+item it costs half of that, rounded half up for each option and each single item. While a size, a required
+option or the item is open, a line costs the least that any answer makes of it, and says so.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from schemas.cart import (
     CartLine,
     CartOption,
     Finding,
-    HeardSpan,
     ItemLine,
     LineDraft,
     MenuRef,
     OptionDraft,
+    Portion,
 )
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.transcript import Transcript
+from services.checks.heard_words import notes_of, span_of
 
-PORTIONS = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
+TIMES = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def price_cart(
         currency=menu.currency,
         menu=MenuRef(id=menu.id, version=menu_version),
         lines=lines,
+        notes=notes_of(draft, transcript),
         total=sum(line.line_total for line in lines),
         total_is_minimum=any(line.price_is_minimum for line in lines),
     )
@@ -88,11 +91,7 @@ def price_cart(
 
 def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Finding]) -> CartLine:
     words = transcript.words_of(line.heard)
-    heard = HeardSpan(
-        text=line.heard,
-        start_s=words[0].start_s if words else None,
-        end_s=words[-1].end_s if words else None,
-    )
+    heard = span_of(line.heard, transcript)
     # Where the words have no probabilities of their own, the transcript's confidence stands for them.
     total = sum(word.probability for word in words)
     mean = round(total / len(words), 4) if words else transcript.confidence
@@ -150,5 +149,11 @@ def _option(option: OptionDraft, item: Item, menu: Menu) -> CartOption:
         name=known.name if known else option.id,
         amount=option.amount,
         count=option.count,
-        price=known.price * option.count * PORTIONS[option.amount] if known else 0,
+        portion=option.portion,
+        price=_option_price(option, known.price) if known else 0,
     )
+
+
+def _option_price(option: OptionDraft, price: int) -> int:
+    full = price * option.count * TIMES[option.amount]
+    return full if option.portion is Portion.WHOLE else (full + 1) // 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schemas.cart import Amount, CartDraft, Finding
+from schemas.cart import Amount, CartDraft, Finding, Portion
 from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.decision import Agreement, Readings
 from schemas.evidence import Evidence
@@ -17,7 +17,7 @@ from schemas.menu import Menu
 from schemas.question import Choice, Question
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
-from schemas.wording import begun, drafted, drafted_line, money, so_much
+from schemas.wording import begun, drafted, drafted_line, money, on_part, so_much
 from services.checks.facts import check_facts
 from services.checks.judge import doubts_of
 from services.checks.naming import option_name
@@ -235,8 +235,9 @@ def _told(draft: CartDraft, menu: Menu, price: int) -> str:
 
 
 def _option(chosen: Chosen, menu: Menu) -> str:
-    group, ref, amount, times = chosen
-    return f"{times} × " * (times > 1) + option_name(group, ref, menu, Amount(amount))
+    group, ref, amount, times, portion = chosen
+    counted = f"{times} × " * (times > 1) + option_name(group, ref, menu, Amount(amount))
+    return on_part(Portion(portion), counted, menu.language)
 
 
 def _size(size: str, menu: Menu) -> str:

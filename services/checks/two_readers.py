@@ -60,18 +60,21 @@ class Compared:
 def compare(
     reading: Reading, evidence: Evidence, *, sure_at: float = SURE, likely_at: float = LIKELY
 ) -> Compared:
-    """Hold the learned reader's cart against what the rules make of the same words."""
+    """Hold the learned reader's cart against what the rules make of the same words. They are compared by
+    their lines; no rule reads notes, so either cart has those of the learned reader."""
     sure = math.exp(reading.logprob) if not reading.overruled else 0.0
-    draft, other = with_heard(reading.lines, evidence), None
-    ours = written(evidence) if undoubted_cart(evidence) is not None else None
-    guess = ours or guessed(evidence)
+    draft, other = with_heard(reading.lines, evidence, reading.notes), None
+    undoubted = undoubted_cart(evidence) is not None
+    guess = written(evidence) if undoubted else guessed(evidence)
+    if guess is not None:
+        guess = guess.model_copy(update={"notes": draft.notes})
     same = guess is not None and canonical_draft(guess) == canonical_draft(draft)
-    if ours is not None:
+    if undoubted and guess is not None:
         agreement = Agreement.AGREED if same else Agreement.DIFFER
         if same:
-            draft = ours
+            draft = guess
         else:
-            draft, other = (draft, ours) if sure >= likely_at else (ours, draft)
+            draft, other = (draft, guess) if sure >= likely_at else (guess, draft)
     elif measured(evidence.menu.language) and (sure >= sure_at or (sure >= likely_at and same)):
         agreement = Agreement.CONFIDENT
     else:

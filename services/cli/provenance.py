@@ -68,7 +68,6 @@ def about(
         told["hearing"] = {
             "model": _name(config.whisper_model),
             "second": _name(config.whisper_second) if config.whisper_second else None,
-            "adapters": config.whisper_adapters,
             "denoiser": _name(config.denoiser) if config.denoiser else None,
             "faster-whisper": version("faster-whisper"),
             "device": config.whisper_device,
@@ -88,7 +87,6 @@ def made_with(menu: Menu, config: Settings) -> str:
     ]
     told += [
         config.whisper_second,
-        config.whisper_adapters,
         config.denoiser,
         config.whisper_device,
         config.asr_threshold,

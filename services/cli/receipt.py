@@ -57,6 +57,8 @@ def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | 
             str(line.quantity), _what(line, cart.currency, sizes or {}), unit, total, heard(line.heard)
         )
     total = at_least(cart.total, cart.total_is_minimum, cart.currency)
+    for note in cart.notes:
+        table.add_row("", Text(wording.note(note, cart), style="yellow"), "", "", "")
     table.add_row("", Text("total", style="bold"), "", Text(total, style="bold"), "")
     return table
 

@@ -1,12 +1,14 @@
 """The compact spelling of `CartDraft`: its shape as a small tree, made by walking the Pydantic schema.
 
     {"lines":[{"item":"Latte","quantity":2,"options":["oat milk",{"option":"foam","amount":"none"}]},
-              {"not_on_menu":"a spaceship"}]}
+              {"not_on_menu":"a spaceship"}],
+     "notes":[{"allergy":"I'm allergic to nuts"}]}
 
 It is the same model in JSON that takes a decoder half the tokens. Four rules, all read off the schema, so
 that a new field is spelled, masked and read without a word here:
 
-1. A line's `kind` is the key of its first field, so that it is decided before all else.
+1. A line's `kind` is the key of its first field, so that it is decided before all else. So is a note's, as
+   the value of the field that `x-told-by` names is in any object.
 2. The menu's names stand for its ids. `x-named-by` fields are told by another's name, `x-aligned` ones are
    found afterwards; neither is written.
 3. A field at its default, or at `x-implied`, is left out. A number may be spelled out all the same: a model
@@ -72,13 +74,16 @@ class Array:
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of an object: its name in the model, its key in the spelling, and the value that it has when it
-    is left out (`optional`)."""
+    is left out (`optional`). Only options of groups with the mark `where` have it; what is for `later` the
+    readers that ship do not write yet."""
 
     name: str
     key: str
     node: Node
     optional: bool = False
     implied: Any = None
+    where: str | None = None
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +121,10 @@ class _Walk:
     def __init__(self, schema: Schema) -> None:
         self._definitions: Schema = schema.get("$defs", {})
 
-    def object(self, schema: Schema, discriminator: str | None = None) -> Object:
+    def object(self, schema: Schema, kind: tuple[str, str] | None = None) -> Object:
         properties = dict(schema["properties"])
-        kind = None
-        if discriminator is not None:
-            kind = (discriminator, str(properties.pop(discriminator)["const"]))
+        if kind is not None:
+            del properties[kind[0]]
         key = kind[1] if kind else schema.get("x-key")
         fields: list[Field] = []
         for name, part in properties.items():
@@ -133,7 +137,8 @@ class _Walk:
     def _field(self, name: str, schema: Schema, key: str) -> Field:
         optional = "default" in schema or "x-implied" in schema
         implied = schema.get("default", schema.get("x-implied"))
-        return Field(name, key, self._node(schema, implied), optional, implied)
+        marks = schema.get("x-where"), schema.get("x-later", False)
+        return Field(name, key, self._node(schema, implied), optional, implied, *marks)
 
     def _node(self, schema: Schema, implied: Any) -> Node:
         schema = self._resolved(schema)
@@ -153,8 +158,15 @@ class _Walk:
     def _element(self, schema: Schema) -> Node:
         if "oneOf" in schema:
             told_by = schema["discriminator"]["propertyName"]
-            return Union(tuple(self.object(self._resolved(one), told_by) for one in schema["oneOf"]))
-        return self.object(self._resolved(schema))
+            ways = map(self._resolved, schema["oneOf"])
+            return Union(
+                tuple(self.object(one, (told_by, one["properties"][told_by]["const"])) for one in ways)
+            )
+        schema = self._resolved(schema)
+        if told_by := schema.get("x-told-by"):
+            values = self._resolved(schema["properties"][told_by])["enum"]
+            return Union(tuple(self.object(schema, (told_by, value)) for value in values))
+        return self.object(schema)
 
     def _resolved(self, schema: Schema) -> Schema:
         if "$ref" not in schema:

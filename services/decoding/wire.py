@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from schemas.menu import Item
+from services.decoding.short_form import Choice, Line, Names, Unreadable
 from services.decoding.spelling import (
     CART,
     Array,
@@ -19,20 +21,33 @@ from services.decoding.spelling import (
     Words,
 )
 from services.decoding.spelling import Choice as OneOf
-from services.engines.reader.short_form import Choice, Line, Names, Unreadable
 
 Part = Mapping[str, Any]
 
 
-def write(lines: Iterable[Line], names: Names) -> str:
-    """The lines of a draft as compact JSON, on one line. A wish off the menu has `heard`, its words."""
-    return json.dumps(
-        _spelled(CART, {"lines": list(lines)}, _Scope(names)), ensure_ascii=False, separators=(",", ":")
-    )
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a compact JSON text says: lines without the `heard` that is aligned afterwards, and notes as
+    (kind, words)."""
+
+    lines: list[Line]
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+def write(lines: Iterable[Line], names: Names, notes: Iterable[tuple[str, str]] = ()) -> str:
+    """The lines of a draft, and its notes as (kind, words), as compact JSON, on one line. A wish off the menu
+    has `heard`, its words."""
+    cart = {"lines": list(lines), "notes": [{"kind": kind, "heard": words} for kind, words in notes]}
+    return json.dumps(_spelled(CART, cart, _Scope(names)), ensure_ascii=False, separators=(",", ":"))
 
 
 def read(text: str, names: Names) -> list[Line]:
-    """The lines that a compact JSON text stands for, without the `heard` that is aligned afterwards.
+    """The lines of `read_cart` alone. Raises Unreadable."""
+    return read_cart(text, names).lines
+
+
+def read_cart(text: str, names: Names) -> Told:
+    """What a compact JSON text stands for.
 
     Raises:
         Unreadable: it is not JSON, or a key, name or number is not one of this menu's carts.
@@ -41,8 +56,8 @@ def read(text: str, names: Names) -> list[Line]:
         document = json.loads(text)
     except ValueError as error:
         raise Unreadable(f"not JSON: {error}") from None
-    lines: list[Line] = _read(CART, document, _Scope(names))["lines"]
-    return lines
+    cart = _read(CART, document, _Scope(names))
+    return Told(cart["lines"], tuple((note["kind"], note["heard"]) for note in cart["notes"]))
 
 
 class _Scope:
@@ -76,6 +91,11 @@ class _Scope:
         if name not in known:
             raise Unreadable(f"none of the {part} here is called {name!r}")
         return known[name]
+
+    def offers(self, field: Field, fields: Part) -> bool:
+        """Whether an option has a field: its group has the mark that the field asks for."""
+        group = self.names.menu.group(fields["group"]) if field.where else None
+        return group is None or bool(getattr(group, str(field.where)))
 
     def _options(self) -> tuple[Choice, ...]:
         return self.names.choices(self.item) if self.item else ()
@@ -124,7 +144,7 @@ def _read(node: Node, spelled: Any, scope: _Scope) -> Any:
             first = next(iter(spelled))
             fitting = next((one for one in objects if one.fields[0].key == first), None)
             if fitting is None:
-                raise Unreadable(f"a line begins with one of its kinds, not {first!r}")
+                raise Unreadable(f"a line or note begins with its kind, not {first!r}")
             return _read_object(fitting, spelled, scope)
         case Object():
             return _read_object(node, spelled, scope)
@@ -148,6 +168,7 @@ def _read_object(node: Object, spelled: Any, scope: _Scope) -> Line:
                 raise Unreadable(f"{field.key!r} is missing in {spelled!r}")
             made[field.name] = field.implied
             continue
+        _expect(scope.offers(field, made), spelled)
         value = _read(field.node, spelled[field.key], scope)
         made |= value if isinstance(field.node, MenuName) and isinstance(value, dict) else {field.name: value}
         scope = scope.within(made)

@@ -1,17 +1,21 @@
 """The mask of the compact spelling: every cart of a menu, and nothing else, as an llguidance grammar.
 
 The tree of `spelling.py` is walked, so a bound or a field that changes in `schemas/cart.py` changes here. But
-for wishes off the menu, which are pieces of a transcript, the grammar is the same for all orders of a menu.
+for wishes off the menu and notes, which are pieces of a transcript, the grammar is the same for all orders of
+a menu.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from schemas.menu import Item
+from services.decoding.lark_pieces import Piece, plain
+from services.decoding.mask import Mask
+from services.decoding.short_form import Names
 from services.decoding.spelling import (
     CART,
     Array,
@@ -26,9 +30,6 @@ from services.decoding.spelling import (
     integers,
     schema_version,
 )
-from services.engines.masks.lark_pieces import Piece, plain
-from services.engines.masks.mask import Mask
-from services.engines.reader.short_form import Names
 
 # Words, spaces and punctuation of a transcript: a piece may end before a full stop.
 _PARTS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")
@@ -38,11 +39,13 @@ _CHUNK = 40
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Items with the same sizes and options, which share their rules."""
+    """Items with the same sizes and options, which share their rules. Of the options, those in groups with
+    each mark that a field may ask for are named apart, too."""
 
     items: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    marked: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def wire_mask(names: Names, transcript: str, cart: Object = CART) -> Mask:
@@ -63,6 +66,7 @@ class _Maker:
     def __init__(self, names: Names, transcript: str) -> None:
         self._names = names
         self._transcript = transcript
+        self._halved = {group.id for group in names.menu.option_groups if group.halves}
         self.named: dict[str, str] = {}
 
     def expression(self, node: Node, shape: _Shape) -> Piece | None:
@@ -85,16 +89,34 @@ class _Maker:
         return self._object(node, shape)
 
     def _object(self, node: Object, shape: _Shape) -> Piece | None:
+        """An object's grammar; of options those with a field that asks for a mark, and then the others."""
+        asking = next((one for one in node.fields if one.where), None)
+        if asking is None:
+            return self._whole(node, shape)
+        marked = shape.marked.get(str(asking.where), frozenset())
+        with_it = replace(
+            node, fields=tuple(replace(f, where=None) if f is asking else f for f in node.fields)
+        )
+        without = replace(node, fields=tuple(f for f in node.fields if f is not asking))
+        ways = ((with_it, True), (without, False))
+        return self._either(
+            self._object(
+                one, replace(shape, options=tuple(o for o in shape.options if (o in marked) is is_in))
+            )
+            for one, is_in in ways
+        )
+
+    def _whole(self, node: Object, shape: _Shape) -> Piece | None:
         head, *others = node.fields
         first = self.expression(head.node, shape)
         if first is None:
             return None
         parts, longest = [_quoted(f'{{"{head.key}":'), first.expr], len(head.key) + 5 + first.longest
-        for field in others:
-            if (member := self._member(field, shape)) is not None:
+        for other in others:
+            if (member := self._member(other, shape)) is not None:
                 parts.append(member.expr)
                 longest += member.longest
-            elif not field.optional:
+            elif not other.optional:
                 return None
         lark = " ".join([*parts, _quoted("}")])
         lark = f"{first.expr} | {lark}" if node.bare and others else lark
@@ -135,10 +157,12 @@ class _Maker:
         for item in self._names.menu.items:
             shared.setdefault((item.size_ids, item.option_groups), []).append(item)
         for (sizes, _), items in shared.items():
+            choices = self._names.choices(items[0])
             yield _Shape(
                 tuple(self._names.items[item.sku] for item in items),
                 tuple(self._names.sizes[size] for size in sizes),
-                tuple(option.name for option in self._names.choices(items[0])),
+                tuple(choice.name for choice in choices),
+                {"halves": frozenset(choice.name for choice in choices if choice.group in self._halved)},
             )
 
     def _words(self, longest: int) -> Piece | None:

@@ -177,6 +177,10 @@ class Reading:
     cached_tokens: int
     seconds: float
     pieces: tuple[tuple[str, float], ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """(kind, words) of what the kitchen must know beyond the lines."""
+    grammar: str = ""
+    """The version of the mask."""
 
 
 class CartDecoder(Protocol):

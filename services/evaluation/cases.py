@@ -48,9 +48,10 @@ class Names:
         return [f"{quantity} ×", *([self.sizes.get(size, _spaced(size))] if size else []), name]
 
     def option(self, chosen: Chosen) -> str:
-        group, option, amount, count = chosen
+        group, option, amount, count, portion = chosen
         name = self.options.get((group, option), _spaced(option))
-        return f"{_AMOUNTS.get(amount, f'{amount} ')}{f'{count} × ' if count > 1 else ''}{name}"
+        half = f"{portion} half: " if portion != "whole" else ""
+        return f"{half}{_AMOUNTS.get(amount, f'{amount} ')}{f'{count} × ' if count > 1 else ''}{name}"
 
 
 def side_by_side(gold: list[dict[str, Any]], predicted: list[dict[str, Any]], names: Names) -> list[Row]:

@@ -27,12 +27,13 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services import engines
 from services.bootstrap import Container
+from services.decoding.spellings import CART_JSON, MenuContext, Spelling
 from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_form, build_mask, mask_version
 from services.engines.masks.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
-from services.engines.reader.adapters import release
-from services.engines.reader.reading import Sheet
+from services.engines.reader.adapters import learned, release
+from services.engines.recognition.adapted import adapter_of
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")
@@ -132,10 +133,16 @@ class KeptDecoder:
     releases of adapters, read."""
 
     def __init__(
-        self, decoder: CartDecoder, model: str, kept: Kept, reader: str = "", checker: str = ""
+        self,
+        decoder: CartDecoder,
+        model: str,
+        kept: Kept,
+        reader: str = "",
+        checker: str = "",
+        spelling: Spelling = CART_JSON,
     ) -> None:
         self._decoder, self._model, self._kept = decoder, model, kept
-        self._reader, self._checker = reader, checker
+        self._reader, self._checker, self._spelling = reader, checker, spelling
 
     def decode(
         self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
@@ -159,8 +166,9 @@ class KeptDecoder:
         in_gaps: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`."""
-        sheet = Sheet(evidence.menu)
-        asked = [self._model, self._reader, sheet.text, evidence.transcript, sheet.mask.lark]
+        context = MenuContext(evidence.menu)
+        mask = self._spelling.mask(evidence.transcript, context)
+        asked = [self._model, self._reader, context.text, evidence.transcript, mask.lark]
         if settled and self._checker:
             asked.append(self._checker)
         return self._kept.answer(
@@ -180,9 +188,10 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
     model = f"{config.llm_dialect}:{config.llm_model}"
     reader = release(parts.adapter) if parts.adapter else ""
     checker = release(parts.checker) if parts.checker else ""
+    spelling = learned(parts.adapter)
 
     def ears_of(ears: Transcriber, model: str) -> KeptEars:
-        adapter = parts.hearing_adapter(model)
+        adapter = adapter_of(model)
         told = [model, config.whisper_device, *([release(adapter)] if adapter else [])]
         return KeptEars(ears, "/".join(told), kept)
 
@@ -194,8 +203,8 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
         parts.tools,
         transcriber=lambda: ears_of(parts.transcriber, config.whisper_model),
         second_transcriber=second,
-        decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader),
-        readers=lambda: KeptDecoder(parts.readers, model, kept, reader, checker),
+        decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader, spelling=spelling),
+        readers=lambda: KeptDecoder(parts.readers, model, kept, reader, checker, spelling),
     )
     return tools, kept
 

@@ -1,6 +1,6 @@
 """Run the examples of the masked call over their gold rows.
 
-    python -m services.examples [NAME...] [--model FILE] [--url URL [--dialect vllm]] [--limit N]
+    python -m services.examples [NAME...] [--model FILE] [--url URL] [--limit N]
 
 Starts the embedded server unless `--url` names one. Prints a table: rows, valid and exact answers, and the
 median milliseconds of an answer.
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from infra.processes.supervisor import SupervisorError
-from infra.settings import settings
+from infra.settings import addresses, settings
 from infra.weights.lock import ModelError
 from schemas.errors import SaycartError
 from services.engines.decoding.calls import Calls
@@ -50,9 +50,9 @@ def main(argv: list[str] | None = None) -> int:
 def _server(args: argparse.Namespace) -> Iterator[Completions]:
     """Yield the server of `--url`, or an embedded one that ends with the run. No orders are read."""
     config = settings()
-    named = {"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model or config.llm_model}
+    named = {"llm_url": args.url, "llm_model": args.model or config.llm_model}
     with decode_server(config.model_copy(update={**named, "reader": "off"})) as here:
-        calls = Calls(here.llm_url, timeout_s=here.llm_timeout_s, api_key=here.llm_api_key)
+        calls = Calls(addresses(here.llm_url)[0], timeout_s=here.llm_timeout_s, api_key=here.llm_api_key)
         yield Completions(calls, here.llm_dialect, here.llm_model)
 
 
@@ -60,8 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.examples", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="examples; all by default")
     parser.add_argument("--model", default="", help="a name in the model lock, in place of the default")
-    parser.add_argument("--url", default="", help="a running server, in place of the embedded one")
-    parser.add_argument("--dialect", default="llama.cpp", choices=["llama.cpp", "vllm"])
+    parser.add_argument(
+        "--url", default="", help="a running server (vLLM: vllm+http://...), in place of the embedded one"
+    )
     parser.add_argument("--limit", type=int, help="only so many rows of each")
     return parser
 

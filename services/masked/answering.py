@@ -16,16 +16,18 @@ from services.masked.task import Task, Tasks, shown
 
 log = structlog.get_logger()
 
+TIMEOUT_S = 45.0
+"""One answer; past it the decode server counts as away. Under the minute that a proxy waits."""
+
 
 class Answering:
     """Args:
     tasks: by name.
     engine: what answers, made when first asked for.
-    timeout_s: of one answer.
     """
 
-    def __init__(self, tasks: Tasks, engine: Callable[[], MaskedEngine], *, timeout_s: float) -> None:
-        self._tasks, self._engine, self._timeout_s = tasks, engine, timeout_s
+    def __init__(self, tasks: Tasks, engine: Callable[[], MaskedEngine]) -> None:
+        self._tasks, self._engine = tasks, engine
 
     def described(self) -> list[MaskedTask]:
         """Every task, by name."""
@@ -50,7 +52,7 @@ class Answering:
             sampling=Sampling(asked.temperature, asked.seed),
             score=asked.score,
             called_off=called_off,
-            timeout_s=self._timeout_s,
+            timeout_s=TIMEOUT_S,
         )
         done = found.completed
         log.info(

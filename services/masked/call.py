@@ -14,8 +14,8 @@ from typing import Generic, Protocol, TypeVar, Unpack
 from pydantic import BaseModel
 
 from infra.observability import measures
+from services.decoding.mask import Mask
 from services.engines.decoding.completion import How
-from services.engines.masks.mask import Mask
 from services.engines.ports import Completed, Message
 from services.masked.output import OutputType, output_type
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from schemas.errors import AnswerRefused, UnmaskableSchema
-from services.engines.masks.mask import Mask
+from services.decoding.mask import Mask
 from services.masked.bounds import NONE_GIVEN, Bounds, bounded
 
 T = TypeVar("T")

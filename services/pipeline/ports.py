@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from schemas.decision import Policy
 from schemas.lifecycle import State
 from schemas.records.menus import MenuVersion
-from schemas.records.orders import OrderRecord
-from services.engines.ports import CartDecoder, Transcriber
+from schemas.records.orders import OrderRecord, StoredRecording
+from services.engines.ports import CartDecoder, Recording, Transcriber
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,8 +65,12 @@ class Tools:
     """Which orders the learned reader reads: all, those that the words leave open or in doubt, or none."""
     two_readings: bool = False
     """Whether a cart that no learned reader read is put to its customer, not accepted."""
+    compacted: Callable[[Recording], StoredRecording | None] = lambda _: None
+    """Store a smaller recording with the same sound; None where it is small as it is."""
     remove_recording: Callable[[str], object] = lambda _: None
     """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
+    drop_recording: Callable[[str], object] = lambda _: None
+    """Remove a stored recording, by its key, that no order came to name."""
     readers: Callable[[], CartDecoder] | None = None
     """Who is asked for the learned reader; None: the decoder."""
     sent_back: Callable[[OrderRecord], int] = lambda _: 2**31

@@ -38,6 +38,9 @@ def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: Me
     draft = decision.cart if decision.action == "correct" else order.draft
     if draft is None:
         raise InvalidCart([("/cart", "there is no proposed cart to approve; send a corrected one")])
+    if "notes" not in draft.model_fields_set and order.draft is not None:
+        # A client that knows no notes must not lose an allergy by correcting a line.
+        draft = draft.model_copy(update={"notes": order.draft.notes})
     event = Event.PROPOSED if order.confirm else Event.APPROVED
     return _priced(event, order, draft, menu, detail, overruled=OVERRULED)
 

@@ -257,10 +257,12 @@ class Runner:
             # A commit whose answer was lost, tried again: did the first one count?
             moved = self.orders.get(order.id)
             if (moved.version, moved.state) != (order.version + 1, advance(order.state, outcome.event)):
+                if outcome.recording is not None:
+                    self.tools.drop_recording(outcome.recording.key)
                 raise
         log.info("stage.done", state=moved.state.value)
         counted.committed(moved, outcome)
-        if outcome.refused:
+        if outcome.refused or outcome.recording is not None:
             self.tools.remove_recording(order.id)
         if hold_s is None and after is not None:
             self.doorbell.ring(order.id, after.state)

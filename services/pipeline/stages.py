@@ -46,9 +46,15 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
         raise ValueError("An order without a transcript must have a recording")
     started = time.perf_counter()
     with tools.recording(order.audio_key) as file:
-        found = _hear(Recording(file, tools.decode_audio), order, tools)
+        recording = Recording(file, tools.decode_audio)
+        found = _hear(recording, order, tools)
+        timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
+        outcome = _transcribed(found, order, tools, timings)
+        return outcome if outcome.refused else replace(outcome, recording=tools.compacted(recording))
+
+
+def _transcribed(found: Heard, order: OrderRecord, tools: Tools, timings: dict[str, float]) -> Outcome:
     transcript = found.transcript
-    timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
     if found.unread is not None:
         return replace(unread(found.unread), transcript=transcript, timings=timings)
     if transcript.nothing_was_said:
@@ -251,7 +257,7 @@ def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools:
         timings={StageName.DECODE: reading.seconds},
         engine={
             "decoder": reading.engine,
-            "grammar": "short form",
+            "grammar": reading.grammar,
             "prompt_tokens": reading.prompt_tokens,
             "completion_tokens": reading.completion_tokens,
             "cached_tokens": reading.cached_tokens,

@@ -60,7 +60,7 @@ def train(args: argparse.Namespace) -> None:
     if "ask" in args.steps:
         _made(asked, "ask", weights, OUT, args.part, *form)
     if "fit" in args.steps and not (adapter / "trained.json").exists():
-        learning = ("--rank", rank, "--rate", rate, "--step", step, "--seed", args.seed)
+        learning = ("--rank", rank, "--rate", rate, "--step", step, "--seed", args.seed, *form)
         _run("fit", weights, packed, adapter, *on, *learning, "--name", served(args.base))
     if "answer" in args.steps:
         rows = 160 if args.device == "cuda" else 16

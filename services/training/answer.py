@@ -19,7 +19,7 @@ from typing import Any
 import llguidance.hf
 import numpy as np
 import torch
-from fit import base_model
+from adapted import base_model
 from llguidance import LLMatcher
 from peft import PeftModel
 from transformers import AutoTokenizer, DynamicCache

@@ -1,8 +1,8 @@
 """The questions of a part, as an adapter is asked them where our code is not: menus, masks, tokens.
 
-    python -m services.training.ask TOKENIZER OUT.json PART... [--form json|line]
+    python -m services.training.ask TOKENIZER OUT.json PART... [--form json|line] [--bare]
 
-Parts are tune, scored, golden and sealed.
+Parts are tune, scored, golden, sealed and held-out.
 
 No cart is in it. `answer.py` answers them, `score.py` holds the answers against the carts.
 """
@@ -14,17 +14,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from services.engines.reader.prompt import menu_text
+from services.decoding.menu_text import menu_text
 from services.training.forms import FORMS
 from services.training.orders import Row, Shop, shops
 from services.training.pack import Chat, tokenizer
 
 
-def questions(chat: Chat, shop: Shop, part: str) -> dict[str, Any]:
-    """One menu's tokens, and its orders' tokens and masks by id."""
+def questions(chat: Chat, shop: Shop, part: str, *, bare: bool = False) -> dict[str, Any]:
+    """One menu's tokens, and its orders' tokens and masks by id; `bare`: without the names in the words."""
 
     def asked(row: Row) -> dict[str, Any]:
-        tokens = chat.question(chat.form.question(row.said, shop))
+        tokens = chat.question(row.said if bare else chat.form.question(row.said, shop))
         return {"id": row.id, "tokens": tokens, "lark": chat.form.mask(row.said, shop).lark}
 
     menu = chat.menu(menu_text(shop.menu, shop.names))
@@ -37,11 +37,17 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="ask")
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("parts", nargs="+", choices=("tune", "scored", "golden", "sealed"))
+    parser.add_argument("parts", nargs="+", choices=("tune", "scored", "golden", "sealed", "held-out"))
+    parser.add_argument("--bare", action="store_true", help="without the line of names")
     parser.add_argument("--form", choices=tuple(FORMS), default="json")
     args = parser.parse_args(argv)
     chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), FORMS[args.form])
-    asked = [questions(chat, shop, part) for part in args.parts for shop in shops(part) if shop.rows]
+    asked = [
+        questions(chat, shop, part, bare=args.bare)
+        for part in args.parts
+        for shop in shops(part)
+        if shop.rows
+    ]
     args.out.write_text(json.dumps(asked))
     print(f"{len(asked)} menus, {sum(len(a['orders']) for a in asked)} orders")
     return 0

@@ -19,18 +19,19 @@ from typing import Any
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.checks.one_cart import undoubted_cart, written
-from services.engines.reader.adapters import made_for
+from services.decoding.reading import masked, prompt
+from services.decoding.spellings import MenuContext, Spelling
+from services.engines.reader.adapters import learned, made_for
 from services.engines.reader.merged import merged
-from services.engines.reader.reading import Sheet, request
 from services.engines.reader_server.service import CHECKER_CONTEXT, Reader
 from services.reading.order import read_order
 from services.training.orders import Part, Shop, shops
 from services.training.score import cart_of
 
 
-def checked(reader: Reader, shop: Shop, part: str) -> Iterator[dict[str, Any]]:
+def checked(reader: Reader, shop: Shop, part: str, spelling: Spelling) -> Iterator[dict[str, Any]]:
     """A row for each order of a menu that the rules settle on without a doubt."""
-    sheet = Sheet(shop.menu)
+    context = MenuContext(shop.menu)
     named = {"dialect": "llama.cpp", "model": reader.name, "adapter": reader.adapter}
     for row in shop.rows:
         evidence = read_order(row.said, shop.menu, 1)
@@ -38,9 +39,12 @@ def checked(reader: Reader, shop: Shop, part: str) -> Iterator[dict[str, Any]]:
         if draft is None or undoubted_cart(evidence) is None:
             continue
         lines = [line.model_dump(mode="json") for line in draft.lines]
-        text = sheet.names.write(lines)
+        text = spelling.write(lines, context)
         prediction = {"type": "content", "content": text}
-        body = request(row.said, sheet, **named) | {"prediction": prediction, "check": True}
+        body = prompt(row.said, context, spelling, **named) | masked(
+            spelling.mask(row.said, context), "llama.cpp"
+        )
+        body |= {"prediction": prediction, "check": True}
         began = time.perf_counter()
         found = reader.checked(body, lambda: False)
         tokens = found["choices"][0]["logprobs"]["content"] if found else []
@@ -67,8 +71,8 @@ def main(argv: list[str] | None = None) -> int:
     if folder is None:
         parser.error(f"no adapter is for {args.model}")
     model = merged(Path(resolve(args.model, here.models_dir)), folder, here.models_dir)
-    reader = Reader(model, None, name=model.name, context=CHECKER_CONTEXT, threads=here.llm_threads)
-    rows = [row for shop in shops(part) for row in checked(reader, shop, part)]
+    reader = Reader(model, None, name=model.name, context=CHECKER_CONTEXT, threads=here.threads)
+    rows = [row for shop in shops(part) for row in checked(reader, shop, part, learned(folder))]
     args.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
     same = [row for row in rows if row["same"]]
     wrong, left = (sum(not row["right"] for row in some) for some in (rows, same))

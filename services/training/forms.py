@@ -15,12 +15,12 @@ from typing import Protocol
 
 from schemas.menu import Item
 from services.decoding import wire
-from services.decoding.prompt import line, messages, names_line, written
+from services.decoding.mask import Mask
+from services.decoding.menu_text import messages as line_messages
+from services.decoding.prompt import OR, guessed, line, messages, names_line, turn, written
+from services.decoding.short_form import Line
+from services.decoding.short_mask import short_mask
 from services.decoding.wire_mask import wire_mask
-from services.engines.masks.mask import Mask
-from services.engines.reader.prompt import messages as line_messages
-from services.engines.reader.short_form import Line
-from services.engines.reader.short_mask import short_mask
 from services.retrieval.names import MenuNames, Name
 from services.retrieval.retrieval import Match, Retrieval, retrieve
 from services.training.orders import Row, Shop
@@ -28,9 +28,21 @@ from services.training.orders import Row, Shop
 # How often the line of names is left out, lacks one, has a false one, or calls a sure one a guess.
 UNNAMED, MISSED, FALSE, DOUBTED = 0.1, 0.15, 0.2, 0.1
 
+Notes = Sequence[tuple[str, str]]
+"""What the kitchen must know beyond the lines, as (kind, words)."""
+
+
+# Orders that were written before there were notes tell of some allergies in words alone.
+_ALLERGY = re.compile(r"\ballerg|\bco?eliac|\bintoleran", re.IGNORECASE)
+
 
 class Unspellable(ValueError):
-    """An order that can't be put to the reader so: the words of a wish are not in it."""
+    """An order that can't be put to the reader so: the words of a wish are not in it, say. Orders are counted
+    by `reason`."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
 
 
 class Form(Protocol):
@@ -40,11 +52,11 @@ class Form(Protocol):
         """The chat; `asked` is what `question` gave."""
         ...
 
-    def question(self, transcript: str, shop: Shop) -> str:
-        """What the customer's turn of the chat holds."""
+    def question(self, transcript: str, shop: Shop, second: str = "") -> str:
+        """What the customer's turn of the chat holds; `second` is what another recogniser heard."""
         ...
 
-    def answer(self, lines: Sequence[Line], shop: Shop) -> str: ...
+    def answer(self, lines: Sequence[Line], shop: Shop, notes: Notes = ()) -> str: ...
 
     def mask(self, transcript: str, shop: Shop) -> Mask: ...
 
@@ -55,10 +67,10 @@ class OneLine:
     def messages(self, menu_text: str, asked: str) -> list[dict[str, str]]:
         return line_messages(menu_text, asked)
 
-    def question(self, transcript: str, shop: Shop) -> str:  # noqa: ARG002 - as `Form` has it
+    def question(self, transcript: str, shop: Shop, second: str = "") -> str:  # noqa: ARG002 - as in `Form`
         return transcript
 
-    def answer(self, lines: Sequence[Line], shop: Shop) -> str:
+    def answer(self, lines: Sequence[Line], shop: Shop, notes: Notes = ()) -> str:  # noqa: ARG002 - as in `Form`
         return shop.names.write(lines)
 
     def mask(self, transcript: str, shop: Shop) -> Mask:  # noqa: ARG002 - as `Form` has it
@@ -72,15 +84,16 @@ class CartJson:
         self._known: dict[str, MenuNames] = {}
 
     def messages(self, menu_text: str, asked: str) -> list[dict[str, str]]:
-        transcript, _, names = asked.partition("\n")
-        return messages(menu_text, transcript, names)
+        transcript, _, rest = asked.partition("\n")
+        second, _, names = rest.partition("\n") if rest.startswith(OR) else ("", "", rest)
+        return messages(menu_text, transcript, names, second.removeprefix(OR))
 
-    def question(self, transcript: str, shop: Shop) -> str:
-        found = self.found(transcript, shop)
-        return f"{transcript}\n{names}" if (names := names_line(found, shop.names)) else transcript
+    def question(self, transcript: str, shop: Shop, second: str = "") -> str:
+        other = self.found(second, shop) if second else None
+        return turn(transcript, names_line(self.found(transcript, shop), shop.names, other), second)
 
-    def answer(self, lines: Sequence[Line], shop: Shop) -> str:
-        return wire.write(lines, shop.names)
+    def answer(self, lines: Sequence[Line], shop: Shop, notes: Notes = ()) -> str:
+        return wire.write(lines, shop.names, notes)
 
     def mask(self, transcript: str, shop: Shop) -> Mask:
         return wire_mask(shop.names, transcript)
@@ -111,21 +124,24 @@ class Shown:
         return any(name.group in item.option_groups for item in self.items)
 
 
-def noisy_question(form: CartJson, transcript: str, shown: Shown, dice: random.Random) -> str:
+def noisy_question(
+    form: CartJson, transcript: str, shown: Shown, dice: random.Random, second: str = ""
+) -> str:
     """The question with a line of names as it might go wrong: missing, too short, with false hits. So the
     reader leans on the line and is not led by it."""
     if dice.random() < UNNAMED:
-        return transcript
+        return turn(transcript, "", second)
     names, found = shown.shop.names, form.found(transcript, shown.shop)
+    other = form.found(second, shown.shop) if second else None
     whole = list(filter(shown.has, found.names(Match.WHOLE)))
-    perhaps = list(filter(shown.has, found.names(Match.PARTIAL, Match.MISHEARD)))
+    perhaps = list(filter(shown.has, guessed(found, other)))
     _go_wrong(whole, perhaps, shown, dice)
     told = line(
         [written(name, names) for name in whole],
         [written(name, names) for name in perhaps],
         [number.value for number in found.numbers],
     )
-    return f"{transcript}\n{told}" if told else transcript
+    return turn(transcript, told, second)
 
 
 def _go_wrong(whole: list[Name], perhaps: list[Name], shown: Shown, dice: random.Random) -> None:
@@ -161,6 +177,17 @@ def with_words(row: Row, transcript: str, gone: Collection[str], shop: Shop) -> 
     return made
 
 
+def notes_in(row: Row, transcript: str) -> list[tuple[str, str]]:
+    """The notes of an order, (kind, words), as their words stand in `transcript`.
+
+    Raises:
+        Unspellable: the words of a note are not in the transcript, or an allergy is, and nobody noted it.
+    """
+    if not row.notes and _ALLERGY.search(row.said):
+        raise Unspellable("an allergy that nobody noted")
+    return [(kind, _as_spoken(words, transcript)) for kind, words in row.notes]
+
+
 def _called(sku: str, transcript: str, shop: Shop) -> str | None:
     form = FORMS["json"]
     assert isinstance(form, CartJson)
@@ -175,14 +202,16 @@ def _as_spoken(words: str | None, transcript: str) -> str:
     if not words:
         raise Unspellable("nobody noted the words of a wish off the menu")
     pattern = r"[^\w]+".join(map(re.escape, re.findall(r"\w+", words)))
-    found = list(re.finditer(pattern, transcript, re.IGNORECASE))
+    found = list(re.finditer(rf"\b{pattern}\b", transcript, re.IGNORECASE))
     if not pattern or not found:
-        raise Unspellable(f"the words {words!r} are not in {transcript!r}")
+        raise Unspellable(
+            "the words of a wish or note are not in what was heard", f"{words!r}, {transcript!r}"
+        )
     return found[-1][0]
 
 
-def read_answer(text: str, shop: Shop) -> list[Line]:
-    """The lines of an answer in either form. Raises Unreadable."""
+def read_answer(text: str, shop: Shop) -> wire.Told:
+    """The lines and notes of an answer in either form. Raises Unreadable."""
     if text.lstrip().startswith("{"):
-        return wire.read(text, shop.names)
-    return shop.names.read(text)
+        return wire.read_cart(text, shop.names)
+    return wire.Told(shop.names.read(text))

@@ -15,7 +15,7 @@ minor units.
     item Cola: S 150, L 210
 
 Orders (`NAME.orders`): what it is an example of, what is said, and the cart in short form
-(`services/engines/reader/short_form.py`).
+(`services/decoding/short_form.py`).
 
     [plain] two ctms, one medium one hot, and a large coke => 1 Chicken Tikka Masala + medium; ...
 
@@ -23,6 +23,12 @@ What the kitchen must know beyond the cart follows behind ` // `, as `KIND: the 
 `allergy`, `diet`, `preparation` or `other`:
 
     [allergy] a mango lassi, I'm allergic to nuts => 1 Mango Lassi // allergy: I'm allergic to nuts
+
+Two things go beyond the short form. An option of a group with `halves` may be wanted on one half only, and a
+wish off the menu may tell its words, an exact piece of what was said:
+
+    group toppings many halves: mushrooms 100; pepperoni 150
+    [half] half pepperoni half mushroom pizza and taco => 1 Pizza + left pepperoni + right mushrooms; 1 ? taco
 """
 
 from __future__ import annotations
@@ -34,13 +40,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schemas.cart import MAX_HEARD_CHARS, Portion
 from schemas.errors import InvalidMenu
-from schemas.menu import Menu
-from services.engines.reader.short_form import Line, Names, Unreadable
+from schemas.menu import Item, Menu
+from services.decoding.short_form import OFF_MENU, Line, Names, Unreadable
 
 _ORDER = re.compile(r"\[([\w, -]+)\]\s*(.+?)\s*=>\s*(.+)")
 _NOTE = re.compile(r"(allergy|diet|preparation|other):\s*(\S.*)")
+_WISH = re.compile(rf"(\d+) \{OFF_MENU}\s+(\S.*)")
 _PRICED = re.compile(r"(.+?)(?:\s+(\d+))?$")
+_GROUP_RULES = frozenset({"one", "many", "required", "halves"})
 
 
 class Misspelt(ValueError):
@@ -49,13 +58,34 @@ class Misspelt(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What was said, and the cart that is meant, as lines without `heard`."""
+    """What was said, and the cart that is meant, as lines without `heard`, but for the words of a wish."""
 
     said: str
     lines: list[Line]
     tags: tuple[str, ...]
     notes: tuple[tuple[str, str], ...] = ()
     """(kind, words) of each thing that the kitchen must know beyond the lines."""
+
+
+class WrittenNames(Names):
+    """The names of a menu in carts as people write them: the short form, with halves and words of wishes."""
+
+    def _read(self, part: str) -> Line:
+        wish = _WISH.fullmatch(part)
+        return super()._read(f"{wish[1]} {OFF_MENU}") | {"heard": wish[2]} if wish else super()._read(part)
+
+    def _option(self, text: str, item: Item) -> Line:
+        try:
+            return super()._option(text, item)  # a whole name comes first: "left wing" may be one
+        except Unreadable:
+            portion, _, rest = text.partition(" ")
+            if portion.casefold() not in (Portion.LEFT, Portion.RIGHT):
+                raise
+        option = super()._option(rest.strip(), item)
+        group = self.menu.group(option["group"])
+        if group is None or not group.halves:
+            raise Unreadable(f"{text!r}: {rest.strip()!r} is in a group without `halves`")
+        return option | {"portion": portion.casefold()}
 
 
 def read_menu(file: Path) -> Menu:
@@ -74,7 +104,7 @@ def read_menu(file: Path) -> Menu:
 
 def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
     """A file's orders, and a sentence for each line that can't be read."""
-    names, orders, problems = Names(menu), [], []
+    names, orders, problems = WrittenNames(menu), [], []
     for number, line in _lines(file):
         told = _ORDER.match(line)
         if told is None:
@@ -83,7 +113,9 @@ def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
         try:
             tags = tuple(tag.strip() for tag in told[1].split(","))
             cart, *notes = told[3].split(" // ")
-            orders.append(Order(told[2], names.read(cart), tags, tuple(_note(n, told[2]) for n in notes)))
+            lines = names.read(cart)
+            _expect_said([line["heard"] for line in lines if "heard" in line], told[2])
+            orders.append(Order(told[2], lines, tags, tuple(_note(n, told[2]) for n in notes)))
         except (Unreadable, Misspelt) as error:
             problems.append(f"{file.name}:{number}: {error}")
     return orders, problems
@@ -94,9 +126,17 @@ def _note(text: str, transcript: str) -> tuple[str, str]:
     note = _NOTE.fullmatch(text.strip())
     if note is None:
         raise Misspelt(f"not `KIND: words` with KIND allergy, diet, preparation or other: {text!r}")
-    if note[2].casefold() not in transcript.casefold():
-        raise Misspelt(f"a note's words must stand in the order: {note[2]!r}")
+    _expect_said([note[2]], transcript)
     return note[1], note[2]
+
+
+def _expect_said(pieces: list[str], transcript: str) -> None:
+    """Raises Misspelt where a piece is too long or not in the transcript; letters' case does not matter."""
+    for piece in pieces:
+        if len(piece) > MAX_HEARD_CHARS:
+            raise Misspelt(f"the words of a wish or note may have {MAX_HEARD_CHARS} characters: {piece!r}")
+        if piece.casefold() not in transcript.casefold():
+            raise Misspelt(f"the words of a wish or note must stand in the order: {piece!r}")
 
 
 def _menu_line(line: str, found: dict[str, Any]) -> None:
@@ -110,9 +150,11 @@ def _menu_line(line: str, found: dict[str, Any]) -> None:
         head, _, options = rest.partition(":")
         name, *rules = re.split(r"\s+(?=(?:one|many)\b)", head.strip(), maxsplit=1)
         rules = rules[0].split() if rules else ["many"]
+        if unknown := set(rules) - _GROUP_RULES:
+            raise ValueError(f"a group may be one, many, required, halves, not {', '.join(sorted(unknown))}")
         made = [_option(text) for text in options.split(";") if text.strip()]
-        group = {"id": _slug(name), "name": name, "choose": rules[0], "required": "required" in rules}
-        found["option_groups"].append({**group, "options": made})
+        group = {"id": _slug(name), "name": name, "choose": rules[0], "options": made}
+        found["option_groups"].append(group | {rule: rule in rules for rule in ("required", "halves")})
     elif kind == "item":
         found["items"].append(_item(rest))
     else:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -16,9 +17,9 @@ from typing import Literal
 from rapidfuzz.distance import Levenshtein
 
 from schemas.menu import Menu
-from services.engines.reader.short_form import Line, Names
+from services.decoding.short_form import Line, Names
 from services.evaluation.hearing import numbers_of, plain_words
-from services.training.notation import read_menu, read_orders
+from services.training.notation import Order, read_menu, read_orders
 
 ROOT = Path(__file__).parents[2]
 TOLD = ROOT / "tests" / "told"
@@ -26,8 +27,12 @@ JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / 
 GOLDEN = ROOT / "tests" / "golden"
 # What a recogniser made of some of them, spoken (tests/bench/hearing/heard_taught.py).
 HEARD = TOLD / "taught" / "heard.jsonl"
+# What two recognisers made of some of them, spoken in noise: `first` and `second`.
+PAIRS = TOLD / "taught" / "pairs.jsonl"
 # The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
 OFF_MENU = TOLD / "taught" / "off_menu_words.jsonl"
+# What the kitchen must know of orders that were written before notes were.
+NOTES = TOLD / "taught" / "kitchen_notes.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
 # Letters of tests/told that are only ever scored.
 SCORED = frozenset("kqx")
@@ -41,9 +46,13 @@ Part = Literal["train", "tune", "sealed", "held-out", "scored", "golden"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One order: which set it is of, what was said, the lines that are meant, without `heard`, what a
-    recogniser made of it, where it was spoken and nothing that counts was lost, and the words of each wish
-    off the menu, where they were noted."""
+    """One order: which set it is of, what was said, the lines that are meant, without `heard`, and what a
+    recogniser made of it, where it was spoken and nothing that counts was lost.
+
+    Then the words of each wish off the menu ("" where they were not noted), what the kitchen must know beyond
+    the lines as (kind, words), and pairs of what two recognisers heard, where one of them tells the order.
+    A row that is made of such a pair has what the other recogniser heard as `second`.
+    """
 
     id: str
     source: str
@@ -51,6 +60,9 @@ class Row:
     lines: list[Line]
     heard: str | None = None
     off_menu: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
+    second: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +85,11 @@ def shops(part: Part) -> list[Shop]:
     if part != "train":
         return list(_told(part))
     taught = [shop for shop in _written(TOLD / "taught") if shop.menu.id not in TUNED]
-    known, wishes = _heard(), _off_menu()
-    return [_with_words(_with_heard(shop, known), wishes) for shop in (*taught, *_told(part))]
+    known, wishes, pairs, notes = _heard(), _off_menu(), _pairs(), _notes()
+    return [
+        _with_notes(_with_pairs(_with_words(_with_heard(shop, known), wishes), pairs), notes)
+        for shop in (*taught, *_told(part))
+    ]
 
 
 def _off_menu() -> dict[tuple[str, str], tuple[str, ...]]:
@@ -85,7 +100,34 @@ def _off_menu() -> dict[tuple[str, str], tuple[str, ...]]:
 
 def _with_words(shop: Shop, wishes: dict[tuple[str, str], tuple[str, ...]]) -> Shop:
     return replace(
-        shop, rows=[replace(row, off_menu=wishes.get((row.id, row.said), ())) for row in shop.rows]
+        shop, rows=[replace(row, off_menu=wishes.get((row.id, row.said), row.off_menu)) for row in shop.rows]
+    )
+
+
+def _notes() -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
+    """(kind, words) of each note, by order and what was said."""
+    rows = map(json.loads, NOTES.read_text(encoding="utf-8").splitlines())
+    return {(row["id"], row["said"]): tuple((kind, words) for kind, words in row["notes"]) for row in rows}
+
+
+def _with_notes(shop: Shop, known: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]) -> Shop:
+    return replace(
+        shop, rows=[replace(row, notes=known.get((row.id, row.said), row.notes)) for row in shop.rows]
+    )
+
+
+def _pairs() -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """What two recognisers heard, by order and what was said, where it can be told from at least one."""
+    known: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for row in map(json.loads, PAIRS.read_text(encoding="utf-8").splitlines() if PAIRS.exists() else ()):
+        if any(row[heard] and still_told(row["said"], row[heard]) for heard in ("first", "second")):
+            known[row["id"], row["said"]].append((row["first"], row["second"]))
+    return known
+
+
+def _with_pairs(shop: Shop, known: Mapping[tuple[str, str], list[tuple[str, str]]]) -> Shop:
+    return replace(
+        shop, rows=[replace(row, pairs=tuple(known.get((row.id, row.said), ()))) for row in shop.rows]
     )
 
 
@@ -123,8 +165,16 @@ def _written(folder: Path) -> Iterator[Shop]:
         yield Shop(
             menu,
             Names(menu),
-            [Row(f"{menu.id}-{n}", source, o.said, o.lines) for n, o in enumerate(orders)],
+            [_row(f"{menu.id}-{n}", source, order) for n, order in enumerate(orders)],
         )
+
+
+def _row(key: str, source: str, order: Order) -> Row:
+    """A row of an order as it was written, its wishes' words apart from its lines."""
+    wishes = tuple(line.get("heard", "") for line in order.lines if not line.get("sku"))
+    lines = [{name: value for name, value in line.items() if name != "heard"} for line in order.lines]
+    off_menu = wishes if any(wishes) else ()
+    return Row(key, source, order.said, lines, off_menu=off_menu, notes=order.notes)
 
 
 def _told(part: Part) -> Iterator[Shop]:

@@ -3,10 +3,10 @@
     python -m services.training.pack TOKENIZER OUT [--form json|line] [--share 1.0] [--epochs 3] [--seed 0]
 
 So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
-An order that was spoken is learned twice, as it was written and as it was heard. Every epoch draws anew: the
-menu's extent and order, with and without other names, how words were heard, an item that the menu turns out
-not to have. `OUT` is one .npz of flat arrays; `fit.py` reads it without any of our code, so it runs wherever
-torch does.
+An order that was spoken is learned as it was written and as it was heard, by one recogniser or by two, of
+which now and then the other comes first. Every epoch draws anew: the menu's extent and order, with and
+without other names, how words were heard, an item that the menu turns out not to have. `OUT` is one .npz of
+flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from schemas.menu import Item, Menu
-from services.engines.reader.prompt import menu_text
-from services.engines.reader.short_form import Line
+from services.decoding.menu_text import menu_text
+from services.decoding.short_form import Line
 from services.training.forms import (
     FORMS,
     CartJson,
@@ -31,26 +32,32 @@ from services.training.forms import (
     Shown,
     Unspellable,
     noisy_question,
+    notes_in,
     with_words,
 )
 from services.training.hearing import as_heard
 from services.training.orders import Row, Shop, generated, shops
 
 SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
-MOST_TOKENS = 420  # of one order; the rest is left out
+MOST_TOKENS = 700  # of one order, heard by two; the rest is left out
+SWAPPED = 1 / 3  # how often the second recogniser's words come first
 GENERATED = 40  # orders of each menu and epoch that nobody wrote
 MARK = "\x00"
+
+Asked = tuple[list[int], list[int]]
+"""The tokens of an order's question and answer."""
 
 
 @dataclass(slots=True)
 class Sequences:
     """Flat arrays: `tokens`, the order each is of (0 is the menu), whether its token is to be learned, and
-    where each sequence ends."""
+    where each sequence ends. How many orders were left out, and why, is only told."""
 
     tokens: list[int] = field(default_factory=list)
     orders: list[int] = field(default_factory=list)
     learned: list[bool] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
 
     def add(self, menu: list[int], orders: Sequence[tuple[list[int], list[int]]]) -> None:
         """One sequence: a menu, then each order's question and answer."""
@@ -66,7 +73,7 @@ class Sequences:
         self.learned += [learned] * len(tokens)
 
     def save(self, file: Path) -> None:
-        np.savez_compressed(
+        np.savez(
             file,
             tokens=np.array(self.tokens, np.int32),
             orders=np.array(self.orders, np.int16),
@@ -107,60 +114,95 @@ def training(chat: Chat, *, share: float, epochs: int, seed: int, sequence: int 
     packed, learned = Sequences(), shops("train")
     for epoch in range(epochs):
         dice = random.Random(f"{seed} {epoch}")  # noqa: S311 - repeatable draws, no secret
-        made: list[tuple[list[int], list[tuple[list[int], list[int]]]]] = []
+        made: list[tuple[list[int], list[Asked]]] = []
         for shop in learned:
             same = random.Random(f"{seed} {shop.menu.id}")  # noqa: S311
             kept = same.sample(shop.rows, round(len(shop.rows) * share))
             heard = [replace(row, said=row.heard) for row in kept if row.heard]
-            rows = [*kept, *heard, *generated(shop, GENERATED, seed=1000 * seed + epoch)]
+            twice = _heard_twice(kept, dice) if isinstance(chat.form, CartJson) else ()
+            rows = [*kept, *heard, *twice, *generated(shop, GENERATED, seed=1000 * seed + epoch)]
             dice.shuffle(rows)
-            made += _sequences(chat, shop, rows, dice, sequence)
+            made += _sequences(chat, shop, rows, dice, sequence, packed.left_out)
         dice.shuffle(made)
         for menu, orders in made:
             packed.add(menu, orders)
     return packed
 
 
+def _heard_twice(rows: Sequence[Row], dice: random.Random) -> Iterator[Row]:
+    """A row for each pair that two recognisers made of an order, the second's words first now and then."""
+    for row in rows:
+        for first, second in row.pairs:
+            swapped = dice.random() < SWAPPED
+            one, other = (second, first) if swapped else (first, second)
+            yield replace(row, said=one or other, second=other if one else "")
+
+
 def _sequences(
-    chat: Chat, shop: Shop, rows: list[Row], dice: random.Random, sequence: int
-) -> Iterator[tuple[list[int], list[tuple[list[int], list[int]]]]]:
+    chat: Chat,
+    shop: Shop,
+    rows: Sequence[Row],
+    dice: random.Random,
+    sequence: int,
+    left_out: Counter[str],
+) -> Iterator[tuple[list[int], list[Asked]]]:
+    """A menu and the orders that fit behind it, until none are left; `left_out` counts those that do not."""
     at = 0
     while at < len(rows):
         part = rows[at : at + dice.choice((12, 24, 40))]
-        items, gone = _extent(shop.menu, part, dice)
-        text = menu_text(shop.menu, shop.names, items=items, aliases=dice.random() < 0.6)
-        menu = chat.menu(text)
-        room, orders = sequence - len(menu), []
+        shown, gone, menu = _menu(chat, shop, part, dice, sequence)
+        room = sequence - len(menu)
+        orders: list[Asked] = []
         for row in part:
             try:
-                question, answer = _asked(chat, row, Shown(shop, items), gone, dice)
-            except Unspellable:
+                question, answer = _asked(chat, row, shown, gone, dice)
+            except Unspellable as error:
+                left_out[error.reason] += 1
                 at += 1
                 continue
             size = len(question) + len(answer)
-            if size > room:
+            if size > MOST_TOKENS or (size > room and not orders):
+                left_out["too long" if size > MOST_TOKENS else "no room behind its menu"] += 1
+                at += 1
+            elif size > room:
                 break
-            at += 1
-            if size <= MOST_TOKENS:
-                orders.append((question, answer))
+            else:
+                at += 1
                 room -= size
-        if not orders:
-            at += 1
-            continue
-        yield menu, orders
+                orders.append((question, answer))
+        if orders:
+            yield menu, orders
 
 
-def _asked(
-    chat: Chat, row: Row, shown: Shown, gone: frozenset[str], dice: random.Random
-) -> tuple[list[int], list[int]]:
+def _menu(
+    chat: Chat, shop: Shop, part: Sequence[Row], dice: random.Random, sequence: int
+) -> tuple[Shown, frozenset[str], list[int]]:
+    """What is shown of a menu, what is missing though it is asked for, and the tokens. A menu that leaves no
+    room for a few orders is drawn with less of it, at last with what is asked for alone."""
+    aliases = dice.random() < 0.6
+    items, gone = _extent(shop.menu, part, dice)
+    needed = {line["sku"] for row in part for line in row.lines if line.get("sku")}
+    for others in (len(items), 20, 0):
+        kept = [item for item in items if item.sku in needed]
+        kept += [item for item in items if item.sku not in needed][:others]
+        shown = items if others == len(items) else kept or items[:1]
+        menu = chat.menu(menu_text(shop.menu, shop.names, items=shown, aliases=aliases))
+        if len(menu) <= sequence * 3 // 4:
+            break
+    return Shown(shop, shown), gone, menu
+
+
+def _asked(chat: Chat, row: Row, shown: Shown, gone: frozenset[str], dice: random.Random) -> Asked:
     """The tokens of one order's question and answer. Raises Unspellable."""
-    shop, transcript = shown.shop, as_heard(row.said, dice)
+    shop = shown.shop
+    transcript = row.said if row.second else as_heard(row.said, dice)
     if not isinstance(chat.form, CartJson):
         asked = chat.form.question(transcript, shop)
         return chat.question(asked), chat.answer(chat.form.answer(_without(row.lines, gone), shop))
     lines = with_words(row, transcript, gone, shop)
-    asked = noisy_question(chat.form, transcript, shown, dice)
-    return chat.question(asked), chat.answer(chat.form.answer(lines, shop))
+    notes = notes_in(row, transcript)
+    asked = noisy_question(chat.form, transcript, shown, dice, row.second)
+    return chat.question(asked), chat.answer(chat.form.answer(lines, shop, notes))
 
 
 def _extent(menu: Menu, rows: Sequence[Row], dice: random.Random) -> tuple[list[Item], frozenset[str]]:
@@ -217,6 +259,8 @@ def main(argv: list[str] | None = None) -> int:
     packed = training(chat, share=args.share, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
     packed.save(args.out)
     print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
+    for reason, times in packed.left_out.most_common():
+        print(f"left out, {reason}: {times}")
     return 0
 
 

@@ -11,25 +11,29 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from schemas.cart import CartDraft
 from schemas.compare import LineKey, canonical
 from services.checks.one_cart import one_cart, undoubted_cart
-from services.engines.reader.short_form import Line, Unreadable
+from services.decoding.short_form import Line, Unreadable
+from services.decoding.wire import Told
+from services.evaluation.hearing import plain_words
 from services.reading.order import read_order
 from services.training.forms import read_answer
 from services.training.orders import Part, Row, Shop, shops
 
 Cart = Counter[LineKey]
+Notes = Counter[tuple[str, tuple[str, ...]]]
+"""The kind of each note and its words, folded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     """One order: the cart meant, the rules' (None where they leave it open) and whether they doubt it, the
-    reader's (None where it is no cart) and its logarithmic probability."""
+    reader's (None where it is no cart) and its logarithmic probability; apart from them the notes."""
 
     row: Row
     menu: str
@@ -38,6 +42,8 @@ class Answered:
     doubted: bool
     read: Cart | None
     logprob: float
+    notes_meant: Notes = field(default_factory=Counter)
+    notes_read: Notes = field(default_factory=Counter)
 
     @property
     def agreed(self) -> bool:
@@ -49,6 +55,11 @@ def cart_of(lines: Iterable[Line]) -> Cart:
     return canonical(
         [line | ({} if line.get("sku") else {"kind": "not_on_menu", "sku": None}) for line in lines]
     )
+
+
+def notes_of(notes: Iterable[tuple[str, str]]) -> Notes:
+    """Notes as they are compared: (kind, words), as often as they are told."""
+    return Counter((kind, tuple(plain_words(words))) for kind, words in notes)
 
 
 def answers_in(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -69,10 +80,11 @@ def answered(part: Part, answers: Path) -> list[Answered]:
 
 
 def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
+    told: Told | None
     try:
-        read = cart_of(read_answer(answer["text"], shop))
+        told = read_answer(answer["text"], shop)
     except Unreadable:
-        read = None
+        told = None
     evidence = read_order(row.said, shop.menu, 1)
     settled = one_cart(evidence)
     return Answered(
@@ -81,8 +93,10 @@ def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
         meant=cart_of(row.lines),
         rules=_of_draft(settled) if settled else None,
         doubted=undoubted_cart(evidence) is None,
-        read=read,
+        read=cart_of(told.lines) if told else None,
         logprob=answer["logprob"],
+        notes_meant=notes_of(row.notes),
+        notes_read=notes_of(told.notes if told else ()),
     )
 
 
@@ -109,7 +123,18 @@ def figures(orders: list[Answered]) -> dict[str, Any]:
         "either right": share(sum(o.meant in (o.read, o.rules) for o in orders)),
         "both accept": share(len(both)),
         "both accept, wrong": share(sum(o.rules != o.meant for o in both)),
+        **_of_notes(orders),
     }
+
+
+def _of_notes(orders: list[Answered]) -> dict[str, int]:
+    """How many notes were meant, read, and both; none where there are none."""
+    counts = {
+        "notes meant": sum(o.notes_meant.total() for o in orders),
+        "notes read": sum(o.notes_read.total() for o in orders),
+        "notes right": sum((o.notes_meant & o.notes_read).total() for o in orders),
+    }
+    return counts if any(counts.values()) else {}
 
 
 def accepted_at(orders: list[Answered], silent: float) -> tuple[float, float, float]:

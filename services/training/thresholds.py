@@ -24,8 +24,8 @@ from schemas.transcript import Transcript
 from services.checks.decide import decide
 from services.checks.two_carts import ASK
 from services.checks.two_readers import LIKELY, SURE, compare
+from services.decoding.short_mask import short_mask
 from services.engines.ports import Reading
-from services.engines.reader.short_mask import short_mask
 from services.evaluation.answering import became
 from services.reading.order import clean, read_order
 from services.training.orders import shops

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from schemas.evidence import Evidence
+from services.decoding.short_form import Unreadable
+from services.decoding.short_mask import short_mask
 from services.engines.ports import Decoded, Reading
-from services.engines.reader.short_form import Unreadable
-from services.engines.reader.short_mask import short_mask
 from services.evaluation.answering import COUNTED, became
 from services.evaluation.run import predict
 from services.evaluation.statistics import wilson

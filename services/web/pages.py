@@ -60,7 +60,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"static": static}
-    made.filters |= {"money": wording.money, "option": wording.option, "amount": wording.amount}
+    made.filters |= {"money": wording.money, "amount": wording.amount}
+    made.filters |= {"option": wording.option, "note": wording.note}
     return made
 
 

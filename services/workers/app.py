@@ -44,7 +44,7 @@ from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import ATTEMPTS, Runner
 from services.settings_checks import check_traces
 from services.workers import measuring
-from services.workers.drain import Drain
+from services.workers.drain import DRAIN_S, Drain
 from services.workers.warming import Warming
 
 log = structlog.get_logger()
@@ -201,7 +201,7 @@ def _listening(**_: Any) -> None:
 def _prepare_to_stop(**_: Any) -> None:
     """In the main process, which is told to stop. After the fork: a thread does not survive one."""
     global _drain
-    _drain = Drain(settings().worker_drain_s, _give_back, lambda: [child.pid for child in active_children()])
+    _drain = Drain(DRAIN_S, _give_back, lambda: [child.pid for child in active_children()])
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

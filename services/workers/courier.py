@@ -43,6 +43,7 @@ POLL_S = 0.5
 AWAY_S = 5.0  # between looks at a database that is away
 # Seconds a message is held. Well over the time of one post, so that a lease never ends a live one.
 LEASE_S = 4 * TOTAL_S
+FIRST_WAIT_S = 2.0  # at most; doubled after each failed try, and drawn at random below it
 FORGET_AFTER_S = 7 * 86_400.0
 FORGET_EVERY_S = 3600.0
 GONE = 410
@@ -262,7 +263,7 @@ def main() -> None:
         ready.beat()
         return stop.wait(pause_s)
 
-    patience = Patience(config.webhook_attempts, config.webhook_wait_s, config.webhook_wait_cap_s)
+    patience = Patience(config.webhook_attempts, FIRST_WAIT_S, config.webhook_wait_cap_s)
     own = None if signer is None else Target(config.webhook_url, signer)
     ways = Ways(container.database, own, config.webhook_endpoints)
     with Poster() as poster:

@@ -20,6 +20,10 @@ import structlog
 
 log = structlog.get_logger()
 
+DRAIN_S = 15.0
+"""How long a worker that is told to stop may finish what it has: most stages take a few seconds, and whoever
+stops it waits no longer (`docs/operations.md`)."""
+
 
 class Drain:
     """Made in a worker's main process; `begin` may be called from a signal handler."""

@@ -21,7 +21,7 @@ def serve() -> None:
     """Answer scrapes on `SAYCART_METRICS_PORT`, if it is set; in a main process, after its children began."""
     config = settings()
     if _folder is not None and config.metrics_port:
-        metrics.serve(_folder, config.metrics_host, config.metrics_port)
+        metrics.serve(_folder, config.api_host, config.metrics_port)
 
 
 def watch(database: Database, *, slots: int = 0) -> None:

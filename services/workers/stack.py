@@ -43,11 +43,12 @@ from services.settings_checks import check_open, check_tasks, check_traces, tell
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
+from services.workers.drain import DRAIN_S
 from services.workers.worker import WORKERS, worker_argv
 
 # Seconds. Loading may read a model from a cold disk.
 _PART_TIMEOUT_S = 90.0
-# A worker ends its stage or gives it back before it goes; this comes on top of `worker_drain_s`.
+# A worker ends its stage or gives it back before it goes; this comes on top of `DRAIN_S`.
 _WORKER_STOP_S = 5.0
 _API_STOP_S = 27.0  # the API's own grace is 1 + 24
 _SELF = Actor("system:stack")
@@ -232,7 +233,7 @@ class Stack:
             ready_timeout_s=MODEL_TIMEOUT_S,
             env={**environment, "SAYCART_READY_FILE": str(file)},
             needs=needs,
-            stop_s=self.settings.worker_drain_s + _WORKER_STOP_S,
+            stop_s=DRAIN_S + _WORKER_STOP_S,
             prepare=lambda: file.unlink(missing_ok=True),
         )
 

@@ -121,7 +121,7 @@ def main() -> None:
         ready.beat()
         # Each by itself: what one of them meets must not keep the others from their work.
         if _done("sweep", partial(sweep, container, idle_s)) is not None:
-            idle_s = config.sweep_idle_s
+            idle_s = config.sweep_s
         # Where something is left to do, in the next round again.
         if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
             next_keeping = time.monotonic() + KEEP_EVERY_S
@@ -132,7 +132,7 @@ def main() -> None:
             _done("turns", partial(container.orders.forget_turns, FORGET_EVERY_S))
             _done("collect", partial(collect_orphans, container))
             _done("log", container.database.empty_log)
-        if stop.wait(config.sweep_interval_s):
+        if stop.wait(config.sweep_s):
             break
     ready.gone()
     container.close()

@@ -15,15 +15,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "schemas": (),
     "infra": (),
     "services.engines.ports": ("schemas",),
-    # The tree of a cart's spelling, which every grammar that decodes an order walks.
-    "services.decoding.spelling": ("schemas",),
-    "services.engines": ("schemas", "infra", "services.engines.ports", "services.decoding.spelling"),
+    "services.engines": ("schemas", "infra", "services.engines.ports", "services.decoding"),
     # It starts a server, and knows nothing of what is asked of it.
     "services.engines.servers.embedded": ("schemas", "infra", "services.engines"),
     "services.retrieval": ("schemas",),
-    "services.decoding": (
-        "schemas", "services.engines", "services.retrieval", "services.decoding.spelling",
-    ),
+    "services.decoding": ("schemas", "infra", "services.engines.ports", "services.retrieval"),
     "services.storage": ("schemas", "infra"),
     **READING,
     "services.checks": (
@@ -45,9 +41,12 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.evaluation.statistics": (),
     # The engines of a wired process, with their answers kept; the rest of evaluation knows no engine.
     "services.evaluation.kept": (
-        "schemas", "services.engines", "services.engines.ports", "services.pipeline", "services.bootstrap",
+        "schemas", "services.engines", "services.engines.ports", "services.decoding", "services.pipeline",
+        "services.bootstrap",
     ),
-    "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
+    "services.masked": (
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.decoding",
+    ),
     "services.examples": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engines.servers.embedded",
         "services.masked",

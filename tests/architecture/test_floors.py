@@ -142,6 +142,7 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "xllamacpp": ("services.engines.reader_server.llama",),
     "llguidance": (
         "services.engines",
+        "services.decoding.mask",
         "services.training.answer",
         "services.training.answer_vllm",
     ),

@@ -5,7 +5,7 @@ Only the recogniser's and the decoder's answers are made up here; checking, pric
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +77,7 @@ class Desk:
         menu: Any = None,
         witness: str | None = None,
         more: tuple[Finding, ...] = (),
+        notes: Sequence[dict[str, str]] = (),
     ) -> ReviewRecord:
         """An order in review; `sure` gives the probability of single words, the rest have 0.97. `witness` is
         what a second recogniser heard, `more` findings that nothing else here would make."""
@@ -91,7 +92,7 @@ class Desk:
         order, _ = parts.orders.create(new)
         if key:
             order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
-        draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines})
+        draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines, "notes": notes})
         findings = check_facts(draft, menu.menu)
         findings += [*check_evidence(draft, read_order(said, menu.menu, menu.version)), *more]
         cart = price_cart(draft, menu.menu, menu.version, heard, findings)

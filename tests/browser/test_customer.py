@@ -7,7 +7,7 @@ workers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import av
@@ -61,11 +61,17 @@ def placed(cafe: World, text: str = "a large latte", menu: dict[str, Any] = MENU
     return order
 
 
-def proposed(cafe: World, *lines: dict[str, Any], text: str = "a large latte", **more: Any) -> OrderRecord:
+def proposed(
+    cafe: World,
+    *lines: dict[str, Any],
+    text: str = "a large latte",
+    notes: Sequence[dict[str, str]] = (),
+    **more: Any,
+) -> OrderRecord:
     """An order that every stage has passed, with this draft."""
     order = placed(cafe, text, **more)
     menu = cafe.parts.menus.get(order.menu_id, order.menu_version)
-    draft = CartDraft.model_validate({"lines": lines or (LATTE,)})
+    draft = CartDraft.model_validate({"lines": lines or (LATTE,), "notes": notes})
     cart = price_cart(draft, menu.menu, menu.version, order.transcript, check_facts(draft, menu.menu))
     order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
     final: OrderRecord = cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))

@@ -48,7 +48,7 @@ def test_every_accepted_order_is_finished_once_after_a_kill(tmp_path: Path) -> N
     settings = settings_in(tmp_path / "home", llm_model="smollm2-135m-instruct-q4_1.gguf")
     url = f"http://127.0.0.1:{settings.api_port}"
     # A short lease, so that what died in a worker's hands is taken up soon.
-    environment = as_environment(settings.model_copy(update={"stage_lease_s": 10.0, "sweep_idle_s": 3.0}))
+    environment = as_environment(settings.model_copy(update={"stage_lease_s": 10.0, "sweep_s": 3.0}))
     child = started(environment, url)
     accepted: list[str] = []
     try:

@@ -24,7 +24,7 @@ from infra.processes.supervisor import Child, Supervisor
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.engines.decoding.decoder import OpenAIDecoder
-from services.engines.reader.adapters import made_for
+from services.engines.reader.adapters import learned, made_for
 from services.engines.servers import vllm_server
 from services.engines.servers.embedded import engine_child, served_at
 from services.engines.servers.variables import OPENMP_ENV
@@ -59,9 +59,8 @@ class Engine:
     """Name of the learned reader that it has loaded; empty where the model has none."""
 
     def decoder(self, **more: Any) -> OpenAIDecoder:
-        return OpenAIDecoder(
-            self.url, dialect=self.dialect, model=self.model, **{"timeout_s": 60.0 * self.slow, **more}
-        )
+        own = {"timeout_s": 60.0 * self.slow, "spelling": learned(made_for(self.model))}
+        return OpenAIDecoder(self.url, dialect=self.dialect, model=self.model, **{**own, **more})
 
     def gauge(self, name: str) -> float:
         """One of its metrics, summed over labels."""
@@ -123,7 +122,7 @@ def _child(home: Path, engine: Engine, argv: Any, env: Any) -> Child:
 def embedded(home: Path, model: str = SMALL) -> Iterator[Engine]:
     """Ours, as a stack starts it."""
     port = any_free()
-    config = settings().model_copy(update={"llm_model": model, "llm_context": 8192})
+    config = settings().model_copy(update={"llm_model": model})
     child = engine_child(served_at(config, port), port, home / "log", home / "states")
     engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
     with _started(home, engine, replace(child, env={})) as running:

@@ -21,15 +21,15 @@ from pydantic import BaseModel, Field
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
+from services.decoding import reading
+from services.decoding.mask import Mask
 from services.engines.decoding import decoder as client
 from services.engines.decoding import servers as several
 from services.engines.decoding.servers import Servers
 from services.engines.masks import grammar
 from services.engines.masks.grammar import build_mask
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import Mask
 from services.engines.ports import GREEDY, Sampling
-from services.engines.reader import reading
 from services.examples.registered import EXAMPLES, TASKS
 from services.masked.call import answer
 from services.masked.output import OutputType, output_type

@@ -189,7 +189,7 @@ def _settings(home: Path, receiver: int, **changes: Any) -> Settings:
         webhook_secret=SECRET,
         webhook_wait_cap_s=5.0,
         check_settled=2,  # the words settle all orders; half are decoded: both ways are tried
-        **{**UNLIMITED, "stage_lease_s": 6.0, "sweep_interval_s": 1.0, "sweep_idle_s": 2.0, **changes},
+        **{**UNLIMITED, "stage_lease_s": 6.0, "sweep_s": 2.0, **changes},
     )
 
 

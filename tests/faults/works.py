@@ -114,8 +114,7 @@ class Works:
                 "api_port": port,
                 "llm_url": "http://127.0.0.1:9",  # never asked: the decoder is a stand-in
                 "stage_lease_s": wanted.lease_s,
-                "sweep_interval_s": 1.0,
-                "sweep_idle_s": 2.0,
+                "sweep_s": 2.0,
                 "webhook_url": f"http://127.0.0.1:{receiver}/",
                 "webhook_secret": SECRET,
                 "webhook_wait_cap_s": 5.0,

@@ -22,7 +22,7 @@ from schemas.cart import (
     OptionDraft,
 )
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
-from services.engines.masks.mask import Mask
+from services.decoding.mask import Mask
 from tests.fuzz.reference import spans
 from tests.stand_ins import CAFE, NASTY, sample_menu
 

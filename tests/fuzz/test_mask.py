@@ -22,9 +22,9 @@ from infra.settings import settings as configured
 from infra.weights.models import resolve
 from schemas.evidence import Evidence
 from schemas.menu import Menu
+from services.decoding.mask import Mask
 from services.engines.masks.grammar import check_menu
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import Mask
 from services.engines.masks.vocabulary import Vocabulary, read_vocabulary
 from services.reading.order import clean, read_order
 from tests.fuzz.drafts import BYTES, any_draft, evidences

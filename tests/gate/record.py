@@ -87,7 +87,7 @@ class Recorder:
 def live_engines(work: Path, jobs: int) -> Iterator[Container]:
     """Wire a process with embedded servers of its own, its threads a fair share of the cores."""
     threads = max(1, (os.cpu_count() or 1) // jobs)
-    own = shipped(home=work / "home", llm_threads=threads, whisper_threads=threads)
+    own = shipped(home=work / "home", threads=threads)
     with decode_server(own) as config:
         live = bootstrap(config)
         try:

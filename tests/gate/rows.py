@@ -72,7 +72,7 @@ def outcome(order: Order, made: dict[str, Any]) -> Row:
 
 def _sorted(lines: list[dict[str, Any]]) -> list[Any]:
     found = [
-        [quantity, kind, sku, size, sorted(list(option) for option in options)]
+        [quantity, kind, sku, size, sorted(list(option[:4]) for option in options)]
         for (kind, sku, size, options), quantity in canonical(lines).items()
     ]
     return sorted(found, key=str)

@@ -14,8 +14,8 @@ import structlog
 from schemas.cart import CartDraft
 from schemas.errors import DecodeTruncated
 from schemas.transcript import Transcript
+from services.decoding.short_form import Names
 from services.engines.ports import Reading, Recording
-from services.engines.reader.short_form import Names
 from services.reading.order import read_order
 from tests.gate.__main__ import main
 from tests.gate.compare import changed_rows, failures

@@ -129,7 +129,8 @@ def test_a_server_is_asked_by_each_pods_name(chart: Rendered) -> None:
     for owner in chart.of("StatefulSet"):
         name, service = owner["metadata"]["name"], owner["spec"]["serviceName"]
         port = owner["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"]
-        urls = [f"http://{name}-{i}.{service}:{port}" for i in range(owner["spec"]["replicas"])]
+        scheme = "vllm+http" if owner["metadata"]["labels"][COMPONENT] == "vllm" else "http"
+        urls = [f"{scheme}://{name}-{i}.{service}:{port}" for i in range(owner["spec"]["replicas"])]
         beside = owner["metadata"]["labels"][COMPONENT] == "reader" and "SAYCART_READER_URL" in chart.settings
         assert chart.settings["SAYCART_READER_URL" if beside else "SAYCART_LLM_URL"].split(",") == urls
 

@@ -11,12 +11,14 @@ from typing import Any
 import yaml
 
 from infra.settings import REPOSITORY, Settings
+from infra.settings_engines import dialect
 from infra.webhooks import TOTAL_S
 from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
 from services.engines.reader.adapters import made_for
 from services.engines.servers import vllm_server
+from services.workers.drain import DRAIN_S
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
@@ -113,14 +115,13 @@ def test_the_api_answers_its_probes_and_its_names(chart: Rendered) -> None:
 
 
 def test_pods_are_given_the_time_that_their_part_takes_to_end(chart: Rendered) -> None:
-    drain = float(chart.settings["SAYCART_WORKER_DRAIN_S"])
     for part, pod in chart.pods.items():
         given = pod.spec.get("terminationGracePeriodSeconds", 30)
         if part == "api":
             pause = float(pod.main["lifecycle"]["preStop"]["exec"]["command"][1])
             assert given >= pause + QUIET_S + GRACE_S + 2
         elif part in WORKERS:
-            assert given >= math.ceil(drain) + 5
+            assert given >= math.ceil(DRAIN_S) + 5
         elif part == "courier":
             assert given >= TOTAL_S + 5
 
@@ -210,7 +211,7 @@ def test_vllm_is_started_with_the_settings_that_matter(chart: Rendered) -> None:
     assert {f"{name}={value}" for name, value in vllm_server.SERVING.items()} <= set(args)
     assert set(vllm_server.FLAGS) <= set(args)
     assert f"--served-model-name={chart.settings['SAYCART_LLM_MODEL']}" in args
-    assert chart.settings["SAYCART_LLM_DIALECT"] == "vllm"
+    assert dialect(chart.settings["SAYCART_LLM_URL"]) == "vllm"
     assert any("lora" in word for word in args) is (made_for(chart.settings["SAYCART_LLM_MODEL"]) is not None)
 
 

@@ -12,6 +12,7 @@ from infra.settings import REPOSITORY, Settings
 from services.engines.reader.adapters import ADAPTERS, CARD, made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
 from services.engines.servers import vllm_server
+from services.engines.servers.embedded import CONTEXT
 from tests.helm.charts import VALUES, Rendered, render
 from tests.helm.tools import HELMS
 
@@ -44,7 +45,7 @@ def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
     assert REPOSITORY / args.adapter == made_for(args.model.name)
     assert args.checker.name == DEFAULTS["reader_checker"].default
     assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
-    assert args.context == DEFAULTS["llm_context"].default
+    assert args.context == CONTEXT
     assert reader.main["image"].startswith("saycart-llm:")
 
 

@@ -45,7 +45,6 @@ def test_the_settings_are_taken(chart: Rendered, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv(name, value)
     wanted = Settings()
     assert str(wanted.home) == "/data"
-    assert wanted.worker_drain_s == float(chart.settings["SAYCART_WORKER_DRAIN_S"])
 
 
 def test_no_secret_stands_where_everybody_reads(whole: Rendered) -> None:

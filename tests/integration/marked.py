@@ -40,7 +40,8 @@ TELLS: dict[str, Any] = {
 }
 LATTE = {"kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L"}
 OTHER = {"kind": "not_on_menu", "heard": f"a {WORD}", "quantity": 1}
-DRAFT = CartDraft.model_validate({"lines": [LATTE, OTHER]})
+NOTE = {"kind": "preparation", "heard": f"a {WORD} please"}
+DRAFT = CartDraft.model_validate({"lines": [LATTE, OTHER], "notes": [NOTE]})
 
 
 @dataclass

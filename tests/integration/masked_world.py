@@ -16,7 +16,7 @@ TASKS = "tests.masked_tasks:TASKS"
 SAID = "Mrs. Abernathy says that nobody can pay"
 GOOD = '{"priority":"high","needs_human":true,"note":"Mrs. Abernathy"}'
 REFUSED = GOOD.replace("true", "false")
-IN_FLIGHT = 2
+IN_FLIGHT = 4  # Settings.masked_at_once
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def says(server: StagedServer, answer: Answer) -> None:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, shared: StagedServer) -> Iterator[World]:
     home = tmp_path_factory.mktemp("masked")
-    with running(home, llm_url=shared.url, masked_tasks=TASKS, masked_in_flight=IN_FLIGHT) as api:
+    with running(home, llm_url=shared.url, masked_tasks=TASKS) as api:
         yield api
 
 

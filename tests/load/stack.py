@@ -68,7 +68,6 @@ def running(home: Path, shops: int, hear_s: float, read_s: float) -> Iterator[Ru
         max_backlog=0,
         shop_backlog=0,
         client_backlog=0,
-        address_connections=0,
         address_waits=0,
         max_waits=0,
         **UNLIMITED,

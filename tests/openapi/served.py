@@ -79,7 +79,6 @@ def served(home: Path) -> Iterator[Served]:
             max_backlog=0,
             shop_backlog=0,
             client_backlog=0,
-            address_connections=0,
             **UNLIMITED,
         )
         database, supervisor = Database(config.database), Supervisor(home / "stack")

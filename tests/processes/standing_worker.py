@@ -5,10 +5,12 @@ Only what a container hands out as engines is replaced; queue, database, leases 
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 
 from services.bootstrap import Container
 from services.engines.ports import CartDecoder
+from services.workers import app as worker
 from services.workers.app import app
 from tests.stand_ins import GatedDecoder
 
@@ -19,5 +21,6 @@ def _decoder(container: Container) -> CartDecoder:
     return GatedDecoder(container.settings.home)
 
 
+worker.DRAIN_S = float(os.environ["DRAIN_S"])
 Container.decoder = cached_property(_decoder)  # type: ignore[assignment]
 Container.decoder.__set_name__(Container, "decoder")

@@ -129,7 +129,7 @@ def collecting() -> Iterator[Collector]:
 @contextmanager
 def traced(collector: Collector, sample: float = 1.0) -> Iterator[Collector]:
     """This process exports while the block runs; after it, all that was ended is in `spans`."""
-    tracing.start(Settings(traces_url=collector.url, traces_sample=sample), "api")
+    tracing.start(Settings(traces_url=f"{collector.url}?sample={sample}"), "api")
     try:
         yield collector
     finally:

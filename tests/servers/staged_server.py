@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from services.decoding.spellings import ONE_LINE
 from services.engines.decoding.decoder import PROBE_WORD, OpenAIDecoder
 from tests.servers.loopback import Handler, serving
 
@@ -65,6 +66,7 @@ class StagedServer:
 
     def decoder(self, dialect: str = "llama.cpp", *, whole: bool = True, **more: Any) -> OpenAIDecoder:
         """Unless told otherwise it decodes whole answers, so that every order is one request."""
+        more = {"spelling": ONE_LINE, **more}
         return OpenAIDecoder(self.url, dialect=dialect, model="qwen", whole=whole, **more)
 
 

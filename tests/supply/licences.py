@@ -23,7 +23,8 @@ from . import carried, locks, spdx
 
 PAGE = locks.ROOT / "docs/licences.md"
 TEXT = Path(__file__).with_name("licences.txt")
-_ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (\S+) \| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
+_LIST = re.compile(r"^\*\*(.+)\*\*: (`.+)\.$", re.MULTILINE)
+_PACKAGE = re.compile(r"`([a-z0-9-]+)` ([^\s,]+)")
 Key = tuple[str, str]
 
 
@@ -48,7 +49,11 @@ def installed() -> dict[Key, str]:
 
 def on_page(text: str) -> dict[Key, str]:
     """Licences of packages as the page has them."""
-    return {(name, version): licence for name, version, licence in _ROW.findall(text)}
+    return {
+        (name, version): licence
+        for licence, packages in _LIST.findall(text)
+        for name, version in _PACKAGE.findall(packages)
+    }
 
 
 def asked(keys: Iterable[Key], python: str) -> dict[Key, str]:
@@ -106,10 +111,8 @@ def faults(licences: dict[Key, str]) -> Iterator[str]:
 def page(licences: dict[Key, str], libraries: dict[str, list[str]]) -> str:
     """The whole of docs/licences.md."""
     environments = used()
-    rows = [
-        f"| `{name}` | {version} | {licences[name, version]} | {', '.join(environments[name, version])} |"
-        for name, version in environments
-    ]
+    shipped = [key for key, names in environments.items() if "default" in names]
+    others = [key for key, names in environments.items() if "default" not in names]
     taken = [
         f"| `{name}` | {next(licences[key] for key in environments if key[0] == name)} | {why} |"
         for name, why in spdx.TAKEN.items()
@@ -121,11 +124,21 @@ def page(licences: dict[Key, str], libraries: dict[str, list[str]]) -> str:
         for folder in locks.VENDORED
         for row in locks.vendored(folder)
     ]
-    parts = {"ROWS": rows, "TAKEN": taken, "INSIDE": inside, "WEIGHTS": weights, "SCRIPTS": scripts}
+    parts = {"TAKEN": taken, "INSIDE": inside, "WEIGHTS": weights, "SCRIPTS": scripts}
+    parts |= {"SHIPPED": _by_licence(shipped, licences), "OTHERS": _by_licence(others, licences)}
     text = TEXT.read_text().replace("{ALLOWED}", ", ".join(sorted(spdx.ALLOWED, key=str.lower)))
     for name, lines in parts.items():
         text = text.replace(f"{{{name}}}", "\n".join(lines))
     return text
+
+
+def _by_licence(keys: list[Key], licences: dict[Key, str]) -> list[str]:
+    """One paragraph for each licence, with its packages."""
+    by: dict[str, list[str]] = {}
+    for name, version in keys:
+        by.setdefault(licences[name, version], []).append(f"`{name}` {version}")
+    found = [f"**{licence}**: {', '.join(packages)}.\n" for licence, packages in sorted(by.items())]
+    return "\n".join(found).splitlines()
 
 
 def _named(names: list[str]) -> str:

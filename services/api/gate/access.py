@@ -154,6 +154,15 @@ WritesOrders = Annotated[Desk, _desk(Scope.ORDERS_WRITE)]
 Reviews = Annotated[Desk, _desk(Scope.REVIEWS)]
 ReadsMenus = Annotated[Desk, _desk(Scope.MENUS_READ)]
 WritesMenus = Annotated[Desk, _desk(Scope.MENUS_WRITE)]
+
+
+async def _brings(request: Request, box: WritesMenus) -> Desk:
+    await rates_of(request).count(("menus", box.shop))
+    return box
+
+
+BringsMenus = Annotated[Desk, Depends(_brings)]
+"""As `WritesMenus`, for a change that is new to the model; also TooManyRequests."""
 AsksMasked = Annotated[Desk, _desk(Scope.MASKED)]
 Administers = Annotated[Desk, _desk(Scope.ADMIN)]
 SetsWebhooks = Annotated[Desk, _desk(Scope.WEBHOOKS)]

@@ -19,7 +19,7 @@ from infra.observability import tracing
 from schemas.errors import SaycartError
 from services.api import problems
 from services.api.gate.origin import HSTS, Own
-from services.api.gate.pace import Pace, Paced
+from services.api.gate.pace import Paced
 from services.api.gate.rates import counted
 from services.api.metrics import Metrics
 from services.api.problems import LOGGED_CHARS, RequestRefused
@@ -42,11 +42,10 @@ _ACCEPTS = {("POST", "/v1/orders"): 202, ("POST", "/orders"): 303}
 class Gate:
     """Wraps the whole app, so that no answer leaves without its request id."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, own: Own, pace: Pace) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, own: Own) -> None:
         self.app = app
         self.metrics = metrics
         self.own = own
-        self.pace = pace
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,7 +58,7 @@ class Gate:
         status = 0
         noted = False
         started = time.perf_counter()
-        paced = scope["state"]["paced"] = Paced(receive, self.pace)
+        paced = scope["state"]["paced"] = Paced(receive)
 
         def note() -> None:
             nonlocal noted

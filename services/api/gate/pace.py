@@ -1,46 +1,38 @@
 """How long a body may take: a time for its start, more for each byte that came, and an end to all of it.
 
-Only the time that is spent waiting for the client counts, never what we do with its bytes meanwhile. A
-connection whose head does not come is another matter (`guard.py`).
+Only the time that is spent waiting for the client counts, never what we do with its bytes meanwhile. Heads
+that do not come are the proxy's to end (docs/security.md).
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import anyio
 from starlette.types import Message, Receive
 
-from infra.settings import Settings
 from services.api.problems import RequestRefused
 
+# Seconds that any body has, bytes that buy it one more, and the seconds that no body has more than.
+START_S = 20.0
+RATE = 2000
+MOST_S = 120.0
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """A body has `start_s` seconds, and one more for each `rate` bytes of it; never more than `most_s`."""
 
-    start_s: float
-    rate: int
-    most_s: float
-
-    @classmethod
-    def of(cls, wanted: Settings) -> Pace:
-        return cls(wanted.body_s, wanted.body_rate, wanted.body_most_s)
-
-    def allowed_s(self, received: int) -> float:
-        return min(self.start_s + received / self.rate, self.most_s)
+def allowed_s(received: int) -> float:
+    """Return the seconds that a body of which `received` bytes have come may take."""
+    return min(START_S + received / RATE, MOST_S)
 
 
 class Paced:
-    """An ASGI `receive` that refuses a body slower than its pace, and leaves all that follows it alone.
+    """An ASGI `receive` that refuses a body that is too slow, and leaves all that follows it alone.
 
     Raises:
         RequestRefused: too slow (408). The connection is closed with the answer.
     """
 
-    def __init__(self, receive: Receive, pace: Pace) -> None:
-        self._receive, self._pace = receive, pace
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
         self._received = 0
         self._waited_s = 0.0
         self.whole_at: float | None = None
@@ -51,7 +43,7 @@ class Paced:
             return await self._receive()
         began = time.monotonic()
         try:
-            with anyio.fail_after(max(0.0, self._pace.allowed_s(self._received) - self._waited_s)):
+            with anyio.fail_after(max(0.0, allowed_s(self._received) - self._waited_s)):
                 message = await self._receive()
         except TimeoutError:
             raise RequestRefused(

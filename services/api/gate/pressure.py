@@ -25,6 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, SaycartError, TooManyOrders
 from schemas.shops.source import PAGE, source_of
+from services.api.gate.limits import amounts
 from services.api.gate.pace import Paced
 from services.bootstrap import Container
 from services.storage.orders.load import Load
@@ -61,15 +62,7 @@ class Pressure:
     def __init__(self, box: Container) -> None:
         config = box.settings
         self._box = box
-        self._limits = {
-            "client": config.client_backlog,
-            "visitor": config.visitor_backlog,
-            "place": config.address_backlog,
-            "reviews": config.address_reviews,
-            "pages": config.pages_backlog,
-            "shop": config.shop_backlog,
-            "all": config.max_backlog,
-        }
+        self._most = amounts(config)
         self._load = Load()
         self._waiting: Counter[_Counted] = Counter()
         self._looked_at = -math.inf
@@ -121,7 +114,7 @@ class Pressure:
             self._refuse(IntakeLate(late, random.uniform(1, LATE_AGAIN_S)))  # noqa: S311 (no secret)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
-        if not any(self._limits[name] for name, _, _ in _limited(*client)):
+        if not any(self._most[name] for name, _, _ in _limited(*client)):
             return
         await self._look()
         refusal = self._refusal(client)
@@ -140,7 +133,7 @@ class Pressure:
 
     def _refusal(self, client: tuple[str, str]) -> TooManyOrders | Overloaded | None:
         for counted in _limited(*client):
-            most, waiting = self._limits[counted[0]], self._waiting[counted]
+            most, waiting = self._most[counted[0]], self._waiting[counted]
             if most and waiting >= most:
                 kind = Overloaded if counted == _ALL else TooManyOrders
                 return kind(waiting, wait_s(self._load))
@@ -154,10 +147,10 @@ class Pressure:
             load = await run_in_threadpool(self._box.load.load)
             waiting: Counter[_Counted] = Counter({_ALL: load.waiting})
             for shop, orders in load.by_shop.items():
-                waiting["shop", shop, ""] = orders
+                waiting["shop_orders", shop, ""] = orders
             for (shop, client), orders in load.by_client.items():
                 for counted in _counted(shop, client):
-                    if counted[0] not in ("shop", "all"):  # orders of older versions have no client
+                    if counted[0] not in ("shop_orders", "all"):  # orders of older versions have no client
                         waiting[counted] += orders
             for (shop, source), orders in load.in_review.items():
                 waiting["reviews", shop, source] = orders
@@ -180,7 +173,7 @@ def _limited(shop: str, client: str) -> list[_Counted]:
 
 def _counted(shop: str, client: str) -> list[_Counted]:
     """All that one order of a client counts for, the narrowest first."""
-    shops: list[_Counted] = [("shop", shop, ""), _ALL]
+    shops: list[_Counted] = [("shop_orders", shop, ""), _ALL]
     if not client.startswith(PAGE):
         return [("client", shop, client), *shops]
     return [

@@ -1,4 +1,4 @@
-"""Limits a minute: of requests and bytes, by key, shop, page, order and address.
+"""Limits of what is sent in a span of time: requests and bytes, by key, shop, page, order and address.
 
 Counted where the caller becomes known and before anything dear is done for them: who shows nothing
 by address, at once; who shows a key by that key, after the one look-up that tells whose it is. A wrong key
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -19,10 +18,11 @@ from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from infra.rates import WINDOW_S, Counts
+from infra.rates import Counts, Left
 from infra.settings import Settings
 from schemas.errors import SaycartError, TooManyRequests
 from services.api.deps import address
+from services.api.gate.limits import LIMITS, Unit, amounts
 
 Found = TypeVar("Found")
 
@@ -34,24 +34,6 @@ _GOOD = 20_000
 # Bytes of a body that are counted together, so that a shared Redis is not asked for every piece of it.
 _BLOCK = 1_000_000
 
-_WORDS = {
-    "key": "This key, or person, sent too many requests",
-    "shop": "The keys of this shop sent too many requests",
-    "address": "Too many requests came from this address without a key",
-    "page": "Too many requests came from this address for this shop's page",
-    "order": "Too many requests were made about this order",
-    "bad_key": "Too many wrong keys came from this address",
-    "key_bytes": "This key sent too much data",
-    "shop_bytes": "The keys of this shop sent too much data",
-    "address_bytes": "Too much data came from this address",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    most: int
-    unit: str
-
 
 class Rates:
     """One for each app, all of it on its event loop. `refused` counts refusals by limit, for /metrics."""
@@ -61,23 +43,13 @@ class Rates:
         Raises:
             ValueError: `limits_url` can't be read.
         """
-        self._limits = {
-            "key": _Limit(wanted.key_requests_per_minute, "requests"),
-            "shop": _Limit(wanted.shop_requests_per_minute, "requests"),
-            "address": _Limit(wanted.address_requests_per_minute, "requests"),
-            "page": _Limit(wanted.page_requests_per_minute, "requests"),
-            "order": _Limit(wanted.order_requests_per_minute, "requests"),
-            "bad_key": _Limit(wanted.bad_keys_per_minute, "requests"),
-            "key_bytes": _Limit(wanted.key_bytes_per_minute, "content-bytes"),
-            "shop_bytes": _Limit(wanted.shop_bytes_per_minute, "content-bytes"),
-            "address_bytes": _Limit(wanted.address_bytes_per_minute, "content-bytes"),
-        }
+        self._most = amounts(wanted)
         self._counts = Counts(wanted.limits_url)
         # What wrong keys may cost is this process's look-ups, so it is this process that counts them.
         self._here = Counts()
         self._good: dict[bytes, None] = {}
         self._line = CapacityLimiter(1)
-        self.refused: Counter[str] = Counter({name: 0 for name in self._limits})
+        self.refused = Counter({limit.name: 0 for limit in LIMITS.values() if limit.span_s})
 
     async def close(self) -> None:
         await self._counts.close()
@@ -88,17 +60,16 @@ class Rates:
         Raises:
             TooManyRequests: one of them is over its limit; those after it are not counted.
         """
-        for name, who in payers:
-            most = self._limits[name].most
-            if most and not await self._of(name).hit(most, name, who, cost=cost):
-                raise await self._refusal(name, who, cost)
+        for payer in payers:
+            if not await self._hit(payer, cost):
+                raise await self._refusal(payer, cost)
 
     async def check(self, *payers: Payer, cost: int) -> None:
         """As `count`, and nothing is counted: for what may still not come."""
-        for name, who in payers:
-            most = self._limits[name].most
-            if most and not await self._of(name).fits(most, name, who, cost=min(cost, most)):
-                raise await self._refusal(name, who, cost)
+        for payer in payers:
+            asked = min(cost, self._most[payer[0]])
+            if asked and (await self._left(payer, asked)).remaining < asked:
+                raise await self._refusal(payer, cost)
 
     async def look_up(
         self, request: Request, shown: str, look: Callable[[str], Found | None], *, else_open: bool = False
@@ -112,34 +83,41 @@ class Rates:
         Raises:
             TooManyRequests: it is not good, and too many from there were not.
         """
-        digest = hashlib.sha256(shown.encode()).digest()
-        most, where = self._limits["bad_key"].most, address(request)
-        guesses = digest not in self._good and most and not await self._here.fits(most, "bad_key", where)
+        digest, payer = hashlib.sha256(shown.encode()).digest(), ("bad_key", address(request))
+        known = digest in self._good or not self._most["bad_key"]
+        guesses = not known and not (await self._left(payer, 1)).remaining
         found = await to_thread.run_sync(look, shown, limiter=self._line if guesses else None)
         if found is None:
             self._good.pop(digest, None)
-            if most and not await self._here.hit(most, "bad_key", where) and not else_open:
-                raise await self._refusal("bad_key", where, 1)
+            if not await self._hit(payer, 1) and not else_open:
+                raise await self._refusal(payer, 1)
         elif digest not in self._good:
             if len(self._good) >= _GOOD:
                 self._good.pop(next(iter(self._good)))
             self._good[digest] = None
         return found
 
-    def _of(self, name: str) -> Counts:
-        return self._here if name == "bad_key" else self._counts
+    async def _hit(self, payer: Payer, cost: int) -> bool:
+        most, span_s = self._most[payer[0]], LIMITS[payer[0]].span_s or 0
+        return not most or await self._of(payer).hit(most, "/".join(payer), cost=cost, span_s=span_s)
 
-    async def _refusal(self, name: str, who: str, cost: int) -> TooManyRequests:
-        self.refused[name] += 1
-        limit = self._limits[name]
-        left = await self._of(name).left(limit.most, name, who, cost=cost)
-        unit = "" if limit.unit == "requests" else f';qu="{limit.unit}"'
+    async def _left(self, payer: Payer, cost: int) -> Left:
+        most, span_s = self._most[payer[0]], LIMITS[payer[0]].span_s or 0
+        return await self._of(payer).left(most, "/".join(payer), cost=cost, span_s=span_s)
+
+    def _of(self, payer: Payer) -> Counts:
+        return self._here if payer[0] == "bad_key" else self._counts
+
+    async def _refusal(self, payer: Payer, cost: int) -> TooManyRequests:
+        limit, left = LIMITS[payer[0]], await self._left(payer, cost)
+        self.refused[limit.name] += 1
+        unit = "" if limit.unit is Unit.REQUESTS else f';qu="{limit.unit}"'
         # As draft-ietf-httpapi-ratelimit-headers has them.
         headers = {
-            "RateLimit-Policy": f'"{name}";q={limit.most}{unit};w={WINDOW_S}',
-            "RateLimit": f'"{name}";r={left.remaining};t={max(1, round(left.wait_s + 0.5))}',
+            "RateLimit-Policy": f'"{limit.name}";q={self._most[limit.name]}{unit};w={limit.span_s}',
+            "RateLimit": f'"{limit.name}";r={left.remaining};t={max(1, round(left.wait_s + 0.5))}',
         }
-        return TooManyRequests(name, _WORDS[name], left.wait_s, headers)
+        return TooManyRequests(limit.name, limit.says, left.wait_s, headers)
 
 
 def rates_of(request: Request) -> Rates:

@@ -1,4 +1,4 @@
-"""How many may wait at once, by long polls and event streams: from one address, for one order, in all.
+"""Who waits for orders, by long polls and event streams, within the limits of `limits.py`.
 
 Waiting asks the database nothing (ADR 31), but each who waits holds a connection and memory, and to begin a
 stream costs as much as any request.
@@ -17,38 +17,34 @@ from starlette.types import Receive, Scope, Send
 from infra.settings import Settings
 from schemas.errors import TooManyWaiting
 from services.api.deps import address
+from services.api.gate.limits import LIMITS, amounts
 
 AGAIN_S = 10
 """Until another try. A long poll ends within half a minute, and an order soon."""
 
 
 class Seats:
-    """One for each app; all of it runs on the app's event loop. 0 in a setting: any number."""
+    """One for each app; all of it runs on the app's event loop."""
 
     def __init__(self, wanted: Settings) -> None:
-        self._limits = {
-            "address": wanted.address_waits,
-            "order": wanted.order_waits,
-            "all": wanted.max_waits,
-        }
+        self._most = amounts(wanted)
         self._taken: Counter[tuple[str, str]] = Counter()
 
-    def check(self, request: Request, order_id: str) -> None:
+    def check(self, request: Request) -> None:
         """Whether one more may wait, asked before anything is read for it.
 
         Raises:
             TooManyWaiting: no.
         """
-        for kind, name in _keys(request, order_id):
-            limit = self._limits[kind]
-            if limit and self._taken[kind, name] >= limit:
-                raise TooManyWaiting(_FULL[kind], AGAIN_S)
+        for key in _keys(request):
+            if (most := self._most[key[0]]) and self._taken[key] >= most:
+                raise TooManyWaiting(LIMITS[key[0]].says, AGAIN_S)
 
     @contextmanager
-    def taken(self, request: Request, order_id: str) -> Iterator[None]:
+    def taken(self, request: Request) -> Iterator[None]:
         """Wait within the block; errors as of `check`."""
-        self.check(request, order_id)
-        keys = _keys(request, order_id)
+        self.check(request)
+        keys = _keys(request)
         self._taken.update(keys)
         try:
             yield
@@ -59,28 +55,17 @@ class Seats:
                     del self._taken[key]
 
 
-_FULL = {
-    "address": "Too many open long polls and event streams from this address",
-    "order": "Too many connections are waiting for this order",
-    "all": "Too many connections are waiting for orders",
-}
-
-
-def _keys(request: Request, order_id: str) -> list[tuple[str, str]]:
-    return [("address", address(request)), ("order", order_id), ("all", "")]
+def _keys(request: Request) -> list[tuple[str, str]]:
+    return [("address_waits", address(request)), ("all_waits", "")]
 
 
 class SeatedStream(EventSourceResponse):
     """An event stream that takes its seat before its first byte and leaves it after its last."""
 
     def __init__(
-        self,
-        seat: AbstractContextManager[None],
-        content: AsyncIterable[ServerSentEvent],
-        *,
-        ping_s: int,
+        self, seat: AbstractContextManager[None], content: AsyncIterable[ServerSentEvent], *, ping_s: int,
         grace_s: float,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(content, ping=ping_s, shutdown_grace_period=grace_s)
         self._seat = seat
 

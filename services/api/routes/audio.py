@@ -1,4 +1,4 @@
-"""`/v1/orders/{id}/audio`: the recording that an order came from, whole or by range, as it was sent."""
+"""`/v1/orders/{id}/audio`: the recording that an order came from, whole or by range."""
 
 from __future__ import annotations
 
@@ -25,8 +25,14 @@ router = APIRouter(prefix="/v1/orders", tags=["orders"])
 LINK_S = 60
 """Seconds for which a link into the bucket is good: to be followed at once."""
 
-_SOUND = {"content": {"audio/*": {}}, "description": "the recording as uploaded"}
-_LINK = {"description": "redirect to the recording, valid for a minute; only with `SAYCART_RECORDINGS_LINKS`"}
+_SOUND = {
+    "content": {"audio/*": {}},
+    "description": "the recording: the upload, or its sound as FLAC",
+}
+_LINK = {
+    "description": "redirect to the recording, valid for a minute; only where `SAYCART_RECORDINGS_URL` has"
+    " `links=true`"
+}
 _BEYOND = {"description": "the recording ends before the requested range"}
 # It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
 _HEADERS = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}

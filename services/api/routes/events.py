@@ -65,12 +65,12 @@ async def stream(request: Request, box: Desk, order_id: str, last_event_id: str 
     waiting: Waiting = request.app.state.waiting
     order = (await waiting.look(box.shop, order_id)).order
     seats: Seats = request.app.state.seats
-    seats.check(request, order_id)
+    seats.check(request)
     first = await waiting.happened(order_id, after)
     if not first.events and order.state in TERMINAL:
         return Response(status_code=204)
     return SeatedStream(
-        seats.taken(request, order_id),
+        seats.taken(request),
         _follow(waiting, order_id, after, first, for_customer=box.access.order is not None),
         ping_s=PING_S,
         grace_s=GRACE_S,

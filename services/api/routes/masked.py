@@ -60,7 +60,7 @@ class Hands:
     """How many masked calls this process has in hand; one for each app, all of it on its event loop."""
 
     def __init__(self, wanted: Settings, metrics: Metrics) -> None:
-        self._most, self._metrics = wanted.masked_in_flight, metrics
+        self._most, self._metrics = wanted.masked_at_once, metrics
         self._busy = 0
         self.limiter = CapacityLimiter(self._most)
         metrics.masked_busy.set_function(lambda: self._busy)

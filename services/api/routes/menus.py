@@ -13,7 +13,7 @@ from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from services.api import present
 from services.api.deps import Cursor, matches
-from services.api.gate.access import ReadsMenus, WritesMenus
+from services.api.gate.access import BringsMenus, ReadsMenus
 from services.api.gate.bodies import document, takes
 from services.desk import Desk
 
@@ -62,7 +62,7 @@ def export(
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
     openapi_extra=takes(Menu),
 )
-def put(menu_id: str, box: WritesMenus, sent: Document) -> Response:
+def put(menu_id: str, box: BringsMenus, sent: Document) -> Response:
     """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
 
     It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that

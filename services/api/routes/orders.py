@@ -151,7 +151,7 @@ async def one(
     if wait:
         waiting: Waiting = request.app.state.waiting
         seats: Seats = request.app.state.seats
-        with seats.taken(request, order_id):
+        with seats.taken(request):
             look = await waiting.until(box.shop, order_id, done, wait, lambda: disconnected(request))
         record, review = _shown_of(look)
     else:

@@ -179,7 +179,7 @@ def _decoder(config: Settings) -> Iterator[Check]:
                 ).probe()
             return f"{here.llm_dialect} applies the mask" + (f", all {len(urls)}" if len(urls) > 1 else "")
 
-    yield from _tried("decoder", masked, "Check SAYCART_LLM_URL and SAYCART_LLM_DIALECT.")
+    yield from _tried("decoder", masked, "Check SAYCART_LLM_URL: vLLM's begins with vllm+http://.")
 
 
 def _tried(what: str, attempt: Callable[[], str], fix: str) -> Iterator[Check]:

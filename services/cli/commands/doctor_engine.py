@@ -13,7 +13,7 @@ import httpx
 from rich.console import Console
 from rich.markup import escape
 
-from infra.settings import Settings
+from infra.settings import Settings, addresses
 from infra.sql.database import Database
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
@@ -125,7 +125,7 @@ def _asked(config: Settings, tokens: Any) -> Iterator[Result]:
     """What only the server can show. It is started for this, where none is set."""
     try:
         with decode_server(config) as here:
-            for url in here.llm_url.split(","):
+            for url in addresses(here.llm_url):
                 decoder = OpenAIDecoder(
                     url, dialect=here.llm_dialect, model=here.llm_model, api_key=here.llm_api_key
                 )

@@ -22,10 +22,11 @@ from schemas.masked import MAX_TEXT_CHARS, MOST_SEED, MaskedRequest, MaskedTasks
 from services.bootstrap import Container, bootstrap
 from services.cli.client import answer, api, told
 from services.engines.servers.embedded import decode_server
+from services.masked.answering import TIMEOUT_S
 
 Document = dict[str, Any]
 BESIDE_S = 15.0
-"""What the API may take beside the call itself, which it ends after `SAYCART_MASKED_TIMEOUT_S`."""
+"""What the API may take beside the call itself, which it ends by itself."""
 
 
 def masked(
@@ -83,7 +84,7 @@ class _There:
     def ask(self, name: str, asked: MaskedRequest) -> Document:
         path = f"/v1/masked/{quote(name, safe='')}"
         # The API ends a call by itself; its own word says more than a silence here.
-        most = settings().masked_timeout_s + BESIDE_S
+        most = TIMEOUT_S + BESIDE_S
         return self._answer(self._client.post(path, json=asked.model_dump(), timeout=most))
 
     def _answer(self, response: httpx.Response) -> Document:

@@ -20,8 +20,8 @@ import numpy as np
 from llguidance import LLMatcher, LLParserLimits
 
 from schemas.errors import DecodeInvalid, DecodeTruncated
+from services.decoding.mask import BYTES, Mask
 from services.engines.masks.lark import exactly
-from services.engines.masks.mask import BYTES, Mask
 
 TOKEN_BYTES = 8
 """What is offered goes on for this many bytes for each token asked for. Tokens that join signs of JSON have

@@ -27,9 +27,9 @@ from schemas.errors import (
     EngineMisconfigured,
     EngineUnavailable,
 )
-from services.engines.decoding import unmasked
+from services.decoding import unmasked
+from services.decoding.mask import Mask, compiles
 from services.engines.decoding.calls import LEAST_S, Calls
-from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import GREEDY, Completed, Message, Sampling, Scored
 
 log = structlog.get_logger()

@@ -27,8 +27,10 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from schemas.evidence import Evidence
-from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
+from services.decoding import reading
+from services.decoding.mask import Mask, compiles
+from services.decoding.spellings import CART_JSON, MenuContext, Spelling
 from services.engines.decoding.blanks import Answer, TooOpen
 from services.engines.decoding.calls import LEAST_S, Calls
 from services.engines.decoding.completion import CHAT, Completions, How, said, told
@@ -36,15 +38,12 @@ from services.engines.decoding.order_budget import OrderBudget
 from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_form, build_mask, mask_version
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import Mask, compiles
 from services.engines.ports import Completed, Decoded, Message, Reading
-from services.engines.reader import reading
-from services.engines.reader.reading import Sheet
 
 log = structlog.get_logger()
 
 PROBE_WORD = "quixotry"
-# Of names and of sheets each, which take about twice and four times what a menu's document does.
+# Of names and of contexts each, which take about twice and four times what a menu's document does.
 KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
 # For the question whether there is a reader, on which an order waits: a server that decodes answers late.
@@ -66,6 +65,7 @@ class OpenAIDecoder:
         score: have finished carts scored without the mask.
         whole: decode forced text too, as with `score`; for comparisons.
         adapter: name of the learned reader, where the server may have it.
+        spelling: what it has learned to write.
         check: let a smaller model check settled carts, where the server has one.
         order_tokens: the most that a customer's words may take, and the learned reader's answer; 0: any
             number.
@@ -82,6 +82,7 @@ class OpenAIDecoder:
         score: bool = False,
         whole: bool = False,
         adapter: str = "",
+        spelling: Spelling = CART_JSON,
         check: bool = False,
         order_tokens: int = 0,
     ) -> None:
@@ -96,9 +97,10 @@ class OpenAIDecoder:
         self._budget = OrderBudget(self._calls, dialect=dialect, model=model, most=order_tokens)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._adapter = adapter
+        self._spelling = spelling
         self._check = check and dialect == "llama.cpp"
         self._labels = Alike(fingerprint, Labels, lambda menu: 2 * written_bytes(menu), KNOWN_BYTES)
-        self._sheets = Alike(fingerprint, _sheet, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
+        self._contexts = Alike(fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
         self._has_reader: bool | None = None
 
     @tracing.traced("decode")
@@ -167,11 +169,12 @@ class OpenAIDecoder:
             left = max(until - time.monotonic(), LEAST_S)
             return self._calls.post(path, body, called_off=called_off, timeout_s=left)
 
-        sheet = self._sheets.of(evidence.menu)
+        context = self._contexts.of(evidence.menu)
         with measures.engine_took("reader"):
             found = reading.read(
                 evidence.transcript,
-                sheet,
+                context,
+                self._spelling,
                 dialect=self._dialect,
                 model=self._model,
                 adapter=self._adapter,
@@ -208,9 +211,14 @@ class OpenAIDecoder:
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
         if self.reads:
-            sheet = self._sheets.of(evidence.menu)
+            context = self._contexts.of(evidence.menu)
             asked = reading.prompt(
-                "hello", sheet, dialect=self._dialect, model=self._model, adapter=self._adapter
+                "hello",
+                context,
+                self._spelling,
+                dialect=self._dialect,
+                model=self._model,
+                adapter=self._adapter,
             )
             # With a check, the smaller model's cache too.
             asked |= {"max_tokens": 1} | ({"check": True} if self._check else {})
@@ -300,9 +308,3 @@ class OpenAIDecoder:
                 text = text[len(beginning) :]
             answer.take(text)
         return answer.text, answers
-
-
-def _sheet(menu: Menu) -> Sheet:
-    sheet = Sheet(menu)
-    compiles(sheet.mask)
-    return sheet

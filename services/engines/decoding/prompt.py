@@ -67,7 +67,7 @@ def field_notes() -> str:
         kind = model["properties"].get("kind", {}).get("const", "each of options")
         notes.append(f"{kind} = {model['description']}")
         for field, schema in model["properties"].items():
-            if "description" in schema and name != "NotOnMenuLine":
+            if "description" in schema and name != "NotOnMenuLine" and not schema.get("x-later"):
                 notes.append(f"  {field}: {schema['description']}")
     return "\n".join(notes)
 

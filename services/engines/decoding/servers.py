@@ -17,10 +17,10 @@ import structlog
 from schemas.cart import CartDraft
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
 from schemas.evidence import Evidence
+from services.decoding.mask import Mask
 from services.engines.decoding.calls import LEAST_S
 from services.engines.decoding.completion import How
 from services.engines.decoding.decoder import OpenAIDecoder
-from services.engines.masks.mask import Mask
 from services.engines.ports import Completed, Decoded, Message, Reading
 
 log = structlog.get_logger()

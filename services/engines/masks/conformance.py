@@ -20,19 +20,19 @@ from llguidance import LLMatcher, LLTokenizer
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.writable import writable
+from services.decoding.mask import BYTES, Mask
 from services.engines.masks.grammar import SCHEMA, build_mask
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import BYTES, Mask
 from services.engines.masks.vocabulary import Vocabulary
 
 # What the mask's walk reads, and what says nothing of the text. A keyword outside both is not held.
 HELD = frozenset(
     "$defs $ref additionalProperties const default items maxItems maxLength maximum minLength minimum oneOf "
-    "properties required type x-each x-values".split()
+    "properties required type x-each x-later x-values".split()
 )
 NOTES = frozenset("description discriminator title".split())
 # How the compact spelling is written (services/decoding/spelling.py), which has a walk of its own.
-SPELLING = frozenset("x-aligned x-implied x-key x-named-by".split())
+SPELLING = frozenset("x-aligned x-implied x-key x-named-by x-told-by x-where".split())
 # A choice of plain types is a value's own (`str | None`), and its values come from `x-values`.
 CHOICES = frozenset({"anyOf", "enum"})
 

@@ -17,9 +17,9 @@ from schemas.errors import InvalidMenu
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.decoding import spelling
+from services.decoding.mask import Mask
 from services.engines.masks.labels import Labels
 from services.engines.masks.lark import Compiler
-from services.engines.masks.mask import Mask
 
 SCHEMA: dict[str, Any] = CartDraft.model_json_schema()
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from schemas.evidence import Evidence, LineEvidence, OffMenuEvidence, OptionEvidence
 from schemas.menu import Item
+from services.decoding.lark_pieces import Piece, Slot, either, escaped, fits, plain, whole_words
 from services.engines.masks.labels import Labels
-from services.engines.masks.lark_pieces import Piece, Slot, either, escaped, fits, plain, whole_words
 
 # Longer "words" are cut into chunks that may end a span, or a span of one such word would not fit.
 MAX_CHUNK_CHARS = 40
@@ -170,6 +170,8 @@ class Compiler:
     def _members(self, schema: dict[str, Any], scope: Scope) -> Piece | None:
         parts, longest, first = ['"{"'], 2, True
         for name, field in schema["properties"].items():
+            if field.get("x-later"):  # the readers that ship do not write it yet
+                continue
             value = self._walk(field, scope)
             if value is None:
                 if name in schema.get("required", ()):

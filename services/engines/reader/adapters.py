@@ -31,6 +31,8 @@ from schemas.errors import EngineMisconfigured
 if TYPE_CHECKING:
     from gguf import GGUFWriter
 
+from services.decoding.spellings import CART_JSON, SPELLINGS, Spelling
+
 ADAPTERS = REPOSITORY / "infra" / "adapters"
 WEIGHTS, CONFIG, CARD = "adapter_model.safetensors", "adapter_config.json", "trained.json"
 # peft's names for the layers of Qwen2 and Llama -> llama.cpp's.
@@ -58,6 +60,14 @@ def made_for(model: str, among: Path | None = None, *, role: Role = "read") -> P
         if card["base"] == Path(model).name and card.get("role", "read") == role:
             return file.parent
     return None
+
+
+def learned(folder: Path | None) -> Spelling:
+    """The spelling that an adapter has learned; JSON where there is none. Cards older than the second
+    spelling do not name theirs."""
+    if folder is None:
+        return CART_JSON
+    return SPELLINGS[json.loads((folder / CARD).read_text(encoding="utf-8")).get("form", "line")]
 
 
 def release(folder: Path) -> str:

@@ -2,8 +2,10 @@
 
 A token that is drawn alone takes a CPU as long as five that are read together. So the question and the cart
 that the rules came to are read in one batch, which tells at each token what the model would have drawn there.
-Up to the first that differs, the answer is the prediction; from there on it is drawn token by token. Either
-way it is the answer that the model gives under the mask, with its probability without the mask.
+Up to the first that differs, the answer is the prediction. From there on each token is read with a guess of
+what follows: what the mask forces, or what followed the same tokens before, in the prediction, the answer or
+the prompt, which has the menu's names. Either way it is the answer that the model gives under the mask, with
+its probability without the mask.
 
 The mask is llguidance's, on the model's own tokenizer, and asked only where the likeliest token may be
 outside it: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md has what a grammar may say.
@@ -22,11 +24,15 @@ from llguidance import LLMatcher, LLTokenizer
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
 from services.engines.ports import GREEDY, Sampling
 from services.engines.reader_server.gaps import Gap, Gaps
-from services.engines.reader_server.prefixes import Prefixes
+from services.engines.reader_server.prefixes import Prefixes, common_length
 
 Row = npt.NDArray[np.float32]
 MENUS = 64
 """Grammars that stay compiled: each is one menu's, and takes some 35 ms."""
+AHEAD = 4
+"""Tokens of a guess: with the last one no more than a CPU reads in the time of one."""
+SAME = 3
+"""Tokens that a guess looks for, where they stood before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +101,36 @@ class Answering:
         gap = self._gaps.of(prompt[:shared], menu_s)
         found = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
         at = self._read_prompt(prompt, shared, found.cached, len(guess), gone, gap)
-        rows = self._prefixes.read([*prompt[at:], *guess], len(guess) + 1)
         chosen = self._greedy if sampling.temperature == 0 else self._drawing(sampling)
+        more = self._read_on(prompt[at:], guess, chosen, matcher, found, most)
+        written = [drawn.token for drawn in found.tokens]
+        found.accepted, known = common_length(written, guess), [*prompt, *prediction]
+        while more and not check:
+            _still_wanted(gone)
+            guess = _ahead([*known, *written], matcher)[: most - len(written) - 1]
+            more = self._read_on(written[-1:], guess, chosen, matcher, found, most)
+            written = [drawn.token for drawn in found.tokens]
+        return found
+
+    def _read_on(
+        self,
+        before: Sequence[int],
+        guess: Sequence[int],
+        chosen: Callable[[Row, LLMatcher | None], int],
+        matcher: LLMatcher | None,
+        found: Answer,
+        most: int,
+    ) -> bool:
+        """Read `before` and a `guess` of what follows, and put on the answer what the model has there, up to
+        the first token that differs from the guess. Return whether there is more to come."""
+        rows = self._prefixes.read([*before, *guess], len(guess) + 1)
         for place, row in enumerate(rows):
             if self._put(row, chosen(row, matcher), matcher, found, most):
-                return found
+                return False
             if place == len(guess) or found.tokens[-1].token != guess[place]:
-                self._prefixes.cut(len(prompt) + place)
+                self._prefixes.cut(found.prompt + len(found.tokens) - 1)
                 break
-            found.accepted += 1
-        while not check:
-            _still_wanted(gone)
-            (row,) = self._prefixes.read([found.tokens[-1].token], 1)
-            if self._put(row, chosen(row, matcher), matcher, found, most):
-                break
-        return found
+        return True
 
     def _read_prompt(
         self,
@@ -177,6 +198,23 @@ class Answering:
             raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
         matcher.reset()
         return matcher
+
+
+def _ahead(tokens: Sequence[int], matcher: LLMatcher | None) -> list[int]:
+    """What is likely to follow `tokens`: what the mask forces, else what followed the same tokens before."""
+    forced = matcher.compute_ff_tokens() if matcher is not None else []
+    guess = (forced or _followed(tokens))[:AHEAD]
+    return guess if matcher is None else guess[: matcher.validate_tokens(guess)]
+
+
+def _followed(tokens: Sequence[int]) -> list[int]:
+    """What followed the last few of `tokens` where they stood before: the most of them, the latest time."""
+    for count in range(SAME, 0, -1):
+        last = tokens[-count:]
+        for at in range(len(tokens) - count - 1, -1, -1):
+            if tokens[at] == last[0] and tokens[at : at + count] == last:
+                return [*tokens[at + count : at + count + AHEAD]]
+    return []
 
 
 def _still_wanted(gone: Callable[[], bool]) -> None:

@@ -38,9 +38,9 @@ def adapter_of(name: str) -> Path | None:
     return made_for(name, RECOGNISERS) if Path(name).name == name else None
 
 
-def known_as(name: str, *, adapters: bool) -> str:
-    """The name of a recogniser's confidences: its adapter's, where it has one and hears with `adapters`."""
-    adapter = adapter_of(name) if adapters else None
+def known_as(name: str) -> str:
+    """The name of a recogniser's confidences: its adapter's, where it has one."""
+    adapter = adapter_of(name)
     return adapter.name if adapter else name
 
 

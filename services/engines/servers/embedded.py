@@ -20,6 +20,8 @@ from services.engines.servers.variables import KEY_ENV
 
 MODEL_TIMEOUT_S = 600.0
 """To load a model on a slow disk."""
+CONTEXT = 12_288
+"""Tokens that it holds: prompt plus the largest cart that the mask allows."""
 
 
 def served_at(config: Settings, port: int) -> Settings:
@@ -27,7 +29,6 @@ def served_at(config: Settings, port: int) -> Settings:
     return config.model_copy(
         update={
             "llm_url": f"http://127.0.0.1:{port}",
-            "llm_dialect": "llama.cpp",
             "llm_api_key": config.llm_api_key or secrets.token_urlsafe(32),
         }
     )
@@ -55,8 +56,8 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
         "--model": resolve(config.llm_model, config.models_dir),
         "--name": Path(config.llm_model).name,
         "--port": port,
-        "--threads": config.llm_threads,
-        "--context": config.llm_context,
+        "--threads": config.threads,
+        "--context": CONTEXT,
     }
     if adapter := _adapter(config):
         options["--adapter"] = adapters.prepared(adapter, config.models_dir)

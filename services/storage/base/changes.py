@@ -88,7 +88,7 @@ def move(
     """Advance an order: state, columns and history, its review where one opens, and the message to the
     shop where its type is in `tells`.
 
-    Where it is cancelled, or its recording was `refused`, it lets go of that.
+    Where it is cancelled, its recording was `refused`, or the columns name another, it lets go of that.
 
     Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
     the next stage begins at attempt 0.
@@ -98,21 +98,21 @@ def move(
         StaleState: the table has no such move, or the row is no longer what `order` says.
     """
     state = advance(order.state, event)
-    over = refused or state is State.CANCELLED
-    if over:
-        columns = {**(columns or {}), "audio_key": None}
+    columns = columns or {}
+    if refused or state is State.CANCELLED:
+        columns = {**columns, "audio_key": None}
     row = swap(
         session,
         OrderRow,
         order.id,
         order.version,
         OrderRow.state == order.state.value,
-        **(IDLE | {"state": state.value, "updated_at": now} | (columns or {})),
+        **(IDLE | {"state": state.value, "updated_at": now} | columns),
     )
     if row is None:
         raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
     record_event(session, row, event.value, now, detail, codes, by=by)
-    if over:
+    if "audio_key" in columns:
         let_go(session, now, order)
     if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)

@@ -86,6 +86,8 @@ def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
         found["timings"] = {**order.timings, **outcome.timings}
     if outcome.engine:
         found["engine"] = {**order.engine, **outcome.engine}
+    if outcome.recording is not None:
+        found |= {"audio_key": outcome.recording.key, "audio_format": outcome.recording.form}
     return {column: value for column, value in found.items() if value is not None}
 
 

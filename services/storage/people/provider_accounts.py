@@ -24,8 +24,9 @@ from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow
-from services.storage.people.sessions import end_sessions, existing, held, named
-from services.storage.people.staff import NO_PASSWORD, is_name, new_account
+from services.storage.people.names import is_name, taken
+from services.storage.people.sessions import end_sessions, existing, held
+from services.storage.people.staff import NO_PASSWORD, new_account
 
 MAX_EMAIL_CHARS = 254
 # Of a subject in the audit log: enough to find it again at the provider.
@@ -134,12 +135,11 @@ def _make(
     if not name:
         hint = "It tells a user name or a verified e-mail address to those who ask for them."
         return Refusal("no_name", "Your organisation does not say what you are called", hint)
-    database.lock(session, f"staff:{name}")
-    if named(session, name) is not None:
+    if (other := taken(database, session, name)) is not None:
         # A second account for the same person would make two who agree out of one (ADR 13), and one for
         # another person of that name would decide under a colleague's.
-        hint = f"If it is yours, ask whoever runs saycart to bind it to you: `saycart staff invite {name}`."
-        return Refusal("name_taken", f"There is an account {name} already, which is not bound to you", hint)
+        hint = f"If it is yours, ask whoever runs saycart to bind it to you: `saycart staff invite {other}`."
+        return Refusal("name_taken", f"There is an account {other} already, which is not bound to you", hint)
     row = new_account(session, now, name, shop, role, NO_PASSWORD)
     bound = StaffOidcRow(staff_id=row.id, issuer=who.issuer, subject=None, email=None, bound_at=None)
     session.add(bound)

@@ -20,9 +20,10 @@ from services.storage.audit.accounts import told_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
 from services.storage.people.attempts import Attempts, Counted
+from services.storage.people.names import MAX_NAME_CHARS
 from services.storage.people.second_step import codes_left, has_second_step, spend
 from services.storage.people.sessions import begin_session, hash_token, named, new_token
-from services.storage.people.staff import MAX_NAME_CHARS, MAX_PASSWORD_CHARS
+from services.storage.people.staff import MAX_PASSWORD_CHARS
 
 # Time to find the phone.
 CHALLENGE_S = 300

@@ -20,9 +20,10 @@ from services.storage.base.ids import new_id
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
 from services.storage.people.attempts import Attempts
-from services.storage.people.sessions import end_sessions, existing, held, named
+from services.storage.people.guessable import is_guessable
+from services.storage.people.names import MAX_NAME_CHARS, is_name, taken
+from services.storage.people.sessions import end_sessions, existing, held
 
-MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 200
 NO_PASSWORD = ""
 """In place of a hash, where no password lets anybody in."""
@@ -64,18 +65,19 @@ class StaffStore:
 
         Raises:
             NotFound: no such shop.
-            InputError: an empty or overlong name, or a password that is too short or too long.
-            Conflict: the name is taken, if only by a disabled account: a name in old records is one person's.
+            InputError: an empty or overlong name, or a password that is too short, too long or easy to guess.
+            Conflict: the name is taken, or looks like one that is, if only by a disabled account: a name in
+                old records is one person's.
         """
         name = name.strip()
         if not is_name(name):
             raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
-        hashed = NO_PASSWORD if password is None else _hashed(password)
+        hashed = NO_PASSWORD if password is None else _hashed(password, name, shop)
         with writing(self._database) as (session, now):
-            self._database.lock(session, f"staff:{name}")
-            if named(session, name) is not None:
+            if (other := taken(self._database, session, name)) is not None:
+                alike = "" if other == name else f", and {name!r} looks like it"
                 raise Conflict(
-                    f"The account {name!r} already exists",
+                    f"The account {other!r} already exists{alike}",
                     hint="Choose another name; names are never reused.",
                 )
             if session.get(ShopRow, shop) is None:
@@ -137,7 +139,9 @@ class StaffStore:
             NotFound: no such account.
             InputError: as `add`.
         """
-        hashed = _hashed(password)
+        with reading(self._database) as session:
+            shop = existing(session, name).shop_id
+        hashed = _hashed(password, name, shop)
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
             row.password_hash = hashed
@@ -153,17 +157,15 @@ class StaffStore:
             NotFound: no such account.
             InputError: as `add`.
         """
-        hashed = _hashed(password)
+        with reading(self._database) as session:
+            row = session.get(StaffRow, staff_id)
+            names = (row.name, row.shop_id) if row else ()
+        hashed = _hashed(password, *names)
         with writing(self._database) as (session, now):
             row = held(session, staff_id)
             row.password_hash = hashed
             end_sessions(session, staff_id, but=keeping)
             told_account(session, now, by, "password.changed", row)
-
-
-def is_name(text: str) -> bool:
-    """Whether an account may be called so."""
-    return 1 <= len(text) <= MAX_NAME_CHARS and text.isprintable()
 
 
 def new_account(
@@ -183,18 +185,22 @@ def new_account(
     return row
 
 
-def _fit(password: str) -> str:
+def _fit(password: str, *names: str) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise InputError(
             f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters",
             hint="A sentence of four or five words is easy to remember.",
         )
+    if is_guessable(password, *names):
+        raise InputError(
+            "That password is easy to guess", hint="A sentence of four or five words is easy to remember."
+        )
     return password
 
 
-def _hashed(password: str) -> str:
+def _hashed(password: str, *names: str) -> str:
     try:
-        return hash_password(_fit(password))
+        return hash_password(_fit(password, *names))
     except PasswordsBusy:
         raise SignInBusy from None
 

@@ -3,7 +3,7 @@
 | where | what of the customer is there | what is left |
 |---|---|---|
 | `orders.transcript`, `evidence`, `draft` | the words, and what was read out of them | nothing |
-| `orders.cart` | `heard`, findings, names of what the menu lacks | lines: sku, name, size, options, prices |
+| `orders.cart` | `heard`, notes, findings, names the menu lacks | lines: sku, name, size, options, prices |
 | `orders.findings` | sentences that quote the words | nothing; `order_codes` counts their codes |
 | `orders.engine` | all that is not known here | decoder, counts |
 | `orders.readings`, `decision` | the model's answer, carts, sentences, question | codes, probabilities |

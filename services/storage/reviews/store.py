@@ -13,12 +13,13 @@ from sqlalchemy import ColumnElement, and_, func, literal, or_, select, text, tu
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database, UtcDateTime
-from schemas.compare import canonical_draft
+from schemas.compare import same_order
 from schemas.errors import Conflict, NotFound, StaleState
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.review import Standing
 from schemas.shops.audit import Actor
+from schemas.shops.source import PAGE
 from services.storage.audit.reviews import told_decision
 from services.storage.base.changes import move, reading, swap, writing
 from services.storage.base.ids import cursor_after, parse_cursor
@@ -26,6 +27,9 @@ from services.storage.base.mapping import allergy_of, columns_of, order_of, revi
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
 from services.storage.reviews.log import record_act
+
+# Of one visitor that are looked at together: many times what an address may have waiting.
+MOST_OF_VISITOR = 500
 
 
 class ReviewStore:
@@ -110,6 +114,27 @@ class ReviewStore:
             row = session.scalars(query).one_or_none()
             return None if row is None else review_of(row)
 
+    def of_visitor(self, review_id: str, limit: int = MOST_OF_VISITOR) -> builtins.list[ReviewRecord]:
+        """Undecided reviews of the orders that came from the same address to the same page as this review's,
+        longest waiting first; none for an order that came from no page. Also those that somebody holds.
+
+        Raises:
+            NotFound: no such review.
+        """
+        with reading(self._database) as session:
+            seen = self._existing(session.get(ReviewRow, review_id), review_id)
+            source = session.scalar(select(OrderRow.source).where(OrderRow.id == seen.order_id))
+            if source is None or not source.startswith(PAGE):
+                return []
+            query = (
+                select(ReviewRow)
+                .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+                .where(_UNDECIDED, ReviewRow.shop_id == seen.shop_id, OrderRow.source == source)
+                .order_by(ReviewRow.created_at, ReviewRow.id)
+                .limit(limit)
+            )
+            return [review_of(row) for row in session.scalars(query)]
+
     def claim(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
         """Take a review for `lease_s` seconds, renew one's own claim, or take over a lapsed one.
 
@@ -121,20 +146,8 @@ class ReviewStore:
         """
         with writing(self._database) as (session, now):
             seen = self._locked(session, review_id)
-            if seen.status not in ("open", "claimed"):
-                raise Conflict(f"The review is {seen.status}")
-            if seen.standing is not None and seen.standing["by"] == reviewer:
-                raise Conflict(
-                    "You have already decided on this order",
-                    hint="It needs a second approval by a colleague.",
-                )
-            own = seen.claimed_by == reviewer
-            if seen.status == "claimed" and not own and _live(seen, now):
-                raise Conflict(
-                    f"{seen.claimed_by} has this review",
-                    hint="Take another one, or wait until it's released.",
-                )
-            if not own:
+            _must_be_free(seen, reviewer, now)
+            if not (own := seen.claimed_by == reviewer):
                 action = "taken_over" if seen.status == "claimed" else "claimed"
                 detail = {"from": seen.claimed_by} if seen.claimed_by else {}
                 record_act(session, now, review_id, reviewer, action, detail=detail)
@@ -188,13 +201,15 @@ class ReviewStore:
         reason: str | None,
         outcome: Outcome,
         second_above: int = 0,
+        held: bool = True,
         by: Actor,
     ) -> tuple[ReviewRecord, OrderRecord]:
         """Settle a review that `reviewer` holds, and move its order by `outcome`, in one transaction.
 
         Where the order is worth more than `second_above` minor units, as proposed or as decided, and nobody
         else's standing decision is the same, this one only stands: the order stays, the review is open again.
-        `by` is who the credential says that `reviewer` is, for the audit log.
+        `by` is who the credential says that `reviewer` is, for the audit log. Unless it must be `held`, a
+        review will do that no other holds.
 
         Raises:
             NotFound: no such review.
@@ -204,9 +219,7 @@ class ReviewStore:
         with writing(self._database) as (session, now):
             row = _locked_order(session, review_id)
             seen = self._locked(session, review_id)
-            _must_hold(seen, reviewer, now)
-            if seen.version != version:
-                raise Conflict(f"The review is at version {seen.version}, not {version}")
+            _may_decide(seen, reviewer, now, version, held=held)
             if row is None:
                 raise StaleState(f"Review {review_id} has no order")
             read = review_of(seen)
@@ -265,12 +278,12 @@ def value_of(review: ReviewRecord) -> int:
 
 
 def _same(one: Standing, other: Standing) -> bool:
-    """Whether two people decided the same: both refused it, or both want the same lines."""
+    """Whether two people decided the same: both refused it, or both want the same lines and notes."""
     if one.by == other.by:
         return False
     if one.cart is None or other.cart is None:
         return one.cart is other.cart
-    return canonical_draft(one.cart) == canonical_draft(other.cart)
+    return same_order(one.cart, other.cart)
 
 
 def _locked_order(session: Session, review_id: str) -> OrderRow | None:
@@ -286,6 +299,26 @@ def _opened(standing: Standing) -> dict[str, object]:
 def _decided(by: Standing, now: datetime) -> dict[str, object]:
     decided = {"decision": by.action, "decided_by": by.by, "decided_at": now, "reason": by.reason}
     return {"status": "decided", **decided}
+
+
+def _must_be_free(seen: ReviewRow, reviewer: str, now: datetime) -> None:
+    if seen.status not in ("open", "claimed"):
+        raise Conflict(f"The review is {seen.status}")
+    if seen.standing is not None and seen.standing["by"] == reviewer:
+        raise Conflict(
+            "You have already decided on this order", hint="It needs a second approval by a colleague."
+        )
+    if seen.status == "claimed" and seen.claimed_by != reviewer and _live(seen, now):
+        raise Conflict(
+            f"{seen.claimed_by} has this review", hint="Take another one, or wait until it's released."
+        )
+
+
+def _may_decide(seen: ReviewRow, reviewer: str, now: datetime, version: int, *, held: bool) -> None:
+    check = _must_hold if held else _must_be_free
+    check(seen, reviewer, now)
+    if seen.version != version:
+        raise Conflict(f"The review is at version {seen.version}, not {version}")
 
 
 def _must_hold(seen: ReviewRow, reviewer: str, now: datetime) -> None:

@@ -133,7 +133,7 @@ def _changed_by_staff(record: OrderRecord, review: ReviewRecord | None) -> froze
 
 
 def _bought(line: CartLine) -> Hashable:
-    chosen = frozenset((o.group, o.id, o.amount, o.count) for o in line.options)
+    chosen = frozenset((o.group, o.id, o.amount, o.count, o.portion) for o in line.options)
     return line.sku, line.quantity, line.size, chosen
 
 

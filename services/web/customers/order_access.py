@@ -82,7 +82,7 @@ async def _visiting(request: Request) -> Desk:
     key = request.cookies.get(PAGE_COOKIE, "")
     access = await rates.look_up(request, key, box.keys.page_access, else_open=True) if key else None
     if access is not None:
-        await rates.count(("page", f"{access.family} {address(request)}"))
+        await rates.count(("address", f"{access.family} {address(request)}"))
         return desk(request, access)
     await by_address(request)
     if not box.settings.page_shop:

@@ -2,7 +2,7 @@
 
 The form names each line by its place in the order's draft, or as `+sku` for one that was added by tapping,
 so that the words a line came from never travel through the browser. An option is sent as
-`group/id/amount/count`; what is sent is read back into a `CartDraft`, which is checked and priced like any
+`group/id/amount/count/portion`; what is sent is read back into a `CartDraft`, checked and priced like any
 other.
 """
 
@@ -13,7 +13,18 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from schemas.cart import Amount, Cart, CartDraft, CartLine, CartOption, ItemLine, LineDraft, OptionDraft
+from schemas.cart import (
+    Amount,
+    Cart,
+    CartDraft,
+    CartLine,
+    CartOption,
+    ItemLine,
+    LineDraft,
+    NoteDraft,
+    OptionDraft,
+    Portion,
+)
 from schemas.errors import InvalidCart
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.wording import option_name
@@ -80,12 +91,12 @@ def _line_form(key: str, line: CartLine, item: Item, menu: Menu) -> LineForm:
 
 
 def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
-    taken = {option.id: option for option in line.options if option.group == group.id}
+    taken = [option for option in line.options if option.group == group.id]
     choices = []
     for option in group.options:
-        if (mine := taken.get(option.id)) is not None:
-            choices.append(Choice(_value(mine), option_name(mine, language), mine.price, True))
-        elif option.available:
+        mine = [one for one in taken if one.id == option.id]
+        choices += [Choice(_value(one), option_name(one, language), one.price, True) for one in mine]
+        if not mine and option.available:
             offered = CartOption(
                 group=group.id,
                 id=option.id,
@@ -95,11 +106,13 @@ def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
                 price=option.price,
             )
             choices.append(Choice(_value(offered), option.name, option.price, False))
-    return GroupChoices(group.id, group.name, group.choose == "one", group.required, choices)
+    # One of each half are two of the group.
+    one = group.choose == "one" and all(option.portion is Portion.WHOLE for option in taken)
+    return GroupChoices(group.id, group.name, one, group.required, choices)
 
 
 def _value(option: CartOption) -> str:
-    return f"{option.group}/{option.id}/{option.amount.value}/{option.count}"
+    return f"{option.group}/{option.id}/{option.amount.value}/{option.count}/{option.portion.value}"
 
 
 def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple[CartDraft, list[str]]:
@@ -115,12 +128,20 @@ def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple
     keys = [key for key in dict.fromkeys(asked) if f"remove/{key}" not in form]
     try:
         lines = [_read_line(form, key, current, shown, menu) for key in keys]
-        draft = CartDraft(lines=tuple(lines))
+        draft = CartDraft(lines=tuple(lines), notes=_notes_left(current, shown, keys))
     except (ValidationError, ValueError, IndexError, KeyError):
         raise InvalidCart([("/cart", "this form doesn't match your order; reload the page")]) from None
     if not draft.lines:
         raise InvalidCart([("/cart", "nothing is left in your order; speak again or start over")])
     return draft, keys
+
+
+def _notes_left(current: CartDraft, shown: Cart, keys: list[str]) -> tuple[NoteDraft, ...]:
+    """The notes of the draft without those of lines that were left out."""
+    gone = {
+        (note.kind, note.text) for note in shown.notes if note.line is not None and str(note.line) not in keys
+    }
+    return tuple(note for note in current.notes if (note.kind, note.heard) not in gone)
 
 
 def _read_line(form: Form, key: str, current: CartDraft, shown: Cart, menu: Menu) -> LineDraft:
@@ -154,5 +175,11 @@ def _read_options(form: Form, key: str) -> Iterator[OptionDraft]:
         if name.startswith(f"option/{key}/"):
             for value in form.all(name):
                 if value:
-                    group, option, amount, count = value.split("/")
-                    yield OptionDraft(group=group, id=option, amount=Amount(amount), count=int(count))
+                    group, option, amount, count, portion = value.split("/")
+                    yield OptionDraft(
+                        group=group,
+                        id=option,
+                        amount=Amount(amount),
+                        count=int(count),
+                        portion=Portion(portion),
+                    )

@@ -25,7 +25,7 @@ from services.desk import Desk
 from services.web.customers.order_access import Visiting
 from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
 from services.web.staff.menu_diff import changes
-from services.web.staff.staff import Manager, MenuDesk, visitor
+from services.web.staff.staff import Manager, MenuDesk, PublishDesk, visitor
 
 log = structlog.get_logger(__name__)
 
@@ -112,7 +112,7 @@ def edit(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager
 
 
 @router.post("/{menu_id}/items/{sku}")
-def save(menu_id: str, sku: str, request: Request, box: MenuDesk, form: Fields) -> Response:
+def save(menu_id: str, sku: str, request: Request, box: PublishDesk, form: Fields) -> Response:
     """Name, prices, aliases and availability of one item, as a new version."""
     menu = box.menus.get(menu_id).menu
     changed = _edited(_item(menu, sku), form, menu.currency)
@@ -123,7 +123,7 @@ def save(menu_id: str, sku: str, request: Request, box: MenuDesk, form: Fields) 
 
 
 @router.post("/{menu_id}/available")
-def available(menu_id: str, request: Request, box: MenuDesk, form: Fields) -> Response:
+def available(menu_id: str, request: Request, box: PublishDesk, form: Fields) -> Response:
     """Mark one item (`sku`) or one option (`group` and `option`) as sold out or back, as a new version."""
     menu = box.menus.get(menu_id).menu
     is_back = form.get("available") == "yes"
@@ -144,7 +144,7 @@ def available(menu_id: str, request: Request, box: MenuDesk, form: Fields) -> Re
 
 
 @router.post("")
-async def imported(request: Request, box: MenuDesk) -> Response:
+async def imported(request: Request, box: PublishDesk) -> Response:
     """A whole menu document from a file, as a new version of its menu."""
     file = (await request.form()).get("menu")
     data = await file.read(MAX_JSON_BYTES + 1) if isinstance(file, UploadFile) else b""

@@ -130,7 +130,10 @@ def decide(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer, f
     filled = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
     try:
         decision = _decision(shown, fields, filled)
-        box.decide_review(review_id, decision)
+        if filled is None and fields.get("all") == "yes":
+            box.reject_visitor(review_id, decision.reason or "")
+        else:
+            box.decide_review(review_id, decision)
     except InvalidCart as error:
         return _screen(request, box, staff.name, shown, status=422, refused=error, filled=filled)
     except (Conflict, StaleState) as error:
@@ -203,6 +206,7 @@ def _screen(
         threshold=box.settings.asr_threshold,
         refused=refused,
         last=last,
+        of_visitor=len(box.reviews.of_visitor(shown.review.id)),
         **_cart(shown, filled),
         **_lease(box, shown, None),
     )

@@ -11,7 +11,7 @@ from functools import cache
 
 from pydantic import BaseModel
 
-from schemas.cart import ItemLine, OptionDraft
+from schemas.cart import ItemLine, NoteDraft, OptionDraft, Portion
 from schemas.menu import Item, Menu
 from services.web.staff.review_form import Line, asked, option_key, properties, source
 
@@ -22,6 +22,13 @@ _LABELS = {
     "options": "Option",
     "amounts": "Amount",
     "counts": "Count",
+    "portions": "Part",
+    "note_kinds": "Kind",
+}
+_PARTS: dict[str, str] = {
+    Portion.WHOLE: "all of it",
+    Portion.LEFT: "first half",
+    Portion.RIGHT: "second half",
 }
 
 
@@ -56,6 +63,23 @@ class LineForm:
     more: Control | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NoteForm:
+    """One note: its kind to choose, its words to write."""
+
+    index: int
+    kind: Control
+    heard: str
+
+
+def notes_controls(notes: tuple[Line, ...], menu: Menu) -> tuple[NoteForm, ...]:
+    """The form to show for these notes."""
+    return tuple(
+        NoteForm(at, _control(NoteDraft, "kind", f"note-{at}-kind", note, None, menu), note["heard"])
+        for at, note in enumerate(notes)
+    )
+
+
 def controls_of(lines: tuple[Line, ...], menu: Menu) -> tuple[LineForm, ...]:
     """The form to show for these lines."""
     return tuple(_line_form(index, line, menu) for index, line in enumerate(lines))
@@ -74,6 +98,7 @@ def _line_form(index: int, line: Line, menu: Menu) -> LineForm:
         tuple(
             _control(OptionDraft, name, f"{at}-option-{row}-{name}", chosen, item, menu)
             for name in asked(OptionDraft)
+            if source(OptionDraft, name) != "portions" or _has_parts(chosen, menu)
         )
         for row, chosen in enumerate(line["options"])
     )
@@ -105,10 +130,17 @@ def _control(
         return Control(name, _LABELS[of], value, (("", _sizes(item, menu, value)),))
     if of == "options":
         return Control(name, _LABELS[of], option_key(line), _option_groups(item, menu, option_key(line)))
-    if of == "amounts":
-        amounts = tuple(Choice(amount, amount) for amount in _enum(model, field_name))
-        return Control(name, _LABELS[of], value or str(spec.get("default", "")), (("", amounts),))
+    if of in ("amounts", "portions", "note_kinds"):
+        words = _PARTS if of == "portions" else {}
+        choices = tuple(Choice(one, words.get(one, one)) for one in _enum(model, field_name))
+        return Control(name, _LABELS[of], value or str(spec.get("default", "")), (("", choices),))
     raise ValueError(f"{model.__name__}.{field_name} takes its values from {of!r}: teach the form to ask")
+
+
+def _has_parts(chosen: Line, menu: Menu) -> bool:
+    """Whether an option may go on one half, or is on one though it may not."""
+    group = menu.group(chosen["group"])
+    return (group is not None and group.halves) or chosen.get("portion", "") not in ("", Portion.WHOLE)
 
 
 def _items(menu: Menu) -> tuple[tuple[str, tuple[Choice, ...]], ...]:

@@ -1,8 +1,8 @@
 """A cart as a form for staff, made from the schema that the mask is made from, and from the order's menu: its
-lines as text, and back. What is shown of them is in `review_controls.py`.
+lines and notes as text, and back. What is shown of them is in `review_controls.py`.
 
-No field, bound or choice is written down here a second time. Names of fields are `line-<n>-<field>` and
-`line-<n>-option-<m>-<field>`.
+No field, bound or choice is written down here a second time. Names of fields are `line-<n>-<field>`,
+`line-<n>-option-<m>-<field>` and `note-<n>-<field>`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.cart import CartDraft, ItemLine, OptionDraft
+from schemas.cart import CartDraft, ItemLine, NoteDraft, NoteKind, OptionDraft
 from schemas.field_problems import sentence
 from schemas.menu import Menu
 from services.web.pages import Form
@@ -34,6 +34,7 @@ class Read:
     lines: tuple[Line, ...]
     draft: CartDraft | None
     problems: dict[int, list[str]] = field(default_factory=dict)
+    notes: tuple[Line, ...] = ()
 
 
 def lines_of(draft: CartDraft | None) -> tuple[Line, ...]:
@@ -43,34 +44,52 @@ def lines_of(draft: CartDraft | None) -> tuple[Line, ...]:
     return tuple(_texts(line.model_dump(mode="json")) for line in draft.lines)
 
 
+def notes_of(draft: CartDraft | None) -> tuple[Line, ...]:
+    """A draft's notes as the form has them."""
+    return tuple(note.model_dump(mode="json") for note in draft.notes) if draft else ()
+
+
 def read(form: Form, menu: Menu) -> Read:
-    """What was filled in, and what the pressed button asks for: `add`, `remove` or `drop` (an option)."""
+    """What was filled in, and what the pressed button asks for: `add`, `remove`, `remove-note` or `drop` (an
+    option)."""
     lines = [_line(form, index) for index in _indices(form) if index != form.get("remove")]
     for line in lines:
         _fit(line, menu, form.get("drop"), form.get(f"line-{line['at']}-more"))
-    if "add" in form and len(lines) < max_lines():
+    if form.get("add") == "line" and len(lines) < most("lines"):
         lines.append({"heard": ADDED, "sku": "", "size": "", "quantity": "1", "options": []})
-    return draft_of(tuple(lines))
+    notes = [
+        {name: form.get(f"note-{index}-{name}") for name in NoteDraft.model_fields}
+        for index in _indices(form, "note-")
+        if index != form.get("remove-note")
+    ]
+    if form.get("add") == "note" and len(notes) < most("notes"):
+        notes.append({"kind": NoteKind.PREPARATION.value, "heard": ""})
+    return draft_of(tuple(lines), tuple(notes))
 
 
-def draft_of(lines: tuple[Line, ...]) -> Read:
-    """The lines as a draft; a line without an item stays a wish that the menu does not have."""
+def draft_of(lines: tuple[Line, ...], notes: tuple[Line, ...] = ()) -> Read:
+    """Lines and notes as a draft; a line without an item stays a wish that the menu does not have, and a note
+    without words is none."""
+    document = {
+        "lines": [_document(line) for line in lines],
+        "notes": [note for note in notes if note["heard"].strip()],
+    }
     try:
-        return Read(lines, CartDraft.model_validate({"lines": [_document(line) for line in lines]}))
+        return Read(lines, CartDraft.model_validate(document), notes=notes)
     except ValidationError as error:
         problems: dict[int, list[str]] = {}
         for found in error.errors(include_url=False):
             where = found["loc"]
-            index = where[1] if len(where) > 1 and isinstance(where[1], int) else -1
+            index = where[1] if where[0] == "lines" and len(where) > 1 and isinstance(where[1], int) else -1
             text = sentence(found["type"], found["msg"], found.get("ctx", {}))
             problems.setdefault(index, []).append(f"{_label(where)}: {text}")
-        return Read(lines, None, problems)
+        return Read(lines, None, problems, notes)
 
 
 @cache
-def max_lines() -> int:
-    """The most lines that a cart may have, from the schema."""
-    return int(CartDraft.model_json_schema()["properties"]["lines"]["maxItems"])
+def most(part: str) -> int:
+    """The most `lines` or `notes` that a cart may have, from the schema."""
+    return int(properties(CartDraft)[part]["maxItems"])
 
 
 def _line(form: Form, index: str) -> Line:

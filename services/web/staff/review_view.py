@@ -8,7 +8,7 @@ from datetime import datetime
 
 from schemas import wording
 from schemas.cart import Cart, CartDraft, CartLine, Finding
-from schemas.compare import canonical_draft
+from schemas.compare import same_order
 from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
@@ -16,8 +16,8 @@ from schemas.records.reviews import ReviewRecord
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
 from services.desk import Desk
-from services.web.staff.review_controls import LineForm, controls_of
-from services.web.staff.review_form import Read, draft_of, lines_of, max_lines
+from services.web.staff.review_controls import LineForm, NoteForm, controls_of, notes_controls
+from services.web.staff.review_form import Read, draft_of, lines_of, most, notes_of
 
 # Probability of a word under which it is marked, and under which it is marked twice.
 UNSURE, DOUBTFUL = 0.85, 0.6
@@ -56,6 +56,8 @@ class CartView:
     added: tuple[str, ...]
     changed: bool
     full: bool
+    notes: tuple[NoteForm, ...]
+    notes_full: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def findings(order: OrderRecord) -> list[Finding]:
 def cart_view(shown: Case, filled: Read | None = None) -> CartView:
     """The form as filled in, or as it begins, priced from the order's menu version."""
     menu = shown.menu.menu
-    now = filled or draft_of(lines_of(shown.start))
+    now = filled or draft_of(lines_of(shown.start), notes_of(shown.start))
     cart, problems = _priced(shown, now.draft) if now.draft is not None else (None, now.problems)
     before, after = _described(shown.review.proposed, menu), _described(cart, menu)
     forms = controls_of(now.lines, menu)
@@ -132,13 +134,15 @@ def cart_view(shown: Case, filled: Read | None = None) -> CartView:
         removed=tuple((before - after).elements()) if cart else (),
         added=tuple((after - before).elements()),
         changed=now.draft is None or not same(now.draft, shown.order.draft),
-        full=len(now.lines) >= max_lines(),
+        full=len(now.lines) >= most("lines"),
+        notes=notes_controls(now.notes, menu),
+        notes_full=len(now.notes) >= most("notes"),
     )
 
 
 def same(one: CartDraft, other: CartDraft | None) -> bool:
     """Whether two drafts are the same order."""
-    return other is not None and canonical_draft(one) == canonical_draft(other)
+    return other is not None and same_order(one, other)
 
 
 def compared(before: Cart | None, after: Cart | None, menu: Menu) -> tuple[list[str], list[str]]:
@@ -162,6 +166,10 @@ def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
 
 
 def _described(cart: Cart | None, menu: Menu) -> Counter[str]:
+    if cart is None:
+        return Counter()
     sizes = {size.id: size.name for size in menu.sizes}
-    lines = cart.lines if cart else ()
-    return Counter(wording.line(line, sizes, menu.currency) for line in lines)
+    told = [wording.line(line, sizes, menu.currency) for line in cart.lines]
+    # Without its line, which may change with a note that stays as it is.
+    notes = [note.model_copy(update={"line": None}) for note in cart.notes]
+    return Counter([*told, *(wording.note(note, cart) for note in notes)])

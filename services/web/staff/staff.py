@@ -113,6 +113,14 @@ ReviewDesk = Annotated[Desk, Depends(_reviews)]
 MenuDesk = Annotated[Desk, Depends(_menus)]
 
 
+async def _publishes(request: Request, box: MenuDesk) -> Desk:
+    await rates_of(request).count(("menus", box.shop))
+    return box
+
+
+PublishDesk = Annotated[Desk, Depends(_publishes)]
+
+
 def visitor(request: Request) -> SignedIn | None:
     """The staff member who asks, None for everyone else: for pages that are open to all but greet staff."""
     if not hasattr(request.state, "staff"):

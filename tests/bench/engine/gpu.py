@@ -26,16 +26,16 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from services.engines.reader.adapters import made_for, release
-from services.engines.reader.reading import SCORED_FREELY, Sheet, prompt, request
-from tests.bench.chat import Answer, Chat
+from services.decoding.reading import masked, prompt
+from services.decoding.spellings import MenuContext
+from services.engines.reader.adapters import ADAPTERS, learned, made_for, release
+from tests.bench.chat import Chat
 from tests.bench.engine.in_flight import Job, rates, together
 from tests.bench.markdown import markdown
 from tests.bench.orders import Order, sample
@@ -117,32 +117,17 @@ def loaded(chat: Chat, jobs: Sequence[Job], in_flight: int) -> dict[str, Any]:
     return {**rates(spent), **watched, "tokens": tokens, "first_answers": [a.text for a in spent.answers[:4]]}
 
 
-def reading(order: Order, sheet: Sheet, adapter: str, free_tokens: int | None, most: int | None) -> Job:
-    """The learned reader's request, under its mask or free for so many tokens."""
-    of = {"dialect": "vllm", "model": "", "adapter": adapter}
-    body = request(order.said, sheet, **of) if free_tokens is None else prompt(order.said, sheet, **of)
+def reading(
+    order: Order, context: MenuContext, adapter: str, free_tokens: int | None, most: int | None
+) -> Job:
+    """The trained reader's request, under its mask or free for so many tokens."""
+    spelling = learned(ADAPTERS / adapter)
+    body = prompt(order.said, context, spelling, dialect="vllm", model="", adapter=adapter)
     if free_tokens is not None:
         body |= {"max_tokens": free_tokens, "min_tokens": free_tokens, "ignore_eos": True}
-    elif most:
-        body |= {"max_tokens": most}
+    else:
+        body |= masked(spelling.mask(order.said, context), "vllm") | ({"max_tokens": most} if most else {})
     return lambda chat: chat.ask(body["messages"], **body)
-
-
-def served(order: Order, sheet: Sheet, adapter: str) -> Job:
-    """One reading as the product asks vLLM for it; tokens and seconds of both calls, if there are two."""
-    of = {"dialect": "vllm", "model": "", "adapter": adapter}
-    freely = prompt(order.said, sheet, **of) | SCORED_FREELY
-    masked = reading(order, sheet, adapter, None, None)
-
-    def job(chat: Chat) -> Answer:
-        first = chat.ask(freely["messages"], **freely)
-        if first.finish == "stop" and sheet.mask.accepts(first.text):
-            return first
-        again = masked(chat)
-        tokens = first.completion_tokens + again.completion_tokens
-        return replace(again, completion_tokens=tokens, seconds=first.seconds + again.seconds)
-
-    return job
 
 
 def by_schema(order: Order, most: int | None) -> Job:
@@ -157,18 +142,16 @@ def some_of(orders: Sequence[Order], level: int, least: int) -> list[Order]:
 
 
 def of_reader(
-    chat: Chat, orders: Sequence[Order], sheets: dict[str, Sheet], adapter: str, results: Results,
+    chat: Chat, orders: Sequence[Order], contexts: dict[str, MenuContext], adapter: str, results: Results,
     chosen: argparse.Namespace,
 ) -> None:  # fmt: skip
-    """`reader LEVEL served`, `reader LEVEL masked` and `reader LEVEL free`."""
+    """`reader LEVEL masked` and `reader LEVEL free`."""
     for level in chosen.levels:
         some = some_of(orders, level, chosen.least)
-        asked = [served(o, sheets[o.menu.id], adapter) for o in some]
-        results.ask(f"reader {level} served", lambda j=asked, n=level: loaded(chat, j, n))
-        jobs = [reading(o, sheets[o.menu.id], adapter, None, chosen.most) for o in some]
+        jobs = [reading(o, contexts[o.menu.id], adapter, None, chosen.most) for o in some]
         masked = results.ask(f"reader {level} masked", lambda j=jobs, n=level: loaded(chat, j, n))
         pairs = zip(some, masked["tokens"], strict=True)
-        free = [reading(o, sheets[o.menu.id], adapter, n, None) for o, n in pairs]
+        free = [reading(o, contexts[o.menu.id], adapter, n, None) for o, n in pairs]
         results.ask(f"reader {level} free", lambda j=free, n=level: loaded(chat, j, n))
 
 
@@ -219,7 +202,7 @@ def started(chosen: argparse.Namespace, adapter: Path, results: Results) -> Iter
 def warm(
     chat: Chat,
     orders: Sequence[Order],
-    sheets: dict[str, Sheet],
+    contexts: dict[str, MenuContext],
     adapter: str,
     levels: Sequence[int],
 ) -> None:
@@ -227,7 +210,7 @@ def warm(
     first = list({order.menu.id: order for order in orders}.values())
     for level in (1, *levels):
         some = some_of(first, level, len(first))
-        together(chat, [reading(o, sheets[o.menu.id], adapter, None, 4) for o in some], level)
+        together(chat, [reading(o, contexts[o.menu.id], adapter, None, 4) for o in some], level)
         together(chat, [by_schema(o, 4) for o in some], level)
 
 
@@ -248,10 +231,10 @@ def main() -> int:
         raise SystemExit(f"No adapter of {chosen.model.name} under infra/adapters")
     orders = sample(10_000)
     random.Random(SEED).shuffle(orders)
-    sheets = {order.menu.id: Sheet(order.menu) for order in orders}
+    contexts = {order.menu.id: MenuContext(order.menu) for order in orders}
     with started(chosen, adapter, results) as chat:
-        warm(chat, orders, sheets, adapter.name, chosen.levels)
-        of_reader(chat, orders, sheets, adapter.name, results, chosen)
+        warm(chat, orders, contexts, adapter.name, chosen.levels)
+        of_reader(chat, orders, contexts, adapter.name, results, chosen)
         of_schema(chat, orders, results, chosen)
     chosen.out.with_suffix(".md").write_text(report(results.found))
     print(report(results.found))

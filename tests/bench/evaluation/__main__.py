@@ -45,7 +45,7 @@ from tests.bench.results import Results
 
 RESULTS = ROOT / "docs" / "benchmarks" / "evaluation.json"
 # Of an operator's settings only where weights lie and how many cores to use: any other could change carts.
-PASSED_ON = ("SAYCART_MODELS_DIR", "SAYCART_LLM_THREADS", "SAYCART_WHISPER_THREADS")
+PASSED_ON = ("SAYCART_MODELS_DIR", "SAYCART_THREADS")
 LAST_WORDS = 2000
 
 

@@ -106,7 +106,7 @@ class Listener(WhisperTranscriber):
 
 def listener(threads: int) -> Listener:
     config = settings()
-    name = known_as(config.whisper_model, adapters=config.whisper_adapters)
+    name = known_as(config.whisper_model)
     return Listener(of_name(name, config.models_dir), name=name, threads=threads, fits=False)
 
 

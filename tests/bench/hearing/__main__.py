@@ -146,10 +146,10 @@ def hear_bare(*, keeps_memory: bool) -> None:
         keep_memory()
     config = settings()
     model = WhisperModel(
-        of_name(known_as(config.whisper_model, adapters=config.whisper_adapters), config.models_dir),
+        of_name(known_as(config.whisper_model), config.models_dir),
         device=config.whisper_device,
         compute_type=COMPUTE[config.whisper_device],
-        cpu_threads=config.whisper_threads,
+        cpu_threads=config.threads,
     )
     for line in sys.stdin:
         began = time.perf_counter()

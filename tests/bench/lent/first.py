@@ -1,103 +1,169 @@
-"""The first run on a lent GPU, on that machine: weights arrive, the 1.5B learns cart JSON, and answers.
+"""The first run on a lent GPU, on that machine: weights arrive, two models learn cart JSON, and answer.
 
-    python first.py receive weights-NN     # joins a piece of the GGUF; the first call begins the run
-    python first.py wait SECONDS           # until the run is over or the time is up; prints the log's end
-    python first.py collect OUT            # adapter and answers, in files that the door lets out
+    python first.py begin                       # once `first-NN` are joined and unpacked: tries how to train
+    python first.py receive MODEL weights-NN    # a piece of a GGUF; the first piece begins that model's run
+    python first.py wait SECONDS OUT            # until all is over or the time is up; prints the logs' ends,
+                                                # and puts what there is into OUT, in files the door lets out
 
-`first.tgz` was unpacked in `HERE` before (docs/training.md, "On a lent GPU"). The run goes on by itself
-between calls: unpack while the pieces come, train for `--train` seconds, then answer each part's questions.
+MODEL is 1.5b, 0.5b or 135m. Runs go on by themselves between the calls: unpack while the pieces come, train
+for `SECONDS` (the others once the first has learned), then answer each part's questions, all parts at once.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import subprocess
 import sys
+import tarfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path("/tmp/lent")
-GGUF, MARKS, LOG, OVER = HERE / "model.gguf", HERE / "marks", HERE / "log", HERE / "over"
-BASE, ADAPTER = HERE / "base", HERE / "adapter"
+CODE = HERE / "code"
+TRAINING, LENT = CODE / "services" / "training", CODE / "tests" / "bench" / "lent"
+HOW = HERE / "how.json"
 PIECE = 62_000_000
-MOST_OUT = 15_000_000  # bytes of a file that comes back
+MOST_OUT = 15_000_000  # bytes of a file that comes back; at most eight files of a call do
+REHEARSED_S = 150  # how long a training waits for the rehearsal
 
 
-def receive(piece: Path, bytes_in_all: int, train_s: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is done with one model: seconds of training, its rate, the parts that it answers, its name in the
+    model lock, and whose tokens its data is in. Qwen's layers are unpacked while they come."""
+
+    seconds: int
+    rate: float
+    parts: tuple[str, ...]
+    name: str
+    tokens: str
+    streamed: bool = True
+
+
+PLANS = {
+    "1.5b": Plan(
+        390,
+        4e-4,
+        ("tune", "tune-bare", "sealed", "held-out", "scored", "golden"),
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "qwen",
+    ),
+    "0.5b": Plan(110, 5e-4, ("tune", "sealed"), "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "qwen"),
+    "135m": Plan(100, 1e-3, ("tune",), "smollm2-135m-instruct-q4_1.gguf", "smollm", streamed=False),
+}
+
+
+def apart(log: Path, *words: object) -> None:
+    """Start a command that outlives this call."""
+    with log.open("ab") as out:
+        subprocess.Popen([sys.executable, *map(str, words)], stdout=out, stderr=out, start_new_session=True)
+
+
+def receive(model: str, piece: Path, size: int) -> None:
     """Put a piece in its place. The first begins the run."""
-    MARKS.mkdir(parents=True, exist_ok=True)
-    begun = GGUF.exists()
-    with GGUF.open("r+b" if begun else "wb") as file:
+    folder = HERE / model
+    gguf, marks = folder / "model.gguf", folder / "marks"
+    marks.mkdir(parents=True, exist_ok=True)
+    begun = gguf.exists()
+    with gguf.open("r+b" if begun else "wb") as file:
         if not begun:
-            file.truncate(bytes_in_all)
+            file.truncate(size)
         number = int(piece.name.rpartition("-")[2])
         file.seek(number * PIECE)
         file.write(piece.read_bytes())
-    (MARKS / str(number)).touch()
+    (marks / str(number)).touch()
     if not begun:
-        command = [sys.executable, __file__, "run", "--train", str(train_s)]
-        with LOG.open("wb") as log:
-            subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        apart(folder / "log", __file__, "run", model)
 
 
-def run(train_s: int) -> None:
-    """All of it, one step after the other; says in the log how long each took."""
-    code = HERE / "code"
-    training = code / "services" / "training"
-    unpack = code / "tests" / "bench" / "lent" / "unpack.py"
-    steps = [
-        (unpack, GGUF, HERE / "config", BASE, MARKS, PIECE),
-        (
-            *(training / "fit.py", BASE, HERE / "packed.npz", ADAPTER, "--device", "cuda"),
-            *("--rank", 8, "--rate", 3e-4, "--step", 4096, "--within", train_s),
-            *("--start", HERE / "start", "--name", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
-        ),
-        *(
-            (training / "answer.py", BASE, ADAPTER, asked, HERE / f"{asked.stem}.jsonl", "--device", "cuda")
-            for asked in sorted(HERE.glob("asked-*.json"))
-        ),
+def run(model: str) -> None:
+    """All of one model, one step after the other; says how long each took."""
+    folder, plan = HERE / model, PLANS[model]
+    gguf, marks, adapter = folder / "model.gguf", folder / "marks", folder / "adapter"
+    base = folder / "base" if plan.streamed else gguf
+    if plan.streamed:
+        done = _step(LENT / "unpack.py", gguf, HERE / f"config-{model}", base, marks, PIECE)
+    else:
+        pieces = -(-gguf.stat().st_size // PIECE)
+        done = _until(lambda: len(list(marks.iterdir())) == pieces, 300)
+    if done:
+        _until(HOW.exists, REHEARSED_S)
+        if model != "1.5b":
+            _until((HERE / "1.5b" / "fitted").exists, 700)
+        how = json.loads(HOW.read_text()) if HOW.exists() else ["--step", "4096"]
+        done = _step(
+            *(TRAINING / "fit.py", base, HERE / f"packed-{plan.tokens}.npz", adapter, "--device", "cuda"),
+            *("--rank", 16, "--rate", plan.rate, "--within", plan.seconds, "--name", plan.name),
+            *("--start", HERE / f"start-{model}", *how),
+        )
+    (folder / "fitted").touch()
+    if done:
+        _answer(base, adapter, folder, plan)
+    (folder / "over").touch()
+
+
+def _step(*words: object) -> bool:
+    began = time.monotonic()
+    code = subprocess.run([sys.executable, *map(str, words)], check=False).returncode
+    print(f"{Path(str(words[0])).name}: {time.monotonic() - began:.0f} s, exit {code}", flush=True)
+    return code == 0
+
+
+def _answer(base: Path, adapter: Path, folder: Path, plan: Plan) -> None:
+    began = time.monotonic()
+    files = [
+        (HERE / f"asked-{plan.tokens}-{part}.json", folder / f"answers-{part}.jsonl") for part in plan.parts
     ]
-    for step in steps:
-        began = time.monotonic()
-        done = subprocess.run([sys.executable, *map(str, step)], check=False)
-        print(f"{Path(step[0]).name}: {time.monotonic() - began:.0f} s, exit {done.returncode}", flush=True)
-        if done.returncode:
-            break
-    OVER.touch()
+    words = [sys.executable, TRAINING / "answer.py", base, adapter]
+    started = [subprocess.Popen([*map(str, (*words, *pair)), "--device", "cuda"]) for pair in files]
+    codes = [process.wait() for process in started]
+    print(f"answers: {time.monotonic() - began:.0f} s, exits {codes}", flush=True)
 
 
-def wait(seconds: float) -> None:
+def _until(true: Callable[[], bool], seconds: float) -> bool:
+    """Wait until it is true, or the time is up; which of both."""
     until = time.monotonic() + seconds
-    while not OVER.exists() and time.monotonic() < until:
-        time.sleep(1)
-    print("over" if OVER.exists() else "still running")
-    print(LOG.read_text()[-3000:] if LOG.exists() else "no log: this is another machine than before")
+    while not (now := true()) and time.monotonic() < until:
+        time.sleep(0.5)
+    return now
+
+
+def wait(seconds: float, out: Path) -> None:
+    over = [HERE / model / "over" for model in PLANS]
+    _until(lambda: all(mark.exists() for mark in over), seconds)
+    for log in sorted(HERE.glob("**/log")):
+        print(f"--- {log}\n{log.read_text()[-2500:]}")
+    collect(out)
 
 
 def collect(out: Path) -> None:
-    """What is there of adapter and answers, with large files in pieces."""
-    for file in [*ADAPTER.glob("*.json"), *ADAPTER.glob("*.safetensors"), *HERE.glob("asked-*.jsonl"), LOG]:
-        whole = file.read_bytes()
+    """All answers, logs and cards in one archive, and the weights of adapters in pieces."""
+    with tarfile.open(out / "small.tgz", "w:gz") as archive:
+        for pattern in ("*/answers-*.jsonl", "*/adapter/*.json", "*/log"):
+            for file in HERE.glob(pattern):
+                archive.add(file, "-".join(file.relative_to(HERE).parts))
+    for file in sorted(HERE.glob("*/adapter/*.safetensors")):
+        if not (file.parents[1] / "fitted").exists():  # it may still be written
+            continue
+        whole, model = file.read_bytes(), file.parents[1].name
         for number, start in enumerate(range(0, len(whole), MOST_OUT)):
-            name = file.name if len(whole) <= MOST_OUT else f"{file.name}-{number}"
-            (out / name).write_bytes(whole[start : start + MOST_OUT])
+            (out / f"{model}-{file.name}.{number}").write_bytes(whole[start : start + MOST_OUT])
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="first")
-    parser.add_argument("do", choices=("receive", "run", "wait", "collect"))
-    parser.add_argument("what", nargs="?")
-    parser.add_argument("--bytes", type=int, default=0, help="of the whole GGUF")
-    parser.add_argument("--train", type=int, default=480, help="seconds")
-    args = parser.parse_args()
-    if args.do == "receive":
-        receive(Path(args.what), args.bytes, args.train)
-    elif args.do == "run":
-        run(args.train)
-    elif args.do == "wait":
-        wait(float(args.what))
+    do, *words = sys.argv[1:]
+    if do == "begin":
+        models = [f"{HERE}/config-{model}={HERE}/packed-{plan.tokens}.npz" for model, plan in PLANS.items()]
+        (HERE / "rehearsal").mkdir(exist_ok=True)
+        apart(HERE / "rehearsal" / "log", LENT / "rehearse.py", TRAINING, HOW, *models)
+    elif do == "receive":
+        receive(words[0], Path(words[1]), int(words[2]))
+    elif do == "run":
+        run(words[0])
     else:
-        collect(Path(args.what))
+        wait(float(words[0]), Path(words[1]))
     return 0
 
 

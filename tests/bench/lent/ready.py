@@ -1,6 +1,6 @@
 """Prepare the first run on a lent GPU here, so that it starts within a minute: `make lent`.
 
-    python -m tests.bench.lent.ready OUT [--epochs 4]
+    python -m tests.bench.lent.ready OUT [--epochs 6]
 
 OUT gets the pieces and `calls.json`, the calls of the device tool in their order, to be sent as one batch.
 What the calls do is in `first.py`. Needs `.venv-train` (tokenizer) and the weights of the model lock.
@@ -18,27 +18,40 @@ from pathlib import Path
 
 from infra.settings import REPOSITORY, settings
 from services.training.__main__ import served
-from tests.bench.lent.first import HERE, PIECE
+from tests.bench.lent.first import HERE, PIECE, PLANS
 from tests.bench.lent.pack import code, fetched, read_in, split, unzipped
 
-START = "infra/adapters/qwen2.5-coder-1.5b-orders"
-PARTS = ("tune", "sealed", "scored", "golden")
+START = {
+    "1.5b": "infra/adapters/qwen2.5-coder-1.5b-orders",
+    "0.5b": "infra/adapters/qwen2.5-coder-0.5b-orders",
+    "135m": "infra/adapters/smollm2-135m-orders",
+}
 # What the machine's own Python lacks (its torch, transformers and safetensors do).
 WHEELS = ("peft==0.21.0", "gguf==0.19.0", "llguidance==1.9.1")
-WAITS_S = (420, 300)
+WAITS_S = (200, 190, 100, 60, 40)
 
 
 def prepared(out: Path, python: Path, epochs: int) -> list[Path]:
-    """The files that travel in `first.tgz` beside the code: training data, questions, tokenizer, adapter."""
-    weights = settings().models_dir / served("1.5b")
-    packed = out / "packed.npz"
-    _do(python, "-m", "services.training.pack", weights, packed, "--epochs", epochs)
-    asked = [out / f"asked-{part}.json" for part in PARTS]
-    for part, file in zip(PARTS, asked, strict=True):
-        _do(python, "-m", "services.training.ask", weights, file, part)
-    config = out / "config"
-    _do(python, "-c", _CONFIG, weights.parent, weights.name, config)
-    return [packed, *asked, config]
+    """The files that travel in the bundle beside the code: training data, questions, tokenizers. Models that
+    share a tokenizer share data and questions."""
+    made: dict[Path, None] = {}
+    for model, plan in PLANS.items():
+        weights = settings().models_dir / served(model)
+        packed = out / f"packed-{plan.tokens}.npz"
+        if packed not in made:
+            _do(python, "-m", "services.training.pack", weights, packed, "--epochs", epochs)
+        made[packed] = None
+        for part in plan.parts:
+            name, bare, _ = part.partition("-bare")
+            asked = out / f"asked-{plan.tokens}-{part}.json"
+            if asked not in made:
+                words = (weights, asked, name, *(["--bare"] if bare else []))
+                _do(python, "-m", "services.training.ask", *words)
+            made[asked] = None
+        config = out / f"config-{model}"
+        _do(python, "-c", _CONFIG, weights.parent, weights.name, config)
+        made[config] = None
+    return [*made]
 
 
 _CONFIG = """
@@ -57,50 +70,62 @@ def _do(*words: object) -> None:
     subprocess.run([*map(str, words)], cwd=REPOSITORY, check=True)
 
 
-def bundle(out: Path, files: list[Path]) -> Path:
-    """`first.tgz`: code, wheels unpacked as `site`, the files, and the adapter to go on from."""
-    made = out / "first.tgz"
+def bundle(out: Path, files: list[Path]) -> list[Path]:
+    """`first-NN`: code, wheels unpacked as `site`, the files, and the adapters to go on from. xz, whose long
+    window finds the same menu in the next sequence."""
+    made = out / "first.tar.xz"
     code(out / "code.tgz", ())
     fetched(WHEELS, out / "wheels", "3.12")
     unzipped(out / "wheels", out / "site")
-    with tarfile.open(made, "w:gz", compresslevel=6) as archive:
+    with tarfile.open(made, "w:xz", preset=4) as archive:
         with tarfile.open(out / "code.tgz") as inner:
             for member in inner.getmembers():
                 archive.addfile(member, inner.extractfile(member) if member.isfile() else io.BytesIO())
         archive.add(out / "site", "site")
-        archive.add(REPOSITORY / START, "start")
+        for model, start in START.items():
+            archive.add(REPOSITORY / start, f"start-{model}")
         for file in files:
             archive.add(file, file.name)
-    return made
+    pieces = split(read_in(made, PIECE), out, "first")
+    made.unlink()
+    return pieces
 
 
-def calls(out: Path, pieces: list[Path], size: int) -> list[dict[str, object]]:
-    """The device tool's calls: unpack the bundle, bring the weights, wait, collect."""
-    site = f"export PYTHONPATH={HERE}/site; first={HERE}/code/tests/bench/lent/first.py; "
-    unpack = f"mkdir -p {HERE} && tar xzf {out}/first.tgz -C {HERE} && nvidia-smi -L"
-    made: list[dict[str, object]] = [{"command": unpack, "carry": [f"{out}/first.tgz"], "timeout_s": 60}]
-    for piece in pieces:
-        receive = f"python3 $first receive {piece} --bytes {size}"
-        made.append({"command": site + receive, "carry": [str(piece)], "timeout_s": 60})
-    for seconds in WAITS_S:
-        collect = f"python3 $first wait {seconds}; python3 $first collect $OUT"
-        made.append({"command": site + collect, "timeout_s": seconds + 60})
-    return made
+def calls(pieces: dict[str, list[Path]], sizes: dict[str, int]) -> list[dict[str, object]]:
+    """The device tool's calls: join and unpack the bundle, bring the weights, wait and collect."""
+    first = f"export PYTHONPATH={HERE}/site; first={HERE}/code/tests/bench/lent/first.py; "
+    unpack = f"python3 -c \"import tarfile; tarfile.open('{HERE}/first').extractall('{HERE}')\""
+    made: list[dict[str, object]] = []
+    for number, piece in enumerate(pieces["first"], 1):
+        command = f"mkdir -p {HERE} && cat {piece} >>{HERE}/first"
+        if number == len(pieces["first"]):
+            command += f" && nvidia-smi -L && {unpack}; {first}python3 $first begin"
+        made.append({"command": command, "carry": [str(piece)], "timeout_s": 90})
+    for model, size in sizes.items():
+        for piece in pieces[model]:
+            command = f"{first}python3 $first receive {model} {piece} {size}"
+            made.append({"command": command, "carry": [str(piece)], "timeout_s": 60})
+    waits = ((f"{first}python3 $first wait {seconds} $OUT", seconds + 60) for seconds in WAITS_S)
+    return [*made, *({"command": command, "timeout_s": limit} for command, limit in waits)]
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="lent.ready")
     parser.add_argument("out", type=Path, help="an ignored folder of the repository, such as reports/lent")
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--trainer", type=Path, default=REPOSITORY / ".venv-train" / "bin" / "python")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
-    weights = settings().models_dir / served("1.5b")
-    pieces = split(read_in(weights, PIECE), args.out, "weights")
-    made = bundle(args.out, prepared(args.out, args.trainer, args.epochs))
-    listed = calls(args.out, pieces, weights.stat().st_size)
+    pieces, sizes = dict[str, list[Path]](), dict[str, int]()
+    pieces["first"] = bundle(args.out, prepared(args.out, args.trainer, args.epochs))
+    for model in PLANS:
+        weights = settings().models_dir / served(model)
+        sizes[model] = weights.stat().st_size
+        pieces[model] = split(read_in(weights, PIECE), args.out, f"weights-{model}")
+    listed = calls(pieces, sizes)
     (args.out / "calls.json").write_text(json.dumps(listed, indent=1))
-    print(f"{made.stat().st_size:,} bytes in {made.name}, {len(pieces)} pieces, {len(listed)} calls")
+    told = ", ".join(f"{len(files)} of {name}" for name, files in pieces.items())
+    print(f"pieces: {told}; {len(listed)} calls")
     return 0
 
 

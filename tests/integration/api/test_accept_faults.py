@@ -87,6 +87,16 @@ def test_a_full_disk_of_recordings(tiny_disk: Path, database_url: str) -> None:
         assert (len(world.recordings), count(world)) == (1, 2)
 
 
+def test_recordings_are_refused_before_the_disk_is_full(tmp_path: Path, database_url: str) -> None:
+    with running(tmp_path, database_url, least_free_bytes=10**18) as world:
+        refused = upload(world)
+        found = expect_problem(refused, 507, "storage_full")
+        assert "SAYCART_LEAST_FREE_BYTES" in found["hint"]
+        assert int(refused.headers["retry-after"]) >= 1
+        assert (world.recordings, count(world)) == ([], 0)
+        assert world.http.post("/v1/orders", json=TEXT).status_code == 202
+
+
 def test_a_full_disk_of_the_database(tiny_disk: Path, tmp_path: Path) -> None:
     with running(tmp_path / "home", f"sqlite:///{tiny_disk / 'saycart.db'}", client_backlog=0) as world:
         filler = fill(tiny_disk)

@@ -8,11 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
-from schemas.cart import CartDraft
+from schemas.cart import Cart, CartDraft, MenuRef
 from schemas.lifecycle import Event
+from schemas.records.orders import NewOrder
+from schemas.review import ReviewReason
 from schemas.shops.access import Role
+from schemas.transcript import Transcript
+from services.storage.orders.store import OrderStore
 from services.web.staff.staff import COOKIE, csrf_of
-from tests.integration.api_world import World, expect_problem, running
+from tests.integration.api_world import MENU, World, expect_problem, running
 
 LATTE = {"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1, "size": "L"}
 PASSWORD = "correct horse battery"
@@ -56,6 +60,60 @@ def test_a_dear_order_waits_for_a_second_person(world: World) -> None:
         "bob",
         "completed",
     )
+
+
+def from_page(world: World, address: str, **columns: Any) -> str:
+    """A doubted order of a browser at this address; the review's id."""
+    sent = NewOrder(
+        MENU["id"],
+        1,
+        "en",
+        transcript=Transcript(text="a spaceship", confidence=1.0),
+        client=f"page:k/{address}/b",
+    )
+    orders = OrderStore(world.parts.database, "main")
+    order = orders.create(sent)[0]
+    world.advance(order.id, Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,), **columns)
+    return str(world.http.get(f"/v1/orders/{order.id}").json()["review"]["id"])
+
+
+def statuses(world: World, reviews: list[str]) -> list[str]:
+    return [world.http.get(f"/v1/reviews/{review_id}").json()["status"] for review_id in reviews]
+
+
+def test_all_of_one_visitor_are_rejected_at_once(world: World) -> None:
+    flood = [from_page(world, "6.6.6.6") for _ in range(4)]
+    others = [from_page(world, "6.6.6.7"), proposed(world)]
+    assert act(world, flood[1], "claim", reviewer="bob").status_code == 200
+    answer = act(world, flood[0], "reject-visitor", reason="prank")
+    assert answer.json() == {"rejected": [flood[0], *flood[2:]], "left": [flood[1]]}
+    assert statuses(world, flood) == ["decided", "claimed", "decided", "decided"]
+    assert statuses(world, others) == ["open"] * 2
+    told = [entry.object_id for entry in world.parts.audit.entries(action="review.decided")]
+    assert [review_id for review_id in told if review_id in flood] == [flood[0], *flood[2:]]
+    assert [act.action for act in world.parts.review_log.of(flood[0])] == ["decided"]
+
+
+def test_a_dear_order_of_a_visitor_waits_for_a_second_person(world: World) -> None:
+    cart = Cart(currency="USD", menu=MenuRef(id=MENU["id"], version=1), lines=[], total=550)
+    dear = from_page(world, "6.6.6.8", cart=cart)
+    assert act(world, dear, "reject-visitor", reason="prank").json() == {"rejected": [], "left": [dear]}
+    again = act(world, dear, "reject-visitor", reviewer="bob", reason="prank")
+    assert again.json() == {"rejected": [dear], "left": []}
+
+
+def test_an_order_of_a_till_has_no_visitor(world: World) -> None:
+    expect_problem(act(world, proposed(world), "reject-visitor", reason="prank"), 409, "conflict")
+
+
+def test_all_of_one_visitor_are_rejected_on_the_page(world: World, staff: httpx.Client) -> None:
+    flood = [from_page(world, "6.6.6.9") for _ in range(3)]
+    staff.post(f"/review/{flood[0]}/claim")
+    assert "Reject all 3 of this visitor" in staff.get(f"/review/{flood[0]}").text
+    version = world.parts.reviews.get(flood[0]).version
+    form = {"version": str(version), "action": "reject", "reason": "prank", "all": "yes"}
+    assert staff.post(f"/review/{flood[0]}/decide", data=form).status_code == 303
+    assert statuses(world, flood) == ["decided"] * 3
 
 
 @pytest.fixture(scope="module")

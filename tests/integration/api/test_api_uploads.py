@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from services.api.gate import pace
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
 from tests.waiting import until
@@ -168,13 +169,15 @@ def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
     assert world.http.get("/v1/orders").json() == orders
 
 
-def test_a_client_that_dawdles_is_cut_off(tmp_path: Path) -> None:
+def test_a_client_that_dawdles_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "MOST_S", 0.3)
+
     def slowly() -> Iterator[bytes]:
         yield part("audio", wav())[:-2]
         time.sleep(1)
         yield b"\r\n--B--\r\n"
 
-    with running(tmp_path, body_most_s=0.3) as world:
+    with running(tmp_path) as world:
         answer = world.http.post(
             "/v1/orders", content=slowly(), headers={"Content-Type": "multipart/form-data; boundary=B"}
         )

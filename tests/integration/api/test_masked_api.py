@@ -20,6 +20,7 @@ from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS
 from schemas.shops.access import ROLE_SCOPES, Role, Scope
 from services.api.routes import masked as route
+from services.masked import answering
 from services.masked.registry import registered
 from services.settings_checks import check_tasks
 from services.workers.stack import Stack, as_environment
@@ -195,8 +196,11 @@ def test_a_client_that_leaves_calls_its_decode_off(world: World, server: StagedS
     until(lambda: metric(world, "saycart_masked_busy") == 0)
 
 
-def test_a_call_ends_in_its_time(tmp_path: Path, server: StagedServer) -> None:
-    with running(tmp_path, llm_url=server.url, masked_tasks=TASKS, masked_timeout_s=0.3) as hasty:
+def test_a_call_ends_in_its_time(
+    tmp_path: Path, server: StagedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "TIMEOUT_S", 0.3)
+    with running(tmp_path, llm_url=server.url, masked_tasks=TASKS) as hasty:
         came, go_on = held(server)
         began = time.monotonic()
         expect_problem(ask(hasty), 503, "engine_unavailable")

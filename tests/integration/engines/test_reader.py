@@ -18,8 +18,8 @@ from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.checks.two_readers import guessed
+from services.decoding.short_form import pieces
 from services.engines.reader import adapters
-from services.engines.reader.short_form import pieces
 from services.engines.servers.embedded import MODEL_TIMEOUT_S, answers, decode_server
 from services.engines.servers.variables import KEY_ENV
 from services.reading.order import read_order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,8 +21,8 @@ from schemas.menu import Menu
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
 from services.checks.questions import open_question
+from services.decoding.short_form import Names
 from services.engines.ports import Reading
-from services.engines.reader.short_form import Names
 from services.pipeline import kept_evidence
 from services.reading.order import read_order
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works
@@ -57,6 +57,28 @@ def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
     assert order.decision.verdict is Verdict.ACCEPTED
     assert order.decision.basis.cart_probability == 0.5
     assert world.types(order.id) == ["received", "transcribed", "read", "decoded", "accepted"]
+
+
+def test_the_readers_notes_come_with_the_order(world: Works) -> None:
+    said = SAID + " to go"
+    world.decoder = ScriptedDecoder(
+        [AWAY], reading=replace(reading(SAME, 0.999), notes=(("other", "to go"),))
+    )
+    order = world.until_settled(world.typed(said))
+    assert order.draft is not None
+    assert order.cart is not None
+    assert [(note.kind, note.heard) for note in order.draft.notes] == [("other", "to go")]
+    assert [(note.kind, note.text, note.line) for note in order.cart.notes] == [("other", "to go", 1)]
+
+
+def test_an_allergy_that_the_reader_noted_waits_for_a_person(world: Works) -> None:
+    noted = replace(reading(SAME, 0.999), notes=(("allergy", "walnuts burn my tongue"),))
+    world.decoder = ScriptedDecoder([AWAY], reading=noted)
+    order = world.until_settled(world.typed(SAID + " walnuts burn my tongue"))
+    assert order.state is State.IN_REVIEW
+    assert order.findings[0].code == "allergy_said"
+    (entry,) = world.reviews.queue(9).entries
+    assert "walnuts burn my tongue" in str(entry.allergy)
 
 
 def test_a_spoken_order_goes_from_the_ears_to_the_reader(world: Works) -> None:

@@ -115,7 +115,7 @@ def test_orders_that_wait_are_counted_by_what_the_database_has(tmp_path: Path, a
         assert counted["visitor", "main", page_client("page:k", address, "v0")] == 2
         assert counted["place", "main", f"page:page:k/{address}"] == 3
         assert counted["pages", "main", ""] == 3
-        assert counted["shop", "main", ""] == counted["all", "", ""] == 4
+        assert counted["shop_orders", "main", ""] == counted["all", "", ""] == 4
 
 
 def test_an_address_whose_orders_wait_for_a_person_waits_for_that_person(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from infra.sql.database import Database
-from schemas.cart import Cart, CartDraft, CartLine, HeardSpan, MenuRef
+from schemas.cart import Cart, CartDraft, CartLine, HeardSpan, MenuRef, NoteDraft, NoteKind
 from schemas.errors import Conflict, NotFound
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, Outcome
@@ -151,6 +152,14 @@ def test_people_who_differ_leave_it_waiting(desk: Desk) -> None:
         "awaits_second",
         "decided",
     ]
+
+
+def test_people_who_differ_in_a_note_leave_it_waiting(desk: Desk) -> None:
+    review = desk.doubt()
+    desk.decide(review.id, "ann", wants("tea"))
+    noted = draft("tea").model_copy(update={"notes": (NoteDraft(kind=NoteKind.ALLERGY, heard="no nuts"),)})
+    _, order = desk.decide(review.id, "bob", replace(wants("tea"), draft=noted))
+    assert order.state is State.IN_REVIEW
 
 
 @pytest.mark.parametrize(

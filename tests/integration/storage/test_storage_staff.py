@@ -74,6 +74,43 @@ def test_unfit_names_and_passwords(staff: StaffStore, name: str, password: str) 
     assert staff.list() == []
 
 
+@pytest.mark.parametrize(
+    "password",
+    [
+        "aaaaaaaaaaaa", "abababababab", "passwordpassword", "Password1234!", "123456789012", "987654321098",
+        "qwertyuiop12", "1q2w3e4r5t6y", "1qaz2wsx3edc", "zxcvbnm12345", "iloveyou1234", "administrator",
+        "contraseña123", "letmein2letmein", "welcome 2024", "Annabel Smith", "annabel smith 1",
+        "main main main", "Saycart 2026!", "abcdefghijkl",
+    ],
+)  # fmt: skip
+def test_what_is_guessed_first_is_no_password(staff: StaffStore, password: str) -> None:
+    with pytest.raises(InputError, match="easy to guess"):
+        staff.add("Annabel Smith", password)
+    ann = staff.add("Annabel Smith", PASSWORD)
+    for change in (
+        lambda: staff.set_password("Annabel Smith", password),
+        lambda: staff.change_password(ann.id, password, keeping=""),
+    ):
+        with pytest.raises(InputError, match="easy to guess"):
+            change()
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["correct horse battery", "another long one", "Tr0ub4dor&3xyz", "un café con leche", "vT9#kQ2m!xLp"],
+)
+def test_other_passwords_are_taken(staff: StaffStore, password: str) -> None:
+    assert staff.add("Annabel Smith", password).name == "Annabel Smith"
+
+
+@pytest.mark.parametrize("alike", ["ann lee", "ＡＮＮ Lee", "Аnn Lee", "Ann  Lee", "Ann\u2003Lee"])
+def test_a_name_that_looks_like_another_is_taken(staff: StaffStore, alike: str) -> None:
+    staff.add("Ann Lee", PASSWORD)
+    with pytest.raises((Conflict, InputError)):
+        staff.add(alike, PASSWORD)
+    assert staff.add("Anna Lee", PASSWORD).name == "Anna Lee"
+
+
 def test_accounts_that_do_not_exist(staff: StaffStore) -> None:
     for act in (lambda: staff.disable("bob"), lambda: staff.set_password("bob", PASSWORD)):
         with pytest.raises(NotFound):

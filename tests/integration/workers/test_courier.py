@@ -215,9 +215,7 @@ def test_told_to_stop_it_ends_what_it_posts_and_begins_nothing(
 
 
 def settings(home: Path, database_url: str, url: str) -> Settings:
-    return Settings(
-        home=home, database_url=database_url, webhook_url=url, webhook_secret=SECRET, webhook_wait_s=0.01
-    )
+    return Settings(home=home, database_url=database_url, webhook_url=url, webhook_secret=SECRET)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def bucket(object_store: ObjectStore) -> str:
 
 def of(store: ObjectStore, bucket: str) -> dict[str, Any]:
     """The settings that name a bucket."""
-    return {"recordings_url": f"s3://{bucket}/saycart", "recordings_endpoint": store.url}
+    return {"recordings_url": f"s3://{bucket}/saycart?endpoint={store.url}"}
 
 
 @pytest.fixture
@@ -220,7 +220,8 @@ def test_it_is_played_whole_or_by_range(
 def test_links_are_for_programs_and_pages_play_from_here(
     object_store: ObjectStore, bucket: str, tmp_path: Path
 ) -> None:
-    with running(tmp_path, recordings_links=True, **of(object_store, bucket)) as world:
+    url = of(object_store, bucket)["recordings_url"] + "&links=true"
+    with running(tmp_path, recordings_url=url) as world:
         order_id = spoken(world)
         answer = world.http.get(f"/v1/orders/{order_id}/audio")
         assert answer.status_code == 307
@@ -296,7 +297,7 @@ def test_orphans_go_from_the_bucket(
 def test_an_api_without_its_bucket_says_so_and_does_not_start(
     url: str, why: str, object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = Settings(home=tmp_path, recordings_url=url, recordings_endpoint=object_store.url)
+    given = Settings(home=tmp_path, recordings_url=f"{url}?endpoint={object_store.url}")
     monkeypatch.setattr(api_main, "settings", lambda: given)
     # These would change all tests that follow.
     monkeypatch.setattr(api_main, "configure_logging", lambda *_, **__: None)

@@ -109,15 +109,15 @@ def test_limits_are_counted_by_the_master_that_there_is(
 
     async def steps() -> None:
         one, other = Counts(url_of(watched)), Counts(url_of(watched))
-        asked = [counts.hit(50, "key", "k") for _ in range(40) for counts in (one, other)]
+        asked = [counts.hit(50, "key/k") for _ in range(40) for counts in (one, other)]
         assert sum(await asyncio.gather(*asked)) == 50
         watched.kill("master")
-        assert await one.hit(50, "key", "k"), "this process counts for itself"
-        await other.hit(50, "key", "k")
+        assert await one.hit(50, "key/k"), "this process counts for itself"
+        await other.hit(50, "key/k")
         while one._away or other._away:
             await asyncio.sleep(0.05)
-        assert await one.hit(1, "key", "new")
-        assert not await other.hit(1, "key", "new"), "both count there"
+        assert await one.hit(1, "key/new")
+        assert not await other.hit(1, "key/new"), "both count there"
         await one.close()
         await other.close()
 
@@ -144,6 +144,6 @@ def test_a_queue_behind_a_unix_socket(tmp_path: Path) -> None:
 
 async def _hit(counts: Counts) -> bool:
     try:
-        return await counts.hit(1, "key", "k") and not await counts.hit(1, "key", "k") and not counts._away
+        return await counts.hit(1, "key/k") and not await counts.hit(1, "key/k") and not counts._away
     finally:
         await counts.close()

@@ -51,7 +51,6 @@ class Worker:
             database_url=database_url,
             redis_url=server.url,
             stage_lease_s=LEASE_S,
-            worker_drain_s=drain_s,
             check_settled=1,  # the words settle its orders, and the decoder is to be asked
             metrics_port=any_free(),
         )
@@ -68,7 +67,12 @@ class Worker:
         with (home / "worker.log").open("wb") as log:
             self.process = subprocess.Popen(
                 argv,
-                env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(self._ready)},
+                env={
+                    **os.environ,
+                    **as_environment(settings),
+                    "SAYCART_READY_FILE": str(self._ready),
+                    "DRAIN_S": str(drain_s),
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -15,8 +15,8 @@ from schemas.compare import canonical_draft
 from schemas.decision import Agreement, UnsurePiece
 from schemas.menu import Menu
 from services.checks.two_readers import LIKELY, SURE, compare, findings_of
+from services.decoding.short_form import Names
 from services.engines.ports import Reading
-from services.engines.reader.short_form import Names
 from services.reading.order import read_order
 
 ROOT = Path(__file__).parents[3]

@@ -10,7 +10,7 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.decide import Decided, decide
 from services.checks.heard_words import with_heard
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.reading.order import read_order
 from tests.stand_ins import CAFE
 

@@ -8,10 +8,13 @@ import pytest
 from pydantic import Field
 
 from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
+from schemas.menu import Menu
 from services.web.pages import Form
 from services.web.staff import review_controls, review_form
-from services.web.staff.review_controls import Control, LineForm, controls_of
-from services.web.staff.review_form import lines_of, read
+from services.web.staff.review_controls import Control, LineForm, controls_of, notes_controls
+from services.web.staff.review_form import lines_of, notes_of, read
+from tests import pizzeria
+from tests.pizzeria import PIZZERIA, topped
 from tests.stand_ins import CAFE, RIGHT
 
 
@@ -25,8 +28,16 @@ def filled(forms: tuple[LineForm, ...], **changes: str) -> Form:
     return Form(fields | {name.replace("_", "-"): [value] for name, value in changes.items()})
 
 
-def shown(draft: CartDraft) -> tuple[LineForm, ...]:
-    return controls_of(lines_of(draft), CAFE)
+def shown(draft: CartDraft, menu: Menu = CAFE) -> tuple[LineForm, ...]:
+    return controls_of(lines_of(draft), menu)
+
+
+def with_notes(draft: CartDraft, **changes: str) -> Form:
+    """The form of a draft on the pizzeria's menu, its notes too."""
+    noted: dict[str, str] = {}
+    for note in notes_controls(notes_of(draft), PIZZERIA):
+        noted |= {note.kind.name: note.kind.value, f"note-{note.index}-heard": note.heard}
+    return filled(shown(draft, PIZZERIA), **noted, **changes)
 
 
 def control(line: LineForm, label: str) -> Control:
@@ -53,7 +64,7 @@ def draft(**more: Any) -> CartDraft:
 def test_every_field_of_the_schema_is_asked_about_or_kept() -> None:
     line = shown(draft(options=[{"group": "milk", "id": "oat"}]))[0]
     asked = {c.name.rpartition("-")[2] for c in (*line.controls, *line.options[0])}
-    assert asked | {"kind", "heard", "options", "group"} == {
+    assert asked | {"kind", "heard", "options", "group", "portion"} == {
         *ItemLine.model_fields,
         *OptionDraft.model_fields,
     }
@@ -79,6 +90,54 @@ def test_a_field_from_an_unknown_source_is_no_silent_gap(monkeypatch: pytest.Mon
     monkeypatch.setattr(review_controls, "ItemLine", Odd)
     with pytest.raises(ValueError, match="moods"):
         shown(draft())
+
+
+def test_halves_and_notes_that_are_shown_are_read_back() -> None:
+    line = topped(("topping", "ham", "left"), ("sauce", "tomato", "right"), ("crust", "thick-crust", "left"))
+    made = pizzeria.draft(line, notes=(("allergy", "no nuts"), ("preparation", "well done")))
+    assert read(with_notes(made), PIZZERIA).draft == made
+
+
+def test_a_part_is_asked_about_where_the_menu_has_halves() -> None:
+    (line,) = shown(
+        pizzeria.draft(topped(("topping", "ham", "left"), ("crust", "thick-crust", "whole"))), PIZZERIA
+    )
+    parts = [[c.value for c in row if c.label == "Part"] for row in line.options]
+    assert parts == [["left"], []]
+
+
+NOTED = pizzeria.draft(topped(), notes=(("allergy", "no nuts"), ("preparation", "well done")))
+
+
+@pytest.mark.parametrize(
+    ("changes", "notes"),
+    [
+        ({"note_1_heard": "crispy"}, [("allergy", "no nuts"), ("preparation", "crispy")]),
+        ({"note_1_kind": "other"}, [("allergy", "no nuts"), ("other", "well done")]),
+        ({"note_0_heard": " "}, [("preparation", "well done")]),
+        ({"remove_note": "0"}, [("preparation", "well done")]),
+        # A note that was just added has no words yet.
+        ({"add": "note"}, [("allergy", "no nuts"), ("preparation", "well done")]),
+    ],
+)
+def test_a_reviewer_edits_and_removes_notes(changes: dict[str, str], notes: list[tuple[str, str]]) -> None:
+    done = read(with_notes(NOTED, **changes), PIZZERIA)
+    assert done.draft is not None
+    assert [(note.kind, note.heard) for note in done.draft.notes] == notes
+    assert len(done.draft.lines) == 1
+
+
+def test_a_note_comes_with_words_to_write_and_no_more_than_the_schema_has() -> None:
+    added = read(with_notes(NOTED, add="note"), PIZZERIA)
+    assert added.notes[-1] == {"kind": "preparation", "heard": ""}
+    full = pizzeria.draft(topped(), notes=(("other", "to go"),) * review_form.most("notes"))
+    assert len(read(with_notes(full, add="note"), PIZZERIA).notes) == review_form.most("notes")
+
+
+def test_an_impossible_note_is_named_with_the_cart() -> None:
+    done = read(with_notes(NOTED, note_0_heard="x" * 101), PIZZERIA)
+    assert done.draft is None
+    assert list(done.problems) == [-1]
 
 
 def test_an_unsized_item_has_no_size_and_an_unknown_one_asks() -> None:
@@ -115,7 +174,7 @@ def test_lines_and_options_come_and_go() -> None:
     added = read(filled(form, add="line"), CAFE)
     assert added.draft is not None
     assert added.draft.lines[-1].kind == "not_on_menu"
-    many = CartDraft(lines=(RIGHT.lines[1],) * review_form.max_lines())
+    many = CartDraft(lines=(RIGHT.lines[1],) * review_form.most("lines"))
     assert read(filled(shown(many), add="line"), CAFE).draft == many
 
 

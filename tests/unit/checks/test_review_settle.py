@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, NoteDraft, NoteKind
 from schemas.errors import InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.records.menus import MenuVersion
@@ -53,6 +53,19 @@ def test_a_correction_replaces_the_proposal() -> None:
     assert outcome.cart is not None
     assert [(line.sku, line.line_total) for line in outcome.cart.lines] == [("muffin", 1050)]
     assert outcome.draft != ORDER.draft
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [({}, ["no nuts"]), ({"notes": []}, []), ({"notes": [{"kind": "diet", "heard": "vegan"}]}, ["vegan"])],
+)
+def test_a_correction_that_says_nothing_of_notes_keeps_them(sent: dict[str, Any], kept: list[str]) -> None:
+    noted = draft(LATTE).model_copy(update={"notes": (NoteDraft(kind=NoteKind.ALLERGY, heard="no nuts"),)})
+    cart = {"lines": [{"kind": "item", "heard": "x", "sku": "muffin", "quantity": 1}]} | sent
+    outcome = decide("correct", in_review(noted), cart=cart)
+    assert outcome.draft is not None
+    assert outcome.cart is not None
+    assert [note.heard for note in outcome.draft.notes] == [note.text for note in outcome.cart.notes] == kept
 
 
 def test_a_rejection_leaves_the_cart_alone() -> None:

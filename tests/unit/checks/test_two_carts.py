@@ -22,7 +22,7 @@ from services.checks.heard_words import with_heard
 from services.checks.questions import open_question
 from services.checks.two_carts import ASK, question_about, which_cart, with_question
 from services.checks.two_readers import findings_of
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.pipeline.review import settle_by_answer
 from services.reading.order import read_order
 from tests.stand_ins import CAFE, in_review

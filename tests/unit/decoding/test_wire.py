@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.cart import MAX_LINES, MAX_OPTIONS, CartDraft
+from schemas.cart import MAX_LINES, MAX_NOTES, MAX_OPTIONS, CartDraft
 from schemas.menu import Menu
 from services.decoding import wire
+from services.decoding.short_form import Line, Names, Unreadable
+from services.decoding.short_mask import short_mask
 from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
-from services.engines.reader.short_form import Line, Names, Unreadable
-from services.engines.reader.short_mask import short_mask
 from services.training.forms import FORMS, with_words
 from services.training.orders import Row, Shop, shops
 from services.training.score import cart_of
@@ -121,7 +121,7 @@ def _edited(change: str) -> Object:
     if change == "bound":
         item["quantity"]["maximum"] = 3
     elif change == "field":
-        item["portion"] = {"default": "whole", "enum": ["whole", "left", "right"], "type": "string"}
+        item["warmth"] = {"default": "warm", "enum": ["warm", "hot", "cold"], "type": "string"}
     return spelling_of(schema)
 
 
@@ -130,8 +130,8 @@ def _edited(change: str) -> Object:
     [
         ("bound", '{"item":"Latte","quantity":3}', True, True),
         ("bound", '{"item":"Latte","quantity":4}', True, False),
-        ("field", '{"item":"Latte","portion":"left"}', False, True),
-        ("field", '{"item":"Latte","portion":"whole"}', False, False),
+        ("field", '{"item":"Latte","warmth":"hot"}', False, True),
+        ("field", '{"item":"Latte","warmth":"warm"}', False, False),
     ],
 )
 def test_the_mask_follows_the_pydantic_source(change: str, line: str, before: bool, after: bool) -> None:
@@ -146,7 +146,7 @@ def test_the_short_form_follows_the_pydantic_source_too(line: str, allowed: list
 
 
 def test_a_field_that_the_short_form_cannot_spell_is_refused() -> None:
-    with pytest.raises(TypeError, match="portion"):
+    with pytest.raises(TypeError, match="warmth"):
         short_mask(MENU, NAMES, _edited("field"))
 
 
@@ -191,3 +191,75 @@ def test_mask_and_reader_agree_on_carts_that_are_almost_right(at: int, sign: str
     text = SPELLED[2][1][:at] + sign + SPELLED[2][1][at + 1 :]
     if wire_mask(NAMES, SAID).accepts(text):
         wire.read(text, NAMES)
+
+
+HALVED = Menu.parse(
+    {
+        "id": "slice",
+        "name": "Slice",
+        "currency": "USD",
+        "option_groups": [
+            {"id": "crust", "name": "crust", "options": [{"id": "thin", "name": "thin crust"}]},
+            {
+                "id": "top",
+                "name": "toppings",
+                "choose": "many",
+                "halves": True,
+                "options": [{"id": "ham", "name": "ham"}, {"id": "corn", "name": "corn"}],
+            },
+        ],
+        "items": [
+            {"sku": "pizza", "name": "Pizza", "price": 900, "option_groups": ["crust", "top"]},
+            {"sku": "roll", "name": "Roll", "price": 300, "option_groups": ["crust"]},
+        ],
+    }
+)
+HALVES = Names(HALVED)
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ('{"item":"Pizza","options":["ham",{"option":"corn","portion":"right"}]}', True),
+        ('{"item":"Pizza","options":[{"option":"ham","amount":"extra","portion":"left"}]}', True),
+        ('{"item":"Pizza","options":["thin crust",{"option":"thin crust","amount":"none"},"ham"]}', True),
+        ('{"item":"Pizza","options":[{"option":"ham","portion":"whole"}]}', False),
+        ('{"item":"Pizza","options":[{"option":"thin crust","portion":"left"}]}', False),
+        ('{"item":"Roll","options":[{"option":"thin crust","portion":"left"}]}', False),
+        ('{"item":"Roll","options":["ham"]}', False),
+    ],
+)  # fmt: skip
+def test_a_half_is_for_options_of_groups_with_halves(text: str, allowed: bool) -> None:
+    spelled = f'{{"lines":[{text}]}}'
+    assert wire_mask(HALVES, SAID).accepts(spelled) == allowed
+    if allowed:
+        assert wire.write(wire.read(spelled, HALVES), HALVES) == spelled
+    else:
+        with pytest.raises(Unreadable):
+            wire.read(spelled, HALVES)
+
+
+@pytest.mark.parametrize(
+    ("notes", "allowed"),
+    [
+        ('[{"preparation":"no foam"},{"allergy":"a spaceship"}]', True),
+        ('[{"allergy":"a rocket"}]', False),
+        ('[{"mood":"no foam"}]', False),
+        ('[{"allergy":"no foam","quantity":2}]', False),
+        ("[]", False),
+        ("[" + ",".join(['{"diet":"no foam"}'] * (MAX_NOTES + 1)) + "]", False),
+    ],
+)
+def test_notes_follow_the_lines_in_the_customers_words(notes: str, allowed: bool) -> None:
+    text = f'{{"lines":[],"notes":{notes}}}'
+    assert wire_mask(NAMES, SAID).accepts(text) == allowed
+    if allowed:
+        told = wire.read_cart(text, NAMES)
+        assert told.notes == (("preparation", "no foam"), ("allergy", "a spaceship"))
+        assert wire.write(told.lines, NAMES, told.notes) == text
+
+
+def test_what_later_readers_write_is_no_part_of_what_ships() -> None:
+    draft = CartDraft.model_validate({"lines": []})
+    assert draft.model_dump(mode="json") == {"lines": []}
+    assert "left" not in short_mask(HALVED, HALVES).lark

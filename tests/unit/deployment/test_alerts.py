@@ -85,8 +85,6 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     rates: Any = SimpleNamespace(refused={"key": 1})
     waiting: Any = SimpleNamespace(watchers=0)
     api = Metrics(box, pressure, waiting, rates)
-    door: Any = SimpleNamespace(ended={"head": 1})
-    api.watch(door)
     api.saw("GET", "/", 200, 0.1)
     api.saw_masked("ticket-triage", "done", 0.1)
     api.saw_masked_tokens("ticket-triage", prompt=2, cached=1, completion=1)

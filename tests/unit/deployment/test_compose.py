@@ -21,6 +21,7 @@ from services.cli.main import app
 from services.engines.reader.adapters import CONFIG, made_for
 from services.engines.reader_server.__main__ import _parser as reader_words
 from services.engines.servers import vllm_server
+from services.engines.servers.embedded import CONTEXT
 from services.pipeline.flow import BY_NAME
 from services.workers.worker import WORKERS, worker_argv
 
@@ -43,8 +44,6 @@ FIXED = {
     "api_port": "of its container; the published one is SAYCART_API_PORT",
     "open": "on loopback alone, where a container's API is not",
     "key": "of commands, which are given it",
-    "llm_threads": "on the command line of reader",
-    "llm_context": "on the command line of reader",
 }
 VARIABLE = re.compile(r"\$\{(\w+):?([-?])([^}]*)\}")
 
@@ -271,7 +270,7 @@ def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     assert REPOSITORY / args.adapter == made_for(args.model.name)
     assert args.checker.name == defaults["reader_checker"].default
     assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
-    assert args.context == defaults["llm_context"].default
+    assert args.context == CONTEXT
     # Kept over a restart, in a volume that the image has a folder of the user's for.
     assert f"reader:{args.states}" in SERVICES["reader"]["volumes"]
     assert f" {args.states} " in DOCKERFILE
@@ -293,10 +292,9 @@ def test_on_a_gpu_the_server_that_has_the_adapter_reads(tmp_path: Path) -> None:
     """By the settings at the head of the compose file."""
     given = dict(re.findall(r"(SAYCART_(?:LLM|READER)_\w+)=(\S*)", HEAD.partition("Another model")[0]))
     assert given == {
-        "SAYCART_LLM_URL": "http://vllm:8000",
-        "SAYCART_LLM_DIALECT": "vllm",
+        "SAYCART_LLM_URL": "vllm+http://vllm:8000",
     }
-    here = Settings(home=tmp_path, llm_url="http://vllm:8000", llm_dialect="vllm")
+    here = Settings(home=tmp_path, llm_url="vllm+http://vllm:8000")
     parts = Container(here)
     assert parts.adapter
     assert parts.readers is parts.decoder
@@ -345,8 +343,8 @@ def test_compose_itself_takes_each_override(override: str, monkeypatch: pytest.M
 def test_nobody_asks_a_reader_that_has_no_adapter_for_the_model(tmp_path: Path) -> None:
     found = re.fullmatch(r"--model=\$\{SAYCART_LLM_MODEL:-(.+)\}", SERVICES["vllm-hub"]["command"][0])
     assert found is not None
-    urls = {"llm_url": "http://vllm-hub:8000", "reader_url": "http://reader:8090"}
-    here = Settings(home=tmp_path, llm_dialect="vllm", llm_model=found[1], **urls)
+    urls = {"llm_url": "vllm+http://vllm-hub:8000", "reader_url": "http://reader:8090"}
+    here = Settings(home=tmp_path, llm_model=found[1], **urls)
     parts = Container(here)
     assert parts.readers is parts.decoder
     own = Container(here.model_copy(update={"llm_model": Settings.model_fields["llm_model"].default}))

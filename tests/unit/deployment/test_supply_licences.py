@@ -15,11 +15,11 @@ PAGE = licences.PAGE.read_text()
 MEND = "run `make licences` and look at what changed"
 
 
-def test_every_locked_package_has_its_row() -> None:
+def test_every_locked_package_is_on_the_page() -> None:
     assert set(licences.on_page(PAGE)) == set(licences.used()), MEND
 
 
-def test_rows_say_what_the_installed_packages_say() -> None:
+def test_the_page_says_what_the_installed_packages_say() -> None:
     said = licences.on_page(PAGE)
     here = {key: licence for key, licence in licences.installed().items() if key in said}
     assert len(here) > 80

@@ -15,11 +15,11 @@ from llguidance import LLMatcher
 
 from schemas.errors import DecodeInvalid, DecodeTruncated
 from schemas.evidence import Evidence
+from services.decoding.mask import BYTES, Mask
 from services.engines.decoding import blanks
 from services.engines.decoding.blanks import Answer, TooOpen
 from services.engines.masks.grammar import build_form, build_mask
 from services.engines.masks.labels import Labels
-from services.engines.masks.mask import BYTES, Mask
 from services.reading.order import read_order
 from tests.fuzz.drafts import any_draft, evidences
 from tests.stand_ins import CAFE, NASTY

@@ -43,7 +43,7 @@ def test_kind_comes_first_and_heard_before_any_decision() -> None:
     """Field order is decoding order: what rests on the customer's words comes after them."""
     assert list(ItemLine.model_fields) == ["kind", "heard", "sku", "quantity", "size", "options"]
     assert list(NotOnMenuLine.model_fields) == ["kind", "heard", "quantity"]
-    assert list(OptionDraft.model_fields) == ["group", "id", "amount", "count"]
+    assert list(OptionDraft.model_fields) == ["group", "id", "amount", "count", "portion"]
     assert [amount.value for amount in Amount] == ["none", "light", "normal", "extra"]
 
 
@@ -103,7 +103,7 @@ def test_kinds_are_told_apart() -> None:
 @pytest.mark.parametrize("model", [Cart, CartLine])
 def test_what_downstream_gets_is_what_the_contract_says(model: type[BaseModel]) -> None:
     wanted = {
-        Cart: {"currency", "menu", "lines", "total", "total_is_minimum"},
+        Cart: {"currency", "menu", "lines", "notes", "total", "total_is_minimum"},
         CartLine: {
             "kind", "heard", "sku", "name", "quantity", "size", "options", "unit_price", "line_total",
             "confidence", "findings",

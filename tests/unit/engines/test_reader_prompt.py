@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schemas.menu import Menu
-from services.engines.reader.prompt import menu_text, messages
-from services.engines.reader.short_form import Names
+from services.decoding.menu_text import menu_text, messages
+from services.decoding.short_form import Names
 from tests.unit.engines.test_short_form import CAFE, NAMES, taught
 
 DELI = Menu.parse(

@@ -6,9 +6,9 @@ import pytest
 from llguidance import LLMatcher
 
 from schemas.menu import Menu
-from services.engines.masks.mask import Mask
-from services.engines.reader.short_form import Names
-from services.engines.reader.short_mask import short_mask
+from services.decoding.mask import Mask
+from services.decoding.short_form import Names
+from services.decoding.short_mask import short_mask
 from tests.unit.engines.test_short_form import CAFE, NAMES, taught
 
 BAR = Menu.parse(

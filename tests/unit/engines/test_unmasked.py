@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.engines.decoding.unmasked import END, Token, read, request, score, values, written
+from services.decoding.unmasked import END, Token, read, request, score, values, written
 
 CART = '{"lines":[{"kind":"item","heard":"a café","sku":"latte","quantity":2,"options":[{"id":"oat"}]}]}'
 SURE, UNSURE = math.log(0.9), math.log(0.2)

@@ -16,7 +16,7 @@ from schemas.compare import canonical
 from schemas.errors import InvalidMenu, UnknownLanguage
 from schemas.menu import Menu
 from services.checks.one_cart import line_left, undoubted_cart
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.reading.chart.tokens import fold, folded
 from services.reading.language.language import FOLDER, Language, any_of, entries, known, language
 from services.reading.names.lexicons import check_names

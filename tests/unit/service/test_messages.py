@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from schemas import wording
-from schemas.cart import CartDraft, Finding, Severity
+from schemas.cart import CartDraft, CartNote, Finding, NoteKind, Severity
 from schemas.order import MenuRef, Order
 from schemas.review import Review, ReviewReason
 from schemas.transcript import Transcript
@@ -151,6 +151,17 @@ def receipt(made: Order) -> str:
     for doubt in doubts(made):
         console.print(doubt)
     return console.export_text()
+
+
+def test_a_receipt_has_the_notes_of_its_cart() -> None:
+    made = order("a large latte very hot no nuts", [item("latte", 1, "L") | {"heard": "a large latte"}], [])
+    assert made.cart is not None
+    made.cart.notes = [
+        CartNote(kind=NoteKind.ALLERGY, text="no nuts"),
+        CartNote(kind=NoteKind.PREPARATION, text="very hot", line=0),
+    ]
+    text = receipt(made)
+    assert text.index("Allergy: “no nuts”") < text.index("latte, how to make it: “very hot”")
 
 
 def test_a_receipt_says_each_reason_once_and_no_code_or_number() -> None:

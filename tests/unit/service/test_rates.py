@@ -7,18 +7,16 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import pytest
-from limits import RateLimitItemPerMinute
-from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from infra import rates
-from infra.rates import Counts, LocalStorage, left_of
+from infra.rates import Counts, Left, Local, left_of
 
 Result = TypeVar("Result")
 
 
 class Clock:
     def __init__(self) -> None:
-        self.now = 60.0 * 1_000_000
+        self.now = 3600.0 * 1_000_000
 
     def __call__(self) -> float:
         return self.now
@@ -28,20 +26,24 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     return asyncio.run(coroutine)
 
 
-def test_a_minute_slides() -> None:
+@pytest.mark.parametrize("span_s", [60, 3600])
+def test_a_span_slides(span_s: int) -> None:
     async def steps() -> None:
         clock = Clock()
-        limiter = SlidingWindowCounterRateLimiter(LocalStorage(clock))
-        item = RateLimitItemPerMinute(10)
-        assert [await limiter.hit(item, "ann") for _ in range(12)] == [True] * 10 + [False] * 2
-        assert await limiter.hit(item, "bob")
-        clock.now += 60  # all ten were sent at the minute's very start, so all still count
-        assert not await limiter.hit(item, "ann")
-        clock.now += 30  # half of them
-        assert [await limiter.hit(item, "ann") for _ in range(6)] == [True] * 5 + [False]
-        clock.now += 120
-        assert await limiter.hit(item, "ann", cost=10)
-        assert not await limiter.hit(item, "ann")
+        local = Local(clock)
+
+        async def hit(who: str, cost: int = 1) -> bool:
+            return await local.acquire_sliding_window_entry(who, 10, span_s, cost)
+
+        assert [await hit("ann") for _ in range(12)] == [True] * 10 + [False] * 2
+        assert await hit("bob")
+        clock.now += span_s  # all ten were sent at the very start, so all still count
+        assert not await hit("ann")
+        clock.now += span_s / 2  # half of them
+        assert [await hit("ann") for _ in range(6)] == [True] * 5 + [False]
+        clock.now += 2 * span_s
+        assert await hit("ann", 10)
+        assert not await hit("ann")
 
     run(steps())
 
@@ -52,18 +54,21 @@ def test_a_minute_slides() -> None:
 def test_there_is_room_after_the_time_told_and_not_much_before(sent: int, later_s: float, cost: int) -> None:
     async def steps() -> None:
         clock = Clock()
-        storage = LocalStorage(clock)
-        limiter, item = SlidingWindowCounterRateLimiter(storage), RateLimitItemPerMinute(10)
+        local = Local(clock)
+
+        async def left() -> Left:
+            return left_of(10, cost, await local.get_sliding_window("ann", 60))
+
         clock.now += 20
-        await limiter.hit(item, "ann", cost=sent)
+        assert await local.acquire_sliding_window_entry("ann", 10, 60, sent)
         clock.now += later_s
-        left = left_of(10, cost, await storage.get_sliding_window(item.key_for("ann"), 60))
-        assert (left.wait_s == 0) == await limiter.test(item, "ann", cost=cost)
-        early_s = min(left.wait_s, 60 / sent + 1)  # so often one of those sent is forgotten
-        clock.now += left.wait_s - early_s
-        assert not left.wait_s or not await limiter.test(item, "ann", cost=cost)
+        wait_s = (await left()).wait_s
+        assert (wait_s == 0) == ((await left()).remaining >= cost)
+        early_s = min(wait_s, 60 / sent + 1)  # so often one of those sent is forgotten
+        clock.now += wait_s - early_s
+        assert not wait_s or (await left()).remaining < cost
         clock.now += early_s + 0.01
-        assert await limiter.test(item, "ann", cost=cost)
+        assert await local.acquire_sliding_window_entry("ann", 10, 60, cost)
 
     run(steps())
 
@@ -79,10 +84,10 @@ def test_memory_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def steps() -> None:
         counts = Counts()
         for number in range(300):
-            assert await counts.hit(1, "address", str(number))
-        assert not await counts.hit(1, "address", "99")
-        assert await counts.hit(1, "address", "100"), "those that came after are not counted"
-        assert len(counts._local._now) == 100
+            assert await counts.hit(1, str(number))
+        assert not await counts.hit(1, "99")
+        assert await counts.hit(1, "100"), "those that came after are not counted"
+        assert len(counts._local.spans[60].now) == 100
 
     run(steps())
 
@@ -92,13 +97,19 @@ def test_another_url_than_of_a_redis_is_refused() -> None:
         Counts("http://127.0.0.1/0")
 
 
-def test_fits_counts_nothing() -> None:
+def test_what_is_left_counts_nothing() -> None:
     async def steps() -> None:
         counts = Counts()
-        for _ in range(3):
-            assert await counts.fits(2, "key", "k", cost=2)
-        assert await counts.hit(2, "key", "k", cost=2)
-        assert not await counts.fits(2, "key", "k")
-        assert (await counts.left(2, "key", "k")).remaining == 0
+        assert [(await counts.left(2, "k", cost=2)).remaining for _ in range(3)] == [2, 2, 2]
+        assert await counts.hit(2, "k", cost=2)
+        assert (await counts.left(2, "k")).remaining == 0
+
+    run(steps())
+
+
+def test_a_name_is_counted_apart_in_each_span() -> None:
+    async def steps() -> None:
+        counts = Counts()
+        assert [await counts.hit(1, "k", span_s=span_s) for span_s in (60, 3600, 60)] == [True, True, False]
 
     run(steps())

@@ -12,7 +12,7 @@ import pytest
 
 from infra.settings import REPOSITORY
 from schemas import wording
-from schemas.cart import CartDraft, CartOption
+from schemas.cart import CartDraft, CartOption, NoteKind
 from schemas.decision import Agreement, Readings
 from schemas.menu import Menu
 from schemas.review import ReviewReason
@@ -21,7 +21,7 @@ from services.checks.evidence import check_evidence, check_fields
 from services.checks.facts import check_facts
 from services.checks.two_carts import which_cart
 from services.checks.two_readers import findings_of
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.pipeline.flow import FLOW
 from services.pipeline.stages import ask_human
 from services.reading.order import read_order
@@ -32,6 +32,8 @@ CODE = [file for room in ("schemas", "services") for file in (REPOSITORY / room)
 # Made of a value: an amount, a reason, or a stage.
 FAMILIES = {
     "amount": ("none", "light", "normal", "extra"),
+    "note": tuple(NoteKind),
+    "portion": ("left", "right"),
     "reason": tuple(r.value for r in ReviewReason),
     "step": tuple(stage.name.value for stage in FLOW.values()),
     "number": range(2, 13),

@@ -16,7 +16,7 @@ from schemas.review import ReviewReason
 from schemas.sentences.sentences import FOLDER
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 from services.training.notation import read_menu
 from services.web.customers.customer_view import of_order
 from services.web.pages import TEMPLATES

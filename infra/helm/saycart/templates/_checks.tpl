@@ -17,10 +17,10 @@
 {{- $set := dict
   "SAYCART_HOME" "nothing: pods have /data" "SAYCART_MODELS_DIR" "weights" "SAYCART_API_HOST" "nothing: pods have their own address" "SAYCART_API_PORT" "nothing: the Service has port 80"
   "SAYCART_HOSTS" "api.hosts" "SAYCART_PROXIES" "api.proxies" "SAYCART_PUBLIC_URL" "ingress.host" "SAYCART_MIGRATE_AT_START" "migration.enabled"
-  "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_WHISPER_ADAPTERS" "workers.transcribe.adapters" "SAYCART_DENOISER" "workers.transcribe.denoiser" "SAYCART_WHISPER_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
-  "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WORKER_DRAIN_S" "workerDrainSeconds" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url" "SAYCART_RECORDINGS_ENDPOINT" "recordings.endpoint" "SAYCART_RECORDINGS_LINKS" "recordings.links"
-  "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model" "SAYCART_LLM_DIALECT" "decoder.dialect" "SAYCART_FALLBACK_LLM_URL" "decoder.fallback.url" "SAYCART_FALLBACK_LLM_DIALECT" "decoder.fallback.dialect"
-  "SAYCART_READER_STATES_BYTES" "reader.states.bytes" "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor" "SAYCART_METRICS_HOST" "monitoring.podMonitor"
+  "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_DENOISER" "workers.transcribe.denoiser" "SAYCART_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
+  "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url"
+  "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model" "SAYCART_FALLBACK_LLM_URL" "decoder.fallback.url"
+  "SAYCART_READER_STATES_BYTES" "reader.states.bytes" "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor"
   "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_OPEN" "nothing: it is for loopback alone"
 -}}
 {{- if include "saycart.reader" . -}}{{- $set = set $set "SAYCART_READER_URL" "reader.kind" -}}{{- end -}}

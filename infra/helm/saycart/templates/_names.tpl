@@ -74,7 +74,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $urls = append $urls (include "saycart.readerUrls" .) -}}
 {{- else if eq .Values.decoder.kind "vllm" -}}
 {{- range $i := until (int .Values.decoder.vllm.replicas) -}}
-{{- $urls = append $urls (printf "http://%s-vllm-%d.%s-vllm:8000" $name $i $name) -}}
+{{- $urls = append $urls (printf "vllm+http://%s-vllm-%d.%s-vllm:8000" $name $i $name) -}}
 {{- end -}}
 {{- else -}}
 {{- $urls = append $urls .Values.decoder.url -}}
@@ -111,29 +111,24 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   "SAYCART_MIGRATE_AT_START" (ternary "false" "true" $values.migration.enabled)
   "SAYCART_WHISPER_MODEL" $values.workers.transcribe.model
   "SAYCART_WHISPER_SECOND" $values.workers.transcribe.second
-  "SAYCART_WHISPER_ADAPTERS" (toString $values.workers.transcribe.adapters)
   "SAYCART_DENOISER" $values.workers.transcribe.denoiser
-  "SAYCART_WHISPER_THREADS" (toString $values.workers.transcribe.threads)
+  "SAYCART_THREADS" (toString $values.workers.transcribe.threads)
   "SAYCART_WHISPER_DEVICE" $values.workers.transcribe.device
   "SAYCART_DECODE_CONCURRENCY" (toString $values.workers.decode.concurrency)
-  "SAYCART_WORKER_DRAIN_S" (toString $values.workerDrainSeconds)
   "SAYCART_LLM_URL" (include "saycart.decoderUrls" .)
   "SAYCART_LLM_MODEL" $values.decoder.model
-  "SAYCART_LLM_DIALECT" (get (dict "embedded" "llama.cpp" "vllm" "vllm" "external" $values.decoder.dialect) $values.decoder.kind)
 -}}
-{{- with $values.decoder.fallback.url }}
-{{- $own = merge $own (dict "SAYCART_FALLBACK_LLM_URL" . "SAYCART_FALLBACK_LLM_DIALECT" $values.decoder.fallback.dialect) -}}
-{{- end }}
+{{- with $values.decoder.fallback.url }}{{- $own = set $own "SAYCART_FALLBACK_LLM_URL" . -}}{{- end }}
 {{- if include "saycart.reader" . }}{{- $own = set $own "SAYCART_READER_URL" (include "saycart.readerUrls" .) -}}{{- end }}
 {{- if ne $values.database.pooler "none" }}{{- $own = set $own "SAYCART_DATABASE_POOLER" $values.database.pooler -}}{{- end }}
 {{- if $values.monitoring.podMonitor.enabled }}
-{{- $own = merge $own (dict "SAYCART_METRICS_HOST" "0.0.0.0" "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}
+{{- $own = merge $own (dict "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}
 {{- end }}
 {{- with $values.webhook.url }}{{- $own = set $own "SAYCART_WEBHOOK_URL" . -}}{{- end }}
 {{- if ne $values.webhook.endpoints "off" }}{{- $own = set $own "SAYCART_WEBHOOK_ENDPOINTS" $values.webhook.endpoints -}}{{- end }}
 {{- if $values.ingress.enabled }}{{- $own = set $own "SAYCART_PUBLIC_URL" (printf "https://%s" $values.ingress.host) -}}{{- end }}
 {{- if eq $values.recordings.kind "s3" }}
-{{- $own = merge $own (dict "SAYCART_RECORDINGS_URL" $values.recordings.url "SAYCART_RECORDINGS_ENDPOINT" $values.recordings.endpoint "SAYCART_RECORDINGS_LINKS" (toString $values.recordings.links)) -}}
+{{- $own = merge $own (dict "SAYCART_RECORDINGS_URL" (printf "%s?endpoint=%s&links=%t" $values.recordings.url $values.recordings.endpoint $values.recordings.links)) -}}
 {{- end }}
 {{- range $name, $value := merge $own $values.settings }}
 {{ $name }}: {{ $value | quote }}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -86,6 +87,26 @@ def test_a_shop_is_limited_and_no_other_shop(tmp_path: Path) -> None:
             got += together(lambda key=key: world.http.get("/v1/menus", headers=key), 10)
         assert got == {200: 20, 429: 10}
         assert world.http.get("/v1/menus", headers=other).status_code == 200
+
+
+def test_a_shop_brings_so_many_menus_an_hour_and_no_other_shop_waits_for_them(tmp_path: Path) -> None:
+    with limited(tmp_path, shop_menus_per_hour=3) as world:
+        world.parts.shops.add("other", "The other shop", by=BY)
+        other = header_for(world.parts.database, person="eve", shop="other")
+
+        def bring(number: int, **more: Any) -> httpx.Response:
+            menu = MENU | {"id": f"menu-{number}"}
+            return world.http.put(f"/v1/menus/menu-{number}", json=menu, **more)
+
+        assert [bring(number).status_code for number in range(5)] == [201] * 3 + [429] * 2
+        refused = bring(6)
+        expect_problem(refused, 429, "too_many_requests")
+        assert refused.headers["ratelimit-policy"] == '"menus";q=3;w=3600'
+        assert [bring(number, headers=other).status_code for number in range(3)] == [201] * 3
+        with signed_in(world) as ann:
+            marked = ann.post(f"/menu/{MENU['id']}/available", data={"sku": "latte", "available": "no"})
+            assert marked.status_code == 429, "pages are no way around it"
+        assert world.http.get("/v1/menus").status_code == 200
 
 
 def test_no_key_counts_for_the_address_alone(tmp_path: Path) -> None:
@@ -214,14 +235,27 @@ def test_customers_who_ordered_are_counted_by_their_order(tmp_path: Path) -> Non
 
 
 def test_a_kiosk_has_a_limit_of_its_own(tmp_path: Path) -> None:
-    with limited(tmp_path, address_requests_per_minute=6, page_requests_per_minute=4) as world:
+    with limited(tmp_path, address_requests_per_minute=5) as world:
         page = world.parts.keys.add_page("main", "kiosk", by=BY)
         with browser(world) as kiosk, browser(world) as anybody, browser(world, ELSEWHERE) as other:
             assert kiosk.get(f"/at/{page.id}").status_code == 303
-            assert together(lambda: anybody.get("/"), 10) == {200: 5, 429: 5}
-            assert [kiosk.get("/").status_code for _ in range(6)] == [200] * 4 + [429] * 2
+            assert together(lambda: anybody.get("/"), 10) == {200: 4, 429: 6}
+            assert [kiosk.get("/").status_code for _ in range(7)] == [200] * 5 + [429] * 2
             # The page's key is public: who else uses it, elsewhere, takes nothing from the kiosk.
             assert other.get("/", headers={"Cookie": f"saycart_page={page.id}"}).status_code == 200
+
+
+@contextmanager
+def signed_in(world: World) -> Iterator[httpx.Client]:
+    """The browser of a manager."""
+    world.parts.staff.add("Ann", "correct horse battery", role=Role.MANAGER, by=BY)
+    with browser(world) as ann:
+        entered = ann.post("/sign-in", data={"name": "Ann", "password": "correct horse battery"})
+        assert entered.status_code == 303
+        csrf = re.search(r'name="csrf" value="([^"]+)"', ann.get("/account").text)
+        assert csrf is not None
+        ann.headers["X-CSRF-Token"] = csrf[1]
+        yield ann
 
 
 def test_staff_are_counted_in_person(tmp_path: Path) -> None:
@@ -295,6 +329,31 @@ def test_bytes_of_a_page_count_for_its_address(weighed: World) -> None:
         assert "Too much data came from this address; try again in" in refused.text
         assert other.post("/orders", **sent).status_code == 303
         assert weighed.http.post("/v1/orders", files={"audio": wav(1.2)}).status_code == 202
+
+
+def test_a_page_can_not_use_up_its_shops_space(tmp_path: Path) -> None:
+    """An address may send a twentieth of what the shop takes in a day, all pages the half."""
+    sound = {"audio": wav(1.2)}  # 38 kB
+    with limited(tmp_path, shop_recording_bytes_per_day=1_000_000) as world, browser(world) as anybody:
+
+        def spoken(client: httpx.Client) -> httpx.Response:
+            return client.post("/orders", files=sound, data={"menu": MENU["id"]})
+
+        assert spoken(anybody).status_code == 303
+        refused = spoken(anybody)
+        assert refused.status_code == 429
+        assert "Recordings from this address take too much space today: order as text" in refused.text
+        assert anybody.post("/orders", data=TEXT).status_code == 303
+        codes = Counter[int]()
+        for number in range(2, 18):
+            with browser(world, f"127.0.0.{number}") as other:
+                codes[spoken(other).status_code] += 1
+        assert codes == {303: 11, 429: 5}
+        kept = len(world.recordings)
+        till = Counter(world.http.post("/v1/orders", files=sound).status_code for _ in range(16))
+        assert till == {202: 14, 429: 2}
+        assert len(world.recordings) == kept + 14
+        assert world.http.post("/v1/orders", json=TEXT).status_code == 202
 
 
 def test_the_defaults_leave_an_order_page_alone(tmp_path: Path) -> None:

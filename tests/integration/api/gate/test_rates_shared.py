@@ -64,7 +64,7 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
 def hits(counts: Counts, number: int, most: int = 50) -> list[bool]:
     async def together() -> list[bool]:
         try:
-            return list(await asyncio.gather(*(counts.hit(most, "key", "k") for _ in range(number))))
+            return list(await asyncio.gather(*(counts.hit(most, "key/k") for _ in range(number))))
         finally:
             await counts.close()
 
@@ -76,11 +76,10 @@ def test_two_processes_count_together_and_at_once(shared: Shared, monkeypatch: p
 
     async def steps() -> None:
         one, other = Counts(shared.url), Counts(shared.url)
-        asked = [counts.hit(50, "key", "k") for _ in range(40) for counts in (one, other)]
+        asked = [counts.hit(50, "key/k") for _ in range(40) for counts in (one, other)]
         assert sum(await asyncio.gather(*asked)) == 50
-        assert not await other.fits(50, "key", "k")
-        assert await other.fits(50, "key", "another")
-        left = await one.left(50, "key", "k")
+        assert (await other.left(50, "key/another")).remaining == 50
+        left = await one.left(50, "key/k")
         assert left.remaining == 0
         assert 50 < left.wait_s <= 62
         await one.close()
@@ -95,16 +94,16 @@ def test_a_redis_that_does_not_answer_is_waited_for_once(shared: Shared) -> None
     async def steps() -> None:
         in_one_minute()
         counts = Counts(shared.url)
-        assert await counts.hit(3, "key", "k")
+        assert await counts.hit(3, "key/k")
         os.kill(shared.process.pid, signal.SIGSTOP)
         began = time.monotonic()
-        assert [await counts.hit(3, "key", "k") for _ in range(5)] == [True] * 3 + [False] * 2
+        assert [await counts.hit(3, "key/k") for _ in range(5)] == [True] * 3 + [False] * 2
         assert time.monotonic() - began < 4 * rates.PATIENCE_S
         os.kill(shared.process.pid, signal.SIGCONT)
         while counts._away:
             await asyncio.sleep(0.05)
         # It had counted one before, and the one that it did not answer in time.
-        assert [await counts.hit(3, "key", "k") for _ in range(3)] == [True, False, False]
+        assert [await counts.hit(3, "key/k") for _ in range(3)] == [True, False, False]
         await counts.close()
 
     asyncio.run(asyncio.wait_for(steps(), 30))
@@ -149,7 +148,7 @@ def test_orders_are_taken_while_it_dies_and_after(
     until(lambda: rates_._counts._away is None, 10)
     assert world.http.get("/v1/menus").status_code == 200
     with redis.Redis.from_url(shared.url) as client:
-        assert any(b"key:" in key for key in client.scan_iter())
+        assert any(b"key/" in key for key in client.scan_iter())
 
 
 def test_two_apis_share_a_limit(world: World, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ NOISES = {
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Container:
     home = tmp_path_factory.mktemp("home")
-    return bootstrap(Settings(home=home, models_dir=settings().models_dir, whisper_adapters=True))
+    return bootstrap(Settings(home=home, models_dir=settings().models_dir))
 
 
 @pytest.fixture(params=["first", "second"])

@@ -21,7 +21,7 @@ def test_the_rule_is_taken_and_holds_for_recordings_alone(object_store: ObjectSt
     assert kept["Rules"] == rule["Rules"]
 
     url = re.search(
-        r"SAYCART_RECORDINGS_URL=s3://[^/\s]+(\S+)", (REPOSITORY / "docs/operations.md").read_text()
+        r"SAYCART_RECORDINGS_URL=s3://[^/\s]+([^\s?]+)", (REPOSITORY / "docs/operations.md").read_text()
     )
     assert url is not None
     with BlobBucket(f"s3://{bucket}{url[1]}", object_store.url, tmp_path).open() as writer:

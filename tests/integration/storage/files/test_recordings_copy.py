@@ -33,9 +33,7 @@ def bucket(object_store: ObjectStore) -> str:
 
 @pytest.fixture
 def config(object_store: ObjectStore, bucket: str, tmp_path: Path) -> Settings:
-    return Settings(
-        home=tmp_path, recordings_url=f"s3://{bucket}/saycart", recordings_endpoint=object_store.url
-    )
+    return Settings(home=tmp_path, recordings_url=f"s3://{bucket}/saycart?endpoint={object_store.url}")
 
 
 def copy(config: Settings, patch: pytest.MonkeyPatch, *words: str) -> Result:

@@ -219,5 +219,5 @@ def test_what_names_no_bucket_is_said_at_once(tmp_path: Path, url: str, endpoint
     with pytest.raises(BadAddress):
         BlobBucket(url, endpoint, tmp_path)
     with pytest.raises(InputError, match="SAYCART_RECORDINGS_URL") as told:
-        store_of(Settings(home=tmp_path, recordings_url=url, recordings_endpoint=endpoint))
+        store_of(Settings(home=tmp_path, recordings_url=f"{url}?endpoint={endpoint}"))
     assert "secret" not in told.value.detail

@@ -24,6 +24,7 @@ from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.engines.masks.labels import Labels
 from services.engines.ports import Recording
+from services.engines.recognition import adapted
 from services.engines.recognition.whisper import WhisperTranscriber
 from services.pipeline.heartbeat import Heartbeat
 from services.storage.base.tables import OrderRow
@@ -194,8 +195,11 @@ class Ears:
         return [segment], None
 
 
-def test_hearings_are_told_apart_and_decoding_is_no_part_of_them(measured: Measured, tmp_path: Path) -> None:
-    box = Container(Settings(home=tmp_path, whisper_adapters=False))
+def test_hearings_are_told_apart_and_decoding_is_no_part_of_them(
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapted, "adapter_of", lambda _: None)  # one recognizer for every language
+    box = Container(Settings(home=tmp_path))
     try:
         first, second = box.transcriber, box.second_transcriber
         assert isinstance(first, WhisperTranscriber)

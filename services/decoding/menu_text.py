@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.writable import writable
-from services.engines.reader.short_form import Names
+from services.decoding.short_form import Names
 
 TASK = "Take the order: write what the customer wants from this menu."
 
@@ -24,7 +24,8 @@ def messages(menu_text: str, said: str) -> list[dict[str, str]]:
 
 
 def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, aliases: bool = True) -> str:
-    """A line for items of one shape with their sizes in brackets and groups in braces, then a line a group.
+    """A line for items of one shape with their sizes in brackets and groups in braces, then a line a group,
+    with (one) behind it where one option excludes the others, and (halves) where it may be for one half.
 
     `items` are those to show, in that order, by default all; groups that none of them has are left out.
     """
@@ -52,8 +53,9 @@ def _noted(brackets: str, called: Iterable[str]) -> str:
 
 
 def _group_line(group: OptionGroup, aliases: bool) -> str:
-    one = " (one)" if group.choose == "one" else ""
-    return f"{writable(group.name)}{one}: {', '.join(_options(group.options, aliases))}"
+    marks = [mark for mark, holds in (("one", group.choose == "one"), ("halves", group.halves)) if holds]
+    noted = f" ({', '.join(marks)})" if marks else ""
+    return f"{writable(group.name)}{noted}: {', '.join(_options(group.options, aliases))}"
 
 
 def _options(options: Iterable[Option], aliases: bool) -> list[str]:

@@ -2,7 +2,8 @@
 
 It is of the whole menu, so one grammar serves every order of a menu version. Its bounds and amounts are read
 off the tree of `CartDraft` (`services/decoding/spelling.py`), as those of cart JSON are. A field that the
-short form can't spell is refused, so that it can't be decoded without a word.
+short form can't spell is refused, so that it can't be decoded without a word; but for those marked `x-later`,
+which the reader that ships does not write yet.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from schemas.menu import Menu
+from services.decoding.mask import Mask
+from services.decoding.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
 from services.decoding.spelling import (
     CART,
     Array,
@@ -22,8 +25,6 @@ from services.decoding.spelling import (
     integers,
     schema_version,
 )
-from services.engines.masks.mask import Mask
-from services.engines.reader.short_form import AMOUNTS, NOTHING, OFF_MENU, Names
 
 _SPELLED = {"lines", "sku", "quantity", "size", "options", "id", "amount", "count", "heard"}
 
@@ -70,8 +71,9 @@ def _nodes(node: Node) -> Iterator[tuple[str, Node]]:
                 yield from _nodes(one)
         case Object(fields=fields):
             for field in fields:
-                yield field.name, field.node
-                yield from _nodes(field.node)
+                if not field.later:
+                    yield field.name, field.node
+                    yield from _nodes(field.node)
 
 
 def short_mask(menu: Menu, names: Names, cart: Object = CART) -> Mask:

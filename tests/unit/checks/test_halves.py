@@ -1,0 +1,111 @@
+"""Options on one half of an item: what they cost, what a menu allows of them, and how they are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemas import wording
+from schemas.cart import ItemLine, Portion
+from schemas.corrections import corrections
+from schemas.menu import Menu
+from schemas.transcript import Transcript
+from services.checks.facts import check_facts
+from services.checks.price import price_cart
+from services.checks.two_carts import which_cart
+from tests.pizzeria import PIZZERIA, draft, topped
+
+SAID = Transcript(text="a pizza", confidence=1.0)
+
+
+def priced(line: dict[str, Any]) -> Any:
+    return price_cart(draft(line), PIZZERIA, 1, SAID, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "total"),
+    [
+        (topped(("topping", "olives", "whole")), [150], 1150),
+        (topped(("topping", "olives", "left")), [75], 1075),
+        (topped(("topping", "olives", "right")), [75], 1075),
+        # 201 halves are 100.5: up, for each option and each single pizza.
+        (topped(("topping", "ham", "left")), [101], 1101),
+        (topped(("topping", "ham", "left"), quantity=3), [101], 3303),
+        (topped(("topping", "ham", "left"), ("topping", "olives", "right")), [101, 75], 1176),
+        # Half of an extra portion is half of two.
+        (topped(("topping", "ham", "left", "extra")), [201], 1201),
+        (topped(("topping", "ham", "left", "none")), [0], 1000),
+        # On both halves alike it is on all of it; in another amount it is two halves.
+        (topped(("topping", "ham", "left"), ("topping", "ham", "right")), [201], 1201),
+        (topped(("topping", "ham", "left"), ("topping", "ham", "right", "extra")), [101, 201], 1302),
+    ],
+)
+def test_a_half_costs_half_rounded_up(line: dict[str, Any], options: list[int], total: int) -> None:
+    cart = priced(line)
+    assert ([option.price for option in cart.lines[0].options], cart.total) == (options, total)
+
+
+def test_both_halves_alike_are_the_whole() -> None:
+    (line,) = draft(topped(("topping", "ham", "right"), ("topping", "ham", "left"))).lines
+    assert isinstance(line, ItemLine)
+    assert [(option.id, option.portion) for option in line.options] == [("ham", Portion.WHOLE)]
+
+
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        (topped(("topping", "olives", "left"), ("topping", "ham", "right")), []),
+        (topped(("topping", "ham", "left", "light"), ("topping", "ham", "right", "extra")), []),
+        (topped(("crust", "thick-crust", "left")), ["half_not_offered"]),
+        (topped(("topping", "ham", "left"), ("topping", "ham", "whole")), ["option_repeated"]),
+        (topped(("topping", "ham", "left"), ("topping", "ham", "left")), ["option_repeated"]),
+        (topped(("sauce", "tomato", "left"), ("sauce", "cream", "right")), []),
+        (topped(("sauce", "tomato", "left"), ("sauce", "cream", "left")), ["too_many_choices"]),
+        (topped(("sauce", "tomato", "whole"), ("sauce", "cream", "right")), ["too_many_choices"]),
+    ],
+)
+def test_the_menu_says_what_goes_on_a_half(line: dict[str, Any], codes: list[str]) -> None:
+    assert [found.code for found in check_facts(draft(line), PIZZERIA)] == codes
+
+
+def test_a_half_that_is_not_offered_is_told_by_its_name() -> None:
+    (found,) = check_facts(draft(topped(("crust", "thick-crust", "left"))), PIZZERIA)
+    assert found.blocks
+    assert found.message == "“thick crust” can't be on just one half of “cheese pizza”."
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", "2 × extra ham on the second half (+$4.02)"),
+        ("es", "2 × ham extra en la segunda mitad (+$4.02)"),
+    ],
+)
+def test_a_half_is_told_in_words(language: str, told: str) -> None:
+    line = topped(("topping", "ham", "right", "extra"))
+    line["options"][0]["count"] = 2
+    (option,) = priced(line).lines[0].options
+    assert wording.option(option, "USD", language) == told
+
+
+def test_carts_that_differ_in_a_half_are_told_apart() -> None:
+    one, other = (draft(topped(("topping", "ham", portion))) for portion in ("left", "right"))
+    question = which_cart(one, other, PIZZERIA, (1101, 1101))
+    assert question is not None
+    assert [answer.text for answer in question.answers][:2] == [
+        "Ham on the first half",
+        "Ham on the second half",
+    ]
+    assert wording.drafted(one, PIZZERIA) == "1 × cheese pizza (ham on the first half)"
+
+
+def test_another_half_counts_as_a_correction() -> None:
+    before, after = (priced(topped(("topping", "ham", portion))) for portion in ("left", "whole"))
+    assert list(corrections(before, after)) == ["without ham", "with ham"]
+
+
+def test_halves_stay_in_an_exported_menu() -> None:
+    exported = PIZZERIA.model_dump(mode="json", exclude_none=True)
+    assert [group["halves"] for group in exported["option_groups"]] == [True, True, False]
+    assert Menu.parse(exported) == PIZZERIA

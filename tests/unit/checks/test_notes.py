@@ -1,0 +1,152 @@
+"""Notes of a cart: whose words they are, what they are about, and which of them a person confirms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from schemas import wording
+from schemas.cart import NoteKind
+from schemas.compare import canonical_draft
+from schemas.decision import Agreement, Policy
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+from services.checks.allergy import check_allergy
+from services.checks.decide import decide
+from services.checks.price import price_cart
+from services.checks.two_readers import Compared, compare
+from services.engines.ports import Reading
+from services.reading.order import read_order
+from tests.pizzeria import PIZZERIA, draft
+from tests.stand_ins import CAFE, speech
+
+POLICY = Policy(asr_threshold=0.8, field_threshold=0.6, max_total=1e5, max_total_asked=1e5)
+
+
+def item(sku: str, heard: str) -> dict[str, Any]:
+    return {"kind": "item", "heard": heard, "sku": sku, "quantity": 1}
+
+
+def read(said: str, muffins: int, *notes: tuple[str, str], probability: float = 1.0) -> Compared:
+    """What the two readers make of `said`, where the learned one writes so many muffins and `notes`."""
+    lines = ({"kind": "item", "sku": "muffin", "quantity": muffins},)
+    learned = Reading(lines, "…", math.log(probability), 0, "test", 0, 0, 0, 0.0, notes=notes)
+    return compare(learned, read_order(said, CAFE, 1))
+
+
+def noted(said: str, lines: list[dict[str, Any]], *notes: tuple[str, str]) -> list[tuple[str, int | None]]:
+    """Text and line of each note of the priced cart, in its order."""
+    transcript = Transcript(text=said, confidence=1.0)
+    cart = price_cart(draft(*lines, notes=notes), PIZZERIA, 1, transcript, [])
+    return [(note.text, note.line) for note in cart.notes]
+
+
+HOT = ("preparation", "make it hot")
+
+
+@pytest.mark.parametrize(
+    ("said", "muffins", "probability", "agreement"),
+    [
+        ("a blueberry muffin please", 1, 0.2, Agreement.AGREED),
+        ("a blueberry muffin please", 2, 1.0, Agreement.DIFFER),
+        ("a blueberry muffin please", 2, 0.2, Agreement.DIFFER),
+        ("the usual for the tall fellow", 1, 1.0, Agreement.CONFIDENT),
+        ("the usual for the tall fellow", 1, 0.2, Agreement.UNSURE),
+    ],
+)
+def test_the_learned_readers_notes_stay_whichever_cart_is_proposed(
+    said: str, muffins: int, probability: float, agreement: Agreement
+) -> None:
+    found = read(said, muffins, HOT, probability=probability)
+    assert found.readings.agreement is agreement
+    carts = [found.draft, *([found.readings.other] if found.readings.other else [])]
+    assert [[(note.kind, note.heard) for note in one.notes] for one in carts] == [[HOT]] * len(carts)
+
+
+def test_notes_make_no_two_readers_differ() -> None:
+    plain, with_note = (read("a blueberry muffin", 1, *n) for n in ((), (HOT,)))
+    assert canonical_draft(plain.draft) == canonical_draft(with_note.draft)
+    assert plain.readings.agreement is with_note.readings.agreement is Agreement.AGREED
+
+
+PIZZA, COLA = item("pizza", "a pizza"), item("cola", "a cola")
+
+
+@pytest.mark.parametrize(
+    ("said", "lines", "notes", "found"),
+    [
+        ("a pizza cut in four and a cola", [PIZZA, COLA], [("preparation", "cut in four")],
+         [("cut in four", 0)]),
+        ("a pizza and a cola no straw", [PIZZA, COLA], [("other", "no straw")], [("no straw", 1)]),
+        ("a pizza and a cola no straw", [COLA, PIZZA], [("other", "no straw")], [("no straw", 0)]),
+        # Said before any line, or not said like this (a reviewer wrote it): of the whole order.
+        ("well done a pizza", [PIZZA], [("preparation", "well done")], [("well done", None)]),
+        ("a pizza", [PIZZA], [("preparation", "cut small")], [("cut small", None)]),
+        # The second pizza is the second time that its words stand there.
+        ("a pizza well done and a pizza cut in four", [PIZZA, PIZZA],
+         [("preparation", "well done"), ("other", "cut in four")], [("well done", 0), ("cut in four", 1)]),
+        ("a pizza to go and a cola to go", [PIZZA, COLA], [("other", "to go"), ("other", "to go")],
+         [("to go", 0), ("to go", 1)]),
+        # Allergies and diets come first, and are about all of it.
+        ("a pizza well done we are vegan and I can't have nuts", [PIZZA],
+         [("preparation", "well done"), ("diet", "we are vegan"), ("allergy", "I can't have nuts")],
+         [("I can't have nuts", None), ("we are vegan", None), ("well done", 0)]),
+    ],
+)  # fmt: skip
+def test_a_note_is_about_the_line_that_it_follows(
+    said: str,
+    lines: list[dict[str, Any]],
+    notes: list[tuple[str, str]],
+    found: list[tuple[str, int | None]],
+) -> None:
+    assert noted(said, lines, *notes) == found
+
+
+def test_a_note_has_the_time_when_it_was_said() -> None:
+    said = speech("a pizza well done")
+    (note,) = price_cart(draft(PIZZA, notes=(("preparation", "well done"),)), PIZZERIA, 1, said, []).notes
+    assert (note.start_s, note.end_s) == (said.words[2].start_s, said.words[3].end_s)
+
+
+@pytest.mark.parametrize(
+    ("said", "notes", "words"),
+    [
+        ("a pizza olives burn my tongue", [("allergy", "olives burn my tongue")], "olives burn my tongue"),
+        ("a pizza for a weight watcher", [("diet", "for a weight watcher")], "for a weight watcher"),
+        ("a pizza well done", [("preparation", "well done")], None),
+        # By both: once, with the words around it.
+        ("a pizza I am allergic to nuts", [("allergy", "allergic to nuts")], "a pizza I am allergic to nuts"),
+    ],
+)
+def test_a_note_of_an_allergy_counts_like_its_words(
+    said: str, notes: list[tuple[str, str]], words: str | None
+) -> None:
+    transcript = Transcript(text=said, confidence=1.0)
+    found = check_allergy(draft(PIZZA, notes=tuple(notes)), PIZZERIA, transcript)
+    assert [f.message.partition("”")[0] for f in found] == ([f"You said “{words}"] if words else [])
+
+
+def test_an_allergy_that_only_the_reader_saw_goes_to_a_person() -> None:
+    said = "a blueberry muffin olives burn my tongue"
+    compared = read(said, 1, ("allergy", "olives burn my tongue"))
+    evidence = read_order(said, CAFE, 1)
+    made = decide(compared.draft, Transcript(text=said, confidence=1.0), evidence, compared.readings, POLICY)
+    assert made.findings[0].code == "allergy_said"
+    assert made.decision.reasons[0] is ReviewReason.ALLERGY_SAID
+    assert made.cart.notes[0].kind is NoteKind.ALLERGY
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", ["Allergy: “no nuts”", "cheese pizza, how to make it: “well done”", "Note: “to go”"]),
+        ("es", ["Alergia: “no nuts”", "cheese pizza, preparación: “well done”", "Nota: “to go”"]),
+    ],
+)
+def test_notes_are_told_in_words(language: str, told: list[str]) -> None:
+    said = Transcript(text="to go a pizza well done no nuts", confidence=1.0)
+    notes = (("preparation", "well done"), ("other", "to go"), ("allergy", "no nuts"))
+    cart = price_cart(draft(PIZZA, notes=notes), PIZZERIA, 1, said, [])
+    assert [wording.note(note, cart, language) for note in cart.notes] == told

@@ -1,0 +1,205 @@
+"""What is learned beyond lines: halves, the words of wishes, notes, and what two recognisers heard."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from services.decoding.short_form import Names
+from services.training import orders, pack
+from services.training.forms import FORMS, Unspellable, notes_in, with_words
+from services.training.notation import Misspelt, read_menu, read_orders
+from services.training.orders import Row, Shop
+from services.training.pack import Chat, training
+from services.training.score import Answered, cart_of, figures, notes_of
+from tests.unit.evaluation.test_training_data import LETTERS, Letters
+
+MENU = """
+name: Slice
+currency: USD
+group toppings many halves: ham 100; corn; extra cheese 50; cheese; left wing
+group crust one required: thin; thick
+item Pizza: 900 [toppings, crust]
+"""
+SAID = "A pizza, half ham, half corn, and a Taco. I'm allergic to nuts, cut it in half"
+
+
+def written(folder: Path, *lines: str, menu: str = MENU) -> Path:
+    (folder / "a").mkdir(exist_ok=True)
+    (folder / "a" / "slice.menu").write_text(menu)
+    (folder / "a" / "slice.orders").write_text("\n".join(lines))
+    return folder / "a" / "slice.menu"
+
+
+@pytest.mark.parametrize(
+    ("option", "key", "amount", "portion"),
+    [
+        ("left ham", "ham", "normal", "left"),
+        ("Right corn", "corn", "normal", "right"),
+        ("left extra cheese", "extra-cheese", "normal", "left"),
+        ("left wing", "left-wing", "normal", "whole"),
+        ("left no cheese", "cheese", "none", "left"),
+        ("right extra ham x2", "ham", "extra", "right"),
+    ],
+)
+def test_an_option_may_be_for_one_half(
+    option: str, key: str, amount: str, portion: str, tmp_path: Path
+) -> None:
+    file = written(tmp_path, f"[halves] a pizza => 1 Pizza + {option}")
+    (order,), problems = read_orders(file.with_suffix(".orders"), read_menu(file))
+    (chosen,) = order.lines[0]["options"]
+    assert (problems, chosen["id"], chosen["amount"]) == ([], key, amount)
+    assert chosen.get("portion", "whole") == portion
+
+
+@pytest.mark.parametrize(
+    ("cart", "told"),
+    [
+        ("1 Pizza + left thin", "without `halves`"),
+        ("1 Pizza + left pineapple", "no option of Pizza is called"),
+        ("1 ? tacos", "must stand in the order"),
+        ("1 Pizza // allergy: nuts and bolts", "must stand in the order"),
+        ("1 Pizza // mood: nuts", "not `KIND: words`"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(cart: str, told: str, tmp_path: Path) -> None:
+    file = written(tmp_path, f"[off] {SAID} => {cart}")
+    _, (problem,) = read_orders(file.with_suffix(".orders"), read_menu(file))
+    assert told in problem
+
+
+def test_a_group_of_unknown_rules_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Misspelt, match="halvs"):
+        read_menu(written(tmp_path, menu=MENU.replace("halves", "halvs")))
+
+
+def shop_of(folder: Path) -> Shop:
+    written(
+        folder,
+        f"[off] {SAID} => 1 Pizza + left ham + right corn; 1 ? taco // allergy: I'm allergic to nuts"
+        " // preparation: cut it in half",
+        "[off] a taco => 1 ?",
+    )
+    (shop,) = orders._written(folder)
+    return shop
+
+
+def test_a_written_order_is_spelled_with_its_words_as_they_stand(tmp_path: Path) -> None:
+    shop = shop_of(tmp_path)
+    row, form = shop.rows[0], FORMS["json"]
+    assert (row.off_menu, shop.rows[1].off_menu) == (("taco",), ())
+    heard = SAID.replace("I'm", "i’m")
+    text = form.answer(with_words(row, heard, (), shop), shop, notes_in(row, heard))
+    assert json.loads(text) == {
+        "lines": [
+            {"item": "Pizza", "options": [_half("ham", "left"), _half("corn", "right")]},
+            {"not_on_menu": "Taco"},
+        ],
+        "notes": [{"allergy": "i’m allergic to nuts"}, {"preparation": "cut it in half"}],
+    }
+    assert form.mask(heard, shop).accepts(text)
+
+
+def _half(option: str, portion: str) -> dict[str, str]:
+    return {"option": option, "portion": portion}
+
+
+def test_a_note_that_was_not_heard_or_not_noted_is_not_learned(tmp_path: Path) -> None:
+    row = shop_of(tmp_path).rows[0]
+    with pytest.raises(Unspellable):
+        notes_in(row, SAID.replace("nuts", "notes"))
+    with pytest.raises(Unspellable, match="nobody noted"):
+        notes_in(replace(row, notes=()), SAID)
+
+
+def test_two_halves_are_another_cart_than_the_whole(tmp_path: Path) -> None:
+    lines = shop_of(tmp_path).rows[0].lines
+    whole = [{**lines[0], "options": [{**o, "portion": "whole"} for o in lines[0]["options"]]}, lines[1]]
+    assert cart_of(lines) != cart_of(whole)
+
+
+def test_notes_are_counted_apart_from_lines() -> None:
+    said = (("allergy", "I'm allergic to nuts"), ("diet", "vegan"))
+    read = (("allergy", "im allergic to NUTS."), ("other", "vegan"))
+    row = Row("a", "b", SAID, [])
+    one = Answered(row, "slice", Counter(), None, False, Counter(), 0.0, notes_of(said), notes_of(read))
+    told = figures([one])
+    assert (told["reader: right"], told["notes meant"], told["notes read"], told["notes right"]) == (
+        100,
+        2,
+        2,
+        1,
+    )
+    assert "notes meant" not in figures([replace(one, notes_meant=Counter(), notes_read=Counter())])
+
+
+PAIRS = [
+    {"id": "slice-1", "said": "two tacos", "first": "two tacos", "second": "Two tacos."},
+    {"id": "slice-1", "said": "two tacos", "first": "to talk was", "second": "two tacos"},
+    {"id": "slice-1", "said": "two tacos", "first": "talk", "second": "walk"},
+    {"id": "slice-1", "said": "something else", "first": "something else", "second": ""},
+]
+
+
+def test_pairs_are_of_orders_that_one_of_them_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("\n".join(map(json.dumps, PAIRS)))
+    monkeypatch.setattr(orders, "PAIRS", file)
+    row = Row("slice-1", "taught/a", "two tacos", [])
+    menu = read_menu(written(tmp_path))
+    (kept,) = orders._with_pairs(Shop(menu, Names(menu), [row]), orders._pairs()).rows
+    assert kept.pairs == (("two tacos", "Two tacos."), ("to talk was", "two tacos"))
+    monkeypatch.setattr(orders, "PAIRS", tmp_path / "none.jsonl")
+    assert orders._pairs() == {}
+
+
+def test_pairs_are_learned_from_either_of_which_may_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    menu = read_menu(written(tmp_path))
+    row = Row(
+        "slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}], pairs=(("A pizza", "Apis, ah"),) * 60
+    )
+    monkeypatch.setattr(pack, "shops", lambda part: [Shop(menu, Names(menu), [row])])
+    monkeypatch.setattr(pack, "GENERATED", 0)
+    packed = training(Chat(Letters(), FORMS["json"]), share=1.0, epochs=1, seed=0, sequence=LETTERS)
+    told = "".join(map(chr, packed.tokens))
+    straight, swapped = told.count("A pizza\nOr: Apis, ah"), told.count("Apis, ah\nOr: A pizza")
+    assert straight + swapped == 60
+    assert 8 < swapped < 32
+    line = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS)
+    assert max(line.orders) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("", "A pizza"), ("A pizza", "")])
+def test_one_recogniser_may_have_heard_nothing(first: str, second: str) -> None:
+    row = Row("slice-1", "a", "one pizza", [], pairs=((first, second),) * 9)
+    made = list(pack._heard_twice([row], random.Random(0)))
+    assert {(one.said, one.second) for one in made} == {("A pizza", "")}
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = shop_of(tmp_path)
+    long = replace(shop.rows[1], said="a pizza " * 100, lines=[{"sku": "pizza", "quantity": 1}])
+    monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[*shop.rows, long])])
+    monkeypatch.setattr(pack, "GENERATED", 0)
+    packed = training(Chat(Letters(), FORMS["json"]), share=1.0, epochs=1, seed=0, sequence=LETTERS)
+    assert packed.left_out["nobody noted the words of a wish off the menu"] == 1
+    assert packed.left_out["too long"] == 1
+
+
+def test_a_menu_that_leaves_no_room_is_shown_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = "".join(f"item Dish {n}: 100\n" for n in range(400))
+    menu = read_menu(written(tmp_path, menu=MENU + more))
+    row = Row("slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}])
+    monkeypatch.setattr(pack, "shops", lambda part: [Shop(menu, Names(menu), [row] * 30)])
+    monkeypatch.setattr(pack, "GENERATED", 0)
+    monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
+    packed = training(Chat(Letters(), FORMS["json"]), share=1.0, epochs=1, seed=0, sequence=2_500)
+    assert sum(packed.left_out.values()) == 0
+    assert "".join(map(chr, packed.tokens)).count("<user>one pizza") == 30

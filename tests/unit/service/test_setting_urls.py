@@ -1,0 +1,61 @@
+"""URLs of settings that say more than an address: parameters, and the kind of a decode server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.addresses import parameters
+from infra.observability import tracing
+from infra.settings import Settings, addresses
+from schemas.errors import InputError
+from services.recordings import store_of
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("s3://b/p", ("s3://b/p", {})),
+        ("s3://b/p?endpoint=https://s3.example:9000", ("s3://b/p", {"endpoint": "https://s3.example:9000"})),
+        ("http://c/v1?key=a%20b&endpoint=x", ("http://c/v1?key=a+b", {"endpoint": "x"})),
+        ("http://c/v1?key=a%20b", ("http://c/v1?key=a%20b", {})),
+    ],
+)
+def test_our_own_parameters_are_taken_out(url: str, found: tuple[str, dict[str, str]]) -> None:
+    assert parameters(url, "endpoint") == found
+
+
+def test_a_parameter_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        parameters("s3://b?links=true&links=false", "links")
+
+
+@pytest.mark.parametrize(
+    ("urls", "dialect", "asked"),
+    [
+        ("", "llama.cpp", []),
+        ("http://a:1, http://b:2", "llama.cpp", ["http://a:1", "http://b:2"]),
+        ("vllm+http://a:1,vllm+https://b", "vllm", ["http://a:1", "https://b"]),
+    ],
+)
+def test_a_url_says_how_its_server_takes_a_grammar(urls: str, dialect: str, asked: list[str]) -> None:
+    settings = Settings(llm_url=urls)
+    assert (settings.llm_dialect, addresses(settings.llm_url)) == (dialect, asked)
+
+
+def test_servers_of_two_kinds_are_refused() -> None:
+    with pytest.raises(ValueError, match="two kinds"):
+        Settings(llm_url="http://a:1,vllm+http://b:1")
+
+
+@pytest.mark.parametrize("query", ["links=yes", "endpoint=host:9000", "else=1"])
+def test_a_bucket_with_an_odd_parameter_is_refused(tmp_path: Path, query: str) -> None:
+    with pytest.raises(InputError, match="SAYCART_RECORDINGS_URL"):
+        store_of(Settings(home=tmp_path, recordings_url=f"s3://bucket?{query}"))
+
+
+@pytest.mark.parametrize("share", ["2", "-0.1", "half", "nan"])
+def test_a_sample_that_is_no_share_is_refused(share: str) -> None:
+    with pytest.raises(tracing.CannotTrace, match="share"):
+        tracing.check(Settings(traces_url=f"http://127.0.0.1:4318?sample={share}"))
