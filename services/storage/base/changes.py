@@ -101,16 +101,7 @@ def move(
     columns = columns or {}
     if refused or state is State.CANCELLED:
         columns = {**columns, "audio_key": None}
-    row = swap(
-        session,
-        OrderRow,
-        order.id,
-        order.version,
-        OrderRow.state == order.state.value,
-        **(IDLE | {"state": state.value, "updated_at": now} | columns),
-    )
-    if row is None:
-        raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
+    row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
     record_event(session, row, event.value, now, detail, codes, by=by)
     if "audio_key" in columns:
         let_go(session, now, order)
@@ -121,6 +112,19 @@ def move(
     # Written now and not at commit: a violated constraint then names this place.
     session.flush()
     return moved
+
+
+def swap_order(session: Session, order: OrderRecord, columns: dict[str, Any]) -> OrderRow:
+    """Change an order's row if it is still what `order` says.
+
+    Raises:
+        StaleState: it is not.
+    """
+    where = OrderRow.state == order.state.value
+    row = swap(session, OrderRow, order.id, order.version, where, **columns)
+    if row is None:
+        raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
+    return row
 
 
 def let_go(session: Session, now: datetime, order: OrderRecord | OrderRow) -> None:

@@ -11,7 +11,11 @@ import binascii
 import secrets
 import time
 from datetime import UTC, datetime
+from typing import Any
 
+from sqlalchemy import ColumnElement, literal, tuple_
+
+from infra.sql.database import UtcDateTime
 from schemas.errors import InputError
 
 # Crockford's base 32: in the order of ASCII, without the letters that are read as digits.
@@ -27,6 +31,16 @@ def new_id(prefix: str) -> str:
 def cursor_after(at: datetime, key: str) -> str:
     """An opaque cursor to what follows the row with this time and id."""
     return base64.urlsafe_b64encode(f"{at.isoformat()} {key}".encode()).decode().rstrip("=")
+
+
+def after_cursor(table: Any, cursor: str) -> ColumnElement[bool]:
+    """The condition that rows of a table come after a cursor, by `created_at` and `id`.
+
+    Raises:
+        InputError: not one of our cursors.
+    """
+    at, key = parse_cursor(cursor)
+    return tuple_(table.created_at, table.id) > tuple_(literal(at, UtcDateTime), literal(key))
 
 
 def parse_cursor(cursor: str) -> tuple[datetime, str]:

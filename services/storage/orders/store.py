@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import delete, literal, select, text, tuple_, update
 
 from infra.sql.database import Database, UtcDateTime
-from schemas.errors import Conflict, InputError, NotFound, StaleState
+from schemas.errors import Conflict, InputError, NotFound
 from schemas.lifecycle import STATUS, TERMINAL, Event, State, advance
 from schemas.order import OrderError
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
@@ -21,7 +21,7 @@ from services.storage.base.changes import (
     move,
     reading,
     record_event,
-    swap,
+    swap_order,
     withdraw_review,
     writing,
 )
@@ -184,19 +184,9 @@ class OrderStore:
             StaleState: the order changed since it was claimed. Nothing is stored.
         """
         with writing(self._database) as (session, now):
-            row = swap(
-                session,
-                OrderRow,
-                order.id,
-                order.version,
-                OrderRow.state == order.state.value,
-                lease_owner=None,
-                lease_until=None,
-                next_attempt_at=now + timedelta(seconds=retry_in_s),
-                updated_at=now,
-            )
-            if row is None:
-                raise StaleState(f"Order {order.id} is no longer at version {order.version}")
+            due = now + timedelta(seconds=retry_in_s)
+            free = {"lease_owner": None, "lease_until": None, "next_attempt_at": due, "updated_at": now}
+            row = swap_order(session, order, free)
             code = detail.get("code")
             codes = [("failure", str(code))] if code else ()
             record_event(session, row, "retry", now, detail, codes, by=order)
@@ -211,10 +201,7 @@ class OrderStore:
         with writing(self._database) as (session, now):
             columns = {"attempt": order.attempt - 1, "lease_owner": None, "lease_until": None}
             due = now + timedelta(seconds=retry_in_s) if retry_in_s else None
-            where = OrderRow.state == order.state.value
-            row = swap(session, OrderRow, order.id, order.version, where, **columns, next_attempt_at=due)
-            if row is None:
-                raise StaleState(f"Order {order.id} is no longer at version {order.version}")
+            swap_order(session, order, columns | {"next_attempt_at": due})
             turns.end(session, now, order)
 
     def abandon(self, order: OrderRecord, error: OrderError) -> State:
@@ -227,10 +214,7 @@ class OrderStore:
         with writing(self._database) as (session, now):
             state = advance(order.state, Event.BROKE)
             columns = IDLE | {"state": state.value, "updated_at": now, "error": document_of(error)}
-            where = OrderRow.state == order.state.value
-            row = swap(session, OrderRow, order.id, order.version, where, **columns)
-            if row is None:
-                raise StaleState(f"Order {order.id} is no longer at version {order.version}")
+            row = swap_order(session, order, columns)
             detail = {"code": error.code}
             codes = [("failure", error.code)]
             record_event(session, row, Event.BROKE.value, now, detail, codes, by=order)

@@ -16,7 +16,7 @@ from schemas.shops.webhook import TO_ENDPOINTS, TYPES, WebhookMessage, WebhookOr
 from services.storage.base.ids import new_id
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
-from services.storage.outbox.outbox_order import OWN_URL, due_when_added
+from services.storage.outbox.outbox_order import OWN_URL
 
 
 def tell(session: Session, now: datetime, order: OrderRecord, types: frozenset[str]) -> None:
@@ -70,5 +70,5 @@ def _message(kind: str, endpoint_id: str, now: datetime, order: OrderRecord) -> 
         version=1,
         attempt=0,
         created_at=now,
-        due_at=due_when_added(order.id, endpoint_id, now),
+        due_at=now,
     )

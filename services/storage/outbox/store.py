@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import and_, delete, func, literal, select, tuple_, update
+from sqlalchemy import and_, delete, func, select, update
 
-from infra.sql.database import Database, UtcDateTime
+from infra.sql.database import Database
 from schemas.errors import NotFound
 from services.storage.base.changes import glancing, reading, swap, writing
-from services.storage.base.ids import cursor_after, parse_cursor
+from services.storage.base.ids import after_cursor, cursor_after
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox import outbox_order
@@ -96,7 +96,7 @@ class Outbox:
             closed = {"delivered_at": now, "due_at": None}
             row = swap(session, OutboxRow, message.id, message.version, **closed, **free)
             if row is not None:
-                outbox_order.hand_on(session, row)
+                outbox_order.call_behind(session, row, now)
             return row is not None
 
     def failed(self, message: Message, error: str, *, retry_in_s: float | None) -> bool:
@@ -115,8 +115,8 @@ class Outbox:
                 dead_at=now if again is None else None,
                 last_error=storable(error),
             )
-            if row is not None and again is None:
-                outbox_order.hand_on(session, row)
+            if row is not None:
+                outbox_order.call_behind(session, row, again or now)
             return row is not None
 
     def list(self, *, dead: bool = False, limit: int, after: str | None = None) -> builtins.list[Message]:
@@ -129,10 +129,7 @@ class Outbox:
         query = select(OutboxRow).where(is_dead() if dead else is_open())
         query = query.order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
         if after is not None:
-            at, key = parse_cursor(after)
-            query = query.where(
-                tuple_(OutboxRow.created_at, OutboxRow.id) > tuple_(literal(at, UtcDateTime), literal(key))
-            )
+            query = query.where(after_cursor(OutboxRow, after))
         with reading(self._database) as session:
             return [_message(row) for row in session.scalars(query)]
 
@@ -145,15 +142,13 @@ class Outbox:
         chosen = is_dead() if ids is None else OutboxRow.id.in_(ids)
         fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "next_attempt_at": None}
         free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
-        with writing(self._database) as (session, _):
-            statement = update(OutboxRow).where(chosen).values({**fresh, **free})
-            opened = session.execute(statement.returning(OutboxRow.id, OutboxRow.order_id)).all()
-            found = sorted(key for key, _ in opened)
+        with writing(self._database) as (session, now):
+            statement = update(OutboxRow).where(chosen).values({**fresh, **free, "due_at": now})
+            found = sorted(session.scalars(statement.returning(OutboxRow.id)))
             if missing := sorted(set(ids or ()) - set(found)):
                 raise NotFound(
                     f"No message {', '.join(missing)}", hint="`saycart webhooks list --dead` shows them."
                 )
-            outbox_order.line_up(session, sorted({order_id for _, order_id in opened}))
             return found
 
     def counts(self) -> dict[str, int]:

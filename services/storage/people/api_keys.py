@@ -16,16 +16,16 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import literal, select, tuple_, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from infra.sql.database import Database, UtcDateTime
+from infra.sql.database import Database
 from schemas.errors import Conflict, InputError, NotFound
 from schemas.shops.access import EVERY_SHOP, VISITOR_SCOPES, Access, Scope
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import glancing, reading, writing
-from services.storage.base.ids import cursor_after, parse_cursor
+from services.storage.base.ids import after_cursor, cursor_after
 from services.storage.base.scoping import database_of, of_shop, owned
 from services.storage.base.tables import ApiKeyRow, ShopRow
 from services.storage.base.tables_staff import StaffRow
@@ -131,9 +131,7 @@ class KeyStore:
         query = select(ApiKeyRow, StaffRow.name).outerjoin(StaffRow, StaffRow.id == ApiKeyRow.staff_id)
         query = query.where(of_shop(ApiKeyRow, self._shop)).limit(limit)
         if after is not None:
-            at, key = parse_cursor(after)
-            seen = tuple_(literal(at, UtcDateTime), literal(key))
-            query = query.where(tuple_(ApiKeyRow.created_at, ApiKeyRow.id) > seen)
+            query = query.where(after_cursor(ApiKeyRow, after))
         with reading(self._database) as session:
             rows = session.execute(query.order_by(ApiKeyRow.created_at, ApiKeyRow.id))
             return [_key(row, person) for row, person in rows]

@@ -146,6 +146,19 @@ def _make(
     return bound, row
 
 
+def _invited_by(email: str | None, subject: str | None) -> str:
+    """The address, in small letters, or the subject that somebody is invited by; raises InputError."""
+    given = (email or subject or "").strip()
+    if bool(email) == bool(subject) or not 1 <= len(given) <= MAX_EMAIL_CHARS or not given.isprintable():
+        raise InputError(
+            "An invitation needs either an email address or a subject",
+            hint="`--email ann@example.com`, or `--subject` with the provider's own id of the person.",
+        )
+    if email and "@" not in given:
+        raise InputError("That's not an email address", hint="Use --subject for the provider's id.")
+    return given.casefold() if email else given
+
+
 class ProviderAccounts:
     """Invitations and bindings. Every call may raise StorageUnavailable beside what it names."""
 
@@ -164,15 +177,7 @@ class ProviderAccounts:
             InputError: not exactly one of the two, or one that can't be.
             Conflict: another account is bound to that subject, or invited by that address.
         """
-        given = (email or subject or "").strip()
-        if bool(email) == bool(subject) or not 1 <= len(given) <= MAX_EMAIL_CHARS or not given.isprintable():
-            raise InputError(
-                "An invitation needs either an email address or a subject",
-                hint="`--email ann@example.com`, or `--subject` with the provider's own id of the person.",
-            )
-        if email and "@" not in given:
-            raise InputError("That's not an email address", hint="Use --subject for the provider's id.")
-        wanted = given.casefold() if email else given
+        wanted = _invited_by(email, subject)
         column = StaffOidcRow.email if email else StaffOidcRow.subject
         with writing(self._database) as (session, now):
             # Before the account, as a sign-in takes them.

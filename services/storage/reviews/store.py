@@ -25,7 +25,7 @@ from services.storage.base.changes import move, reading, swap, writing
 from services.storage.base.ids import cursor_after, parse_cursor
 from services.storage.base.mapping import allergy_of, columns_of, order_of, review_of, words_of
 from services.storage.base.scoping import database_of, of_shop, owned
-from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
+from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRecordRow, ReviewRow
 from services.storage.reviews.log import record_act
 
 # Of one visitor that are looked at together: many times what an address may have waiting.
@@ -206,10 +206,9 @@ class ReviewStore:
     ) -> tuple[ReviewRecord, OrderRecord]:
         """Settle a review that `reviewer` holds, and move its order by `outcome`, in one transaction.
 
-        Where the order is worth more than `second_above` minor units, as proposed or as decided, and nobody
-        else's standing decision is the same, this one only stands: the order stays, the review is open again.
-        `by` is who the credential says that `reviewer` is, for the audit log. Unless it must be `held`, a
-        review will do that no other holds.
+        Where the order is worth more than `second_above` minor units, as proposed or as decided, it only
+        stands, and the review is open again, unless another's standing decision is the same. `by` is who the
+        credential says that `reviewer` is. Unless it must be `held`, a review will do that no other holds.
 
         Raises:
             NotFound: no such review.
@@ -222,35 +221,20 @@ class ReviewStore:
             _may_decide(seen, reviewer, now, version, held=held)
             if row is None:
                 raise StaleState(f"Review {review_id} has no order")
-            read = review_of(seen)
-            after = outcome.cart
-            worth = max(value_of(read), after.total if after else 0)
+            read, order = review_of(seen), order_of(row)
             cart = outcome.draft if action != "reject" else None
             mine = Standing(by=reviewer, at=now.isoformat(), action=action, reason=reason, cart=cart)
-            agreed = read.standing is not None and _same(read.standing, mine)
-            waits = 0 < second_above < worth and not agreed
-            kept = record_act(
-                session,
-                now,
-                review_id,
-                reviewer,
-                "awaits_second" if waits else "decided",
-                before=read.proposed,
-                after=after,
-                reason=reason,
-                detail={"action": action, "version": version}
-                | ({"first": read.standing.by, "agreed": agreed} if read.standing else {}),
-            )
-            order = order_of(row)
-            if waits:
-                moved, changed = order, _opened(mine)
-            else:
-                columns = columns_of(order, outcome)
-                moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
-                changed = _decided(mine, now)
+            waits = 0 < second_above < _worth(read, outcome) and not _agreed(read, mine)
+            kept = _recorded(session, now, read, mine, outcome, waits=waits)
+            moved = order if waits else self._moved(session, now, order, outcome)
+            changed = _opened(mine) if waits else _decided(mine, now)
             review = _change(session, seen, lease_until=None, **changed)
             told_decision(session, read, kept, by)
             return review, moved
+
+    def _moved(self, session: Session, now: datetime, order: OrderRecord, outcome: Outcome) -> OrderRecord:
+        columns = columns_of(order, outcome)
+        return move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
 
     def _existing(self, row: ReviewRow | None, review_id: str) -> ReviewRow:
         row = owned(row, self._shop)
@@ -277,13 +261,39 @@ def value_of(review: ReviewRecord) -> int:
     return review.proposed.total if review.proposed else 0
 
 
-def _same(one: Standing, other: Standing) -> bool:
-    """Whether two people decided the same: both refused it, or both want the same lines and notes."""
-    if one.by == other.by:
+def _worth(review: ReviewRecord, outcome: Outcome) -> int:
+    """What the order is worth, as proposed or as decided, whichever is more."""
+    return max(value_of(review), outcome.cart.total if outcome.cart else 0)
+
+
+def _agreed(review: ReviewRecord, mine: Standing) -> bool:
+    """Whether another decided the same before: both refused it, or both want the same lines and notes."""
+    first = review.standing
+    if first is None or first.by == mine.by:
         return False
-    if one.cart is None or other.cart is None:
-        return one.cart is other.cart
-    return same_order(one.cart, other.cart)
+    if first.cart is None or mine.cart is None:
+        return first.cart is mine.cart
+    return same_order(first.cart, mine.cart)
+
+
+def _recorded(
+    session: Session, now: datetime, review: ReviewRecord, mine: Standing, outcome: Outcome, *, waits: bool
+) -> ReviewRecordRow:
+    """Record a decision; `waits`: for another who agrees."""
+    detail: dict[str, object] = {"action": mine.action, "version": review.version}
+    if review.standing is not None:
+        detail |= {"first": review.standing.by, "agreed": _agreed(review, mine)}
+    return record_act(
+        session,
+        now,
+        review.id,
+        mine.by,
+        "awaits_second" if waits else "decided",
+        before=review.proposed,
+        after=outcome.cart,
+        reason=mine.reason,
+        detail=detail,
+    )
 
 
 def _locked_order(session: Session, review_id: str) -> OrderRow | None:

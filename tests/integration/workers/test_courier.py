@@ -115,8 +115,7 @@ def make_due(database: Database) -> None:
     """Let waits be over, and the leases of the dead."""
     with database.write() as session:
         session.connection().exec_driver_sql(
-            "UPDATE outbox SET next_attempt_at = NULL, lease_until = NULL, "
-            "due_at = CASE WHEN due_at IS NOT NULL THEN created_at END"
+            "UPDATE outbox SET next_attempt_at = NULL, lease_until = NULL, due_at = created_at"
         )
 
 

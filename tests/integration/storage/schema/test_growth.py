@@ -22,7 +22,6 @@ from schemas.transcript import Transcript
 from services.storage.base import changes
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
-from services.storage.outbox import outbox_order
 from services.storage.outbox.store import Outbox
 from services.storage.reviews.statistics import decided
 from services.storage.reviews.store import ReviewStore
@@ -36,7 +35,7 @@ CROWD = """
     INSERT INTO outbox (id, order_id, seq, type, payload, version, attempt, created_at, next_attempt_at,
         due_at, endpoint_id)
     SELECT 'msg_' || n, CASE n % 2 WHEN 0 THEN :one ELSE :other END, n, 'order.completed', '{}', 1, 0,
-        :now, :wait, '1970-01-01 00:00:00+00', ''
+        :now, :wait, CASE WHEN n = 0 THEN :now ELSE :later END, ''
     FROM place
 """
 Asked = list[tuple[str, Any]]
@@ -68,17 +67,16 @@ def claimed(outbox: Outbox, limit: int = 10) -> list[tuple[str, int]]:
 
 
 def crowd(database: Database, orders: OrderStore, shape: str) -> None:
-    """Messages that can't go: behind one of their order, or put off because the receiver is away."""
+    """Messages that can't go: put off with the one before them, or because the receiver is away."""
     ids = [orders.create(TYPED)[0].id for _ in range(2)]
     with database.write() as session:
         now = database.now(session)
-        wait = None if shape == "behind" else now + timedelta(days=365)
+        later = now + timedelta(days=365)
+        wait = None if shape == "behind" else later
         told = {"one": ids[0], "other": ids[0 if shape == "behind" else 1], "last": WAITING - 1}
-        statement = text(CROWD).bindparams(
-            bindparam("now", type_=UtcDateTime), bindparam("wait", type_=UtcDateTime)
-        )
-        session.execute(statement, told | {"now": now, "wait": wait})
-        outbox_order.line_up(session, ids)
+        times = (bindparam(name, type_=UtcDateTime) for name in ("now", "wait", "later"))
+        statement = text(CROWD).bindparams(*times)
+        session.execute(statement, told | {"now": now, "wait": wait, "later": later})
 
 
 @contextmanager
@@ -243,6 +241,8 @@ def test_claims_and_heartbeats_of_orders_change_no_index(database_url: str, data
 
 def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders: OrderStore) -> None:
     outbox, reviews = Outbox(database), ReviewStore(database, "main")
+    # SQLite takes the index of all messages of an order, which are few, for as good.
+    first_of_order = "ix_outbox_place" if database.is_sqlite else "ix_outbox_first"
     wanted: dict[str, Callable[[], object]] = {
         "ix_orders_waiting": lambda: orders.due(limit=10, idle_s=1),
         "ix_orders_waiting_clients": LoadStore(database).load,
@@ -250,7 +250,7 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
         "ix_orders_may_go_on": orders.failed,
         "ix_reviews_undecided": lambda: reviews.list(limit=9, cursor=None, include_claimed=False),
         "ix_outbox_endpoint_due": lambda: outbox.claim(owner="c", limit=1, lease_s=1),
-        "ix_outbox_first": lambda: outbox.claim(owner="c", limit=1, lease_s=1),
+        first_of_order: lambda: outbox.claim(owner="c", limit=1, lease_s=1),
         "ix_outbox_waiting": lambda: outbox.list(dead=False, limit=9),
         "ix_outbox_dead": lambda: outbox.list(dead=True, limit=9),
         "ix_orders_status_listing": orders.counts,
