@@ -1,4 +1,4 @@
-"""Addresses: whom a limit counts as one, which proxies are believed, what a setting's URL has in its query."""
+"""Addresses: whom a limit counts as one, which proxies are believed, and parameters in a setting's URL."""
 
 from __future__ import annotations
 
