@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from infra.oidc import NotBelieved, Provider, ProviderAway, ProviderBusy, Secrets, new_attempt
-from infra.settings_oidc import OidcProvider
+from infra.oidc_url import OidcProvider
 from schemas.errors import NotFound, SaycartError, SignInBusy, TooManyAttempts
 from schemas.shops.sign_in_errors import NotBegunHere, NotLetIn
 from schemas.shops.sign_in_errors import ProviderAway as Away
