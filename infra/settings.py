@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from platformdirs import user_cache_path
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field
 from pydantic_settings import SettingsConfigDict
 
 from infra.addresses import parameters
+from infra.keep_days import KeepDays
 from infra.settings_engines import VLLM, EngineSettings
 
-Days = Annotated[int, Field(ge=1, le=36_500)] | Literal["forever"]
-
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def _readable(text: str) -> str:
+    KeepDays.of(text)
+    return text
 
 
 class Settings(EngineSettings):
@@ -97,15 +101,13 @@ class Settings(EngineSettings):
     masked_tasks: str = ""
     """Tasks that `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md."""
 
-    max_upload_bytes: int = 15_000_000
-    """Larger uploads are refused while they stream in (413)."""
-
     least_free_bytes: int = Field(500_000_000, ge=0)
     """Below so much free space where uploads are written, new recordings are refused (507); orders as text go
     on. 0: until the disk is full."""
 
     max_audio_s: float = 60.0
-    """Longer recordings are refused."""
+    """Longer recordings are refused, and uploads over 250 kB for each of these seconds while they stream in
+    (413)."""
 
     asr_threshold: float = 0.72
     """Calibrated ASR confidence under which a human looks at the order."""
@@ -182,8 +184,8 @@ class Settings(EngineSettings):
     the same. 0: any number."""
 
     key_bytes_per_minute: int = Field(300_000_000, ge=0)
-    """Bytes of bodies that one key sends. Twice `max_upload_bytes` at least, or large recordings never fit.
-    0: any number."""
+    """Bytes of bodies that one key sends. Twice the largest upload (`max_audio_s`) at least, or these never
+    fit. 0: any number."""
 
     shop_bytes_per_minute: int = Field(1_500_000_000, ge=0)
     """As `key_bytes_per_minute`, of all keys of a shop together."""
@@ -203,15 +205,10 @@ class Settings(EngineSettings):
     """A Redis, named as in `REDIS_URL`, in which several API processes count these limits together; its user
     must be let run scripts. Empty: each process counts for itself."""
 
-    keep_recordings_days: Days = 30
-    """Days after its end that an order's recording is kept, or `forever`; `saycart shops set` says otherwise
-    for one shop."""
-
-    keep_transcripts_days: Days = 90
-    """Likewise, what its customer said and its metadata, wherever they stand; the priced lines stay."""
-
-    keep_orders_days: Days = 730
-    """Likewise, the whole order with its history and its review."""
+    keep_days: Annotated[str, AfterValidator(_readable)] = "recordings=30, transcripts=90, orders=730"
+    """Days after an order's end, or `forever`, that these are kept: its recording; what its customer said and
+    its metadata, while the priced lines stay; the whole order with its history and review. What is left out
+    has its default; `saycart shops set` says otherwise for one shop."""
 
     webhook_url: str = ""
     """Told of every order that settles, for shops without endpoints of their own. Empty: nobody is."""
@@ -251,6 +248,15 @@ class Settings(EngineSettings):
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'saycart.db'}"
+
+    @property
+    def max_upload_bytes(self) -> int:
+        """The longest recording as WAV, at more than 48 kHz in stereo."""
+        return round(self.max_audio_s * 250_000)
+
+    @property
+    def keeps(self) -> KeepDays:
+        return KeepDays.of(self.keep_days)
 
     @property
     def recordings_links(self) -> bool:

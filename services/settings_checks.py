@@ -72,20 +72,18 @@ def provider_registration(settings: Settings) -> Registration | None:
     Raises:
         InputError: there is an issuer, and with it or the client id nobody can sign in.
     """
-    if not settings.oidc_issuer:
+    if (provider := settings.oidc) is None:
         return None
     from infra.oidc import Registration
 
-    scopes = " ".join(dict.fromkeys(["openid", *settings.oidc_scopes.split()]))
+    scopes = " ".join(dict.fromkeys(["openid", *provider.scope.split()]))
     try:
-        return Registration(
-            settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret, scopes
-        )
+        return Registration(provider.issuer, provider.client_id, settings.oidc_client_secret, scopes)
     except ValueError as error:
         raise InputError(
-            f"SAYCART_OIDC_ISSUER is set, and {error}",
-            hint="The issuer is what the provider calls itself, https://...; SAYCART_OIDC_CLIENT_ID is what "
-            "it calls saycart.",
+            f"SAYCART_OIDC_URL is set, and {error}",
+            hint="It is what the provider calls itself, and what it calls saycart: "
+            "https://login.example/realms/cafe?client_id=saycart.",
         ) from None
 
 

@@ -21,15 +21,13 @@ def keep(container: Container, budget_s: float = KEEP_S) -> bool:
     Whole orders first: what goes with them need not be erased before. After each step it rests for as long as
     the step took, so that orders have SQLite's one writer for half of the time at least.
     """
-    config, until, done = container.settings, time.monotonic() + budget_s, dict[str, int]()
+    kept_by_all, until, done = container.settings.keeps, time.monotonic() + budget_s, dict[str, int]()
     with container.database.try_lock("retention") as mine:
         if not mine:
             return False
         try:
             for shop in container.shops.list():
-                keeps = shop.keeps.over(
-                    config.keep_recordings_days, config.keep_transcripts_days, config.keep_orders_days
-                )
+                keeps = shop.keeps.over(kept_by_all.recordings, kept_by_all.transcripts, kept_by_all.orders)
                 store = container.retention(shop.id)
                 for what, step, kept in (
                     ("orders", store.orders, seconds(keeps.orders)),

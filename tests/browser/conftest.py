@@ -124,7 +124,7 @@ def spoken_wav(name: str, folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def cafe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """The API and its pages alone: orders stay where a test puts them."""
-    with running(tmp_path_factory.mktemp("cafe"), max_upload_bytes=1_000_000) as world:
+    with running(tmp_path_factory.mktemp("cafe"), max_audio_s=4) as world:
         yield world
 
 

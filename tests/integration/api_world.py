@@ -234,19 +234,19 @@ def running(
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One API that a module's tests share; none may lean on what others left in it."""
-    with running(tmp_path_factory.mktemp("api"), max_upload_bytes=1_000_000) as shared:
+    with running(tmp_path_factory.mktemp("api"), max_audio_s=4) as shared:
         yield shared
 
 
 @pytest.fixture
 def lone_world(tmp_path: Path) -> Iterator[World]:
     """An API of the test's own, to break, where it does not matter which database is behind it."""
-    with running(tmp_path, max_upload_bytes=1_000_000) as alone:
+    with running(tmp_path, max_audio_s=4) as alone:
         yield alone
 
 
 @pytest.fixture
 def own_world(tmp_path: Path, database_url: str) -> Iterator[World]:
     """An API of the test's own, to break; once on SQLite, once on PostgreSQL."""
-    with running(tmp_path, database_url, max_upload_bytes=1_000_000) as alone:
+    with running(tmp_path, database_url, max_audio_s=4) as alone:
         yield alone

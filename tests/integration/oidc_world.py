@@ -59,7 +59,7 @@ def invited(at_work: OidcProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Nobody has a role by their groups, and who is bound has no password."""
     cheap(monkeypatch)
     with running(
-        tmp_path, **at_work.settings(oidc_only=True, staff_totp="required"), proxies="127.0.0.1"
+        tmp_path, **at_work.settings(only=True, staff_totp="required"), proxies="127.0.0.1"
     ) as world:
         yield world
 

@@ -21,6 +21,6 @@ def _decoder(container: Container) -> CartDecoder:
     return GatedDecoder(container.settings.home)
 
 
-worker.DRAIN_S = float(os.environ["DRAIN_S"])
+worker.DRAIN_S = float(os.environ.get("DRAIN_S", worker.DRAIN_S))
 Container.decoder = cached_property(_decoder)  # type: ignore[assignment]
 Container.decoder.__set_name__(Container, "decoder")

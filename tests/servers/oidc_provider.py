@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import flask
 import httpx
@@ -27,7 +27,7 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 from werkzeug.serving import make_server
 
-CLIENT = {"oidc_client_id": "saycart", "oidc_client_secret": "s3cret of ours/+"}
+CLIENT_ID, SECRET = "saycart", "s3cret of ours/+"
 
 Claims = dict[str, Any]
 # One for all, and without certificates, which take longer to read than everything else here.
@@ -71,8 +71,9 @@ class OidcProvider:
     def count(self, path: str) -> int:
         return sum(one.path == path for one in self.asked)
 
-    def settings(self, **more: Any) -> dict[str, Any]:
-        return {"oidc_issuer": self.url, "oidc_name": "Harbor Login", **CLIENT, **more}
+    def settings(self, *, only: bool = False, **more: Any) -> dict[str, Any]:
+        query = urlencode({"client_id": CLIENT_ID, "name": "Harbor Login", "only": only})
+        return {"oidc_url": f"{self.url}?{query}", "oidc_client_secret": SECRET, **more}
 
     def consent(self, address: str, subject: str) -> str:
         """Sign in there and agree; where the browser is sent back to."""

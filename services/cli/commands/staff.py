@@ -59,11 +59,10 @@ def invite(
 ) -> None:
     """Let an account sign in through the provider; ends its sessions."""
     with told() as console, opened() as box:
-        if not box.settings.oidc_issuer:
-            raise InputError("No sign-in provider is set", hint="Set SAYCART_OIDC_ISSUER.")
-        issuer = box.settings.oidc_issuer
-        box.provider_accounts.invite(name, issuer, email=email, subject=subject, by=operator())
-        console.print(f"{name} can sign in with {box.settings.oidc_name}")
+        if (provider := box.settings.oidc) is None:
+            raise InputError("No sign-in provider is set", hint="Set SAYCART_OIDC_URL.")
+        box.provider_accounts.invite(name, provider.issuer, email=email, subject=subject, by=operator())
+        console.print(f"{name} can sign in with {provider.name}")
 
 
 @app.command()

@@ -21,8 +21,8 @@ from services.web.staff.staff import COOKIE, drop_cookie
 
 def provider_name(request: Request) -> str | None:
     """What the provider is called; None where there is none to sign in by."""
-    settings = container(request).settings
-    return settings.oidc_name if settings.oidc_issuer else None
+    provider = container(request).settings.oidc
+    return provider.name if provider else None
 
 
 def own_address(request: Request, path: str) -> str:

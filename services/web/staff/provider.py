@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from infra.oidc import NotBelieved, Provider, ProviderAway, ProviderBusy, Secrets, new_attempt
+from infra.oidc_url import OidcProvider
 from schemas.errors import NotFound, SaycartError, SignInBusy, TooManyAttempts
 from schemas.shops.sign_in_errors import NotBegunHere, NotLetIn
 from schemas.shops.sign_in_errors import ProviderAway as Away
@@ -95,14 +96,14 @@ async def _come_in(
     Raises:
         SaycartError, ProviderAway, ProviderBusy, NotBelieved: nobody comes in.
     """
-    store, settings = box.provider_sign_ins, box.settings
+    store, wanted = box.provider_sign_ins, _wanted(box)
     after = await run_in_threadpool(store.take, token)
     if after is None:
         raise NotBegunHere("This sign-in took too long or was already used")
     if not await provider.expects(iss):
         raise NotBelieved("the answer names another issuer")
     if error:
-        raise _told_error(settings.oidc_name, error)
+        raise _told_error(wanted.name, error)
     if not code:
         raise NotBelieved("the answer holds no code")
     visit = visit_of(request)
@@ -114,7 +115,7 @@ async def _come_in(
         raise
     name, got = await run_in_threadpool(
         store.enter,
-        Identity.told(told.claims, settings.oidc_claim),
+        Identity.told(told.claims, wanted.claim),
         visit,
         SESSION_S,
         id_token=told.id_token,
@@ -128,6 +129,12 @@ def _provider(box: Container) -> Provider:
     if box.provider is None:
         raise NotFound("No sign-in provider is set up here", hint="Sign in with name and password.")
     return box.provider
+
+
+def _wanted(box: Container) -> OidcProvider:
+    if box.settings.oidc is None:
+        raise NotFound("No sign-in provider is set up here", hint="Sign in with name and password.")
+    return box.settings.oidc
 
 
 def _told_error(name: str, error: str) -> SaycartError:
@@ -145,7 +152,7 @@ def _told_error(name: str, error: str) -> SaycartError:
 
 def _ours(box: Container, error: Exception) -> SaycartError:
     """The same in words for a person."""
-    name = box.settings.oidc_name
+    name = _wanted(box).name
     if isinstance(error, NotBelieved):
         log.warning("oidc.not_believed", reason=str(error))
         return NotLetIn(f"The answer from {name} couldn't be verified")

@@ -44,7 +44,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "webhook_secret": "whsec_" + "A" * 44,
         "webhook_events": "all",
     }
-    with running(tmp_path_factory.mktemp("api"), max_upload_bytes=1_000_000, **hook) as shared:
+    with running(tmp_path_factory.mktemp("api"), max_audio_s=4, **hook) as shared:
         yield shared
 
 

@@ -16,7 +16,7 @@ from tests.integration import oidc_world
 from tests.integration.api_world import World
 from tests.integration.oidc_world import audited, begin, browser, come_back, query_of, refused
 from tests.integration.signing import csrf_in
-from tests.servers.oidc_provider import CLIENT, OidcProvider, address_in
+from tests.servers.oidc_provider import SECRET, OidcProvider, address_in
 
 at_work, provider, nothing_kept = oidc_world.at_work, oidc_world.provider, oidc_world.nothing_kept
 shared, world, invited = oidc_world.shared, oidc_world.world, oidc_world.invited
@@ -112,7 +112,7 @@ def test_no_log_line_holds_what_opens_anything(
         query_of(where)["id_token_hint"],
     ):
         assert secret not in text
-    assert CLIENT["oidc_client_secret"] not in text
+    assert SECRET not in text
 
 
 def test_each_sign_in_begins_a_session_of_its_own(world: World, provider: OidcProvider) -> None:

@@ -17,7 +17,7 @@ from joserfc.jwk import RSAKey
 
 from infra import oidc
 from infra.oidc import NotBelieved, Provider, ProviderAway, ProviderBusy, Registration, Told, new_attempt
-from tests.servers.oidc_provider import CLIENT, Claims, OidcProvider, oidc_provider
+from tests.servers.oidc_provider import CLIENT_ID, SECRET, Claims, OidcProvider, oidc_provider
 
 BACK = "http://127.0.0.1:8420/sign-in/oidc/callback"
 OTHER = RSAKey.generate_key(2048, {"kid": "other"})
@@ -36,7 +36,7 @@ def there(at_work: OidcProvider) -> OidcProvider:
 
 
 def ours(there: OidcProvider, **named: str) -> Provider:
-    return Provider(Registration(there.url, CLIENT["oidc_client_id"], CLIENT["oidc_client_secret"], **named))
+    return Provider(Registration(there.url, CLIENT_ID, SECRET, **named))
 
 
 def sign_in(there: OidcProvider, ours_: Provider | None = None) -> Told:

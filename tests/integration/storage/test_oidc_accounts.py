@@ -232,7 +232,7 @@ def saycart(
 ) -> Callable[..., Result]:
     """The command line over the database, in process, with a provider set."""
     config = Settings(
-        home=tmp_path / "home", database_url=database_url, oidc_issuer=ISSUER, oidc_client_id="saycart"
+        home=tmp_path / "home", database_url=database_url, oidc_url=f"{ISSUER}?client_id=saycart"
     )
     monkeypatch.setattr(client, "settings", lambda: config)
     return lambda *words: CliRunner().invoke(app, list(words), env={"COLUMNS": "200"})
@@ -258,19 +258,19 @@ def test_without_a_provider_nobody_is_invited(
 ) -> None:
     config = Settings(home=tmp_path / "home", database_url=database_url)
     monkeypatch.setattr(client, "settings", lambda: config)
-    assert "SAYCART_OIDC_ISSUER" in saycart("staff", "invite", "ann", "--subject", "1").output
+    assert "SAYCART_OIDC_URL" in saycart("staff", "invite", "ann", "--subject", "1").output
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"oidc_issuer": "http://login.example"}, "no https address"),
-        ({"oidc_client_id": ""}, "no client id"),
+        ({"oidc_url": "http://login.example?client_id=saycart"}, "no https address"),
+        ({"oidc_url": ISSUER}, "no client id"),
         ({"oidc_roles": "baristas=main"}, "SAYCART_OIDC_ROLES"),
     ],
 )
 def test_settings_that_let_nobody_in_stop_the_start(tmp_path: Path, wrong: dict[str, str], says: str) -> None:
-    right = {"oidc_issuer": ISSUER, "oidc_client_id": "saycart", "oidc_roles": "a=main:admin"}
+    right = {"oidc_url": f"{ISSUER}?client_id=saycart", "oidc_roles": "a=main:admin"}
     Container(Settings(home=tmp_path, **right)).close()
     with pytest.raises(InputError, match=says):
         Container(Settings(home=tmp_path, **{**right, **wrong}))

@@ -86,7 +86,7 @@ affinity:
 {{- if and (eq .part "api") $values.limits.shared }}{{- $keys = append $keys "SAYCART_LIMITS_URL" -}}{{- end }}
 {{- /* Whoever moves orders checks that messages can be signed. */ -}}
 {{- if and $values.webhook.url (ne .part "migrate") }}{{- $keys = append $keys "SAYCART_WEBHOOK_SECRET" -}}{{- end }}
-{{- if and (eq .part "api") $values.settings.SAYCART_OIDC_ISSUER (or $values.secrets.existing $values.secrets.create.SAYCART_OIDC_CLIENT_SECRET) }}{{- $keys = append $keys "SAYCART_OIDC_CLIENT_SECRET" -}}{{- end }}
+{{- if and (eq .part "api") $values.settings.SAYCART_OIDC_URL (or $values.secrets.existing $values.secrets.create.SAYCART_OIDC_CLIENT_SECRET) }}{{- $keys = append $keys "SAYCART_OIDC_CLIENT_SECRET" -}}{{- end }}
 {{- if and (has .part (list "api" "decode")) $values.decoder.apiKey }}{{- $keys = append $keys "SAYCART_LLM_API_KEY" -}}{{- end }}
 {{- join " " $keys -}}
 {{- end -}}

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from infra.blobs.bucket import BlobBucket
+from infra.keep_days import KeepDays
 from infra.settings import REPOSITORY, Settings
 from tests.servers.object_store import ObjectStore
 
@@ -34,4 +35,6 @@ def test_the_rule_is_taken_and_holds_for_recordings_alone(object_store: ObjectSt
 def test_it_waits_longer_than_recordings_are_kept_by_default() -> None:
     (rule,) = json.loads(FILE.read_text())["Rules"]
     # A month more: an order's days are counted from its end, and a bucket's from the upload.
-    assert rule["Expiration"]["Days"] >= Settings.model_fields["keep_recordings_days"].default + 30
+    kept = KeepDays.of(Settings.model_fields["keep_days"].default).recordings
+    assert kept != "forever"
+    assert rule["Expiration"]["Days"] >= kept + 30

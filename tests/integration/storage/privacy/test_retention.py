@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import func, select, text
 from typer.testing import CliRunner
 
+from infra.keep_days import KeepDays
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import InputError, NotFound
@@ -241,8 +242,8 @@ def test_what_it_looks_for_is_found_by_index(database: Database) -> None:
 def test_what_could_be_taken_for_two_things_is_refused(given: str) -> None:
     with pytest.raises(InputError):
         parse_days(given)
-    with pytest.raises(ValueError, match="keep_orders_days"):
-        Settings(keep_orders_days=given)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="keep_days"):
+        Settings(keep_days=f"orders={given}")
 
 
 def test_the_command_line_sets_and_shows(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,5 +262,20 @@ def test_the_command_line_sets_and_shows(marked: Marked, monkeypatch: pytest.Mon
     assert "forever" in run("list")[1]
     with pytest.raises(NotFound):
         box.shops.keep("nobody", {"orders": 1}, by=TESTER)
-    assert Settings(keep_orders_days="7").keep_orders_days == 7  # type: ignore[arg-type]
-    assert Settings(keep_orders_days="forever").keep_orders_days == "forever"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("recordings=7", KeepDays(recordings=7)),
+        ("orders=forever, transcripts=1", KeepDays(transcripts=1, orders="forever")),
+    ],
+)
+def test_what_the_setting_leaves_out_has_its_default(given: str, kept: KeepDays) -> None:
+    assert Settings(keep_days=given).keeps == kept
+
+
+@pytest.mark.parametrize("given", ["", "7", "orders=7, orders=8", "carts=7"])
+def test_a_setting_that_names_no_thing_or_one_twice_is_refused(given: str) -> None:
+    with pytest.raises(ValueError, match="keep_days"):
+        Settings(keep_days=given)
