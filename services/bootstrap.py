@@ -156,10 +156,7 @@ class Container(EngineParts):
             field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
             dear_above=self.settings.second_review_above,
-            skip_settled=self.settings.skip_settled,
-            check_settled=self.settings.check_settled,
-            reader=self.reader,
-            two_readings=self.settings.reader == "all",
+            two_readings=True,
             readers=lambda: self.readers,
         )
 

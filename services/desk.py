@@ -78,11 +78,6 @@ class Desk:
         return self.access.person
 
     @property
-    def to_model(self) -> bool:
-        """Whether a model reads every order, so that one of text waits for nothing else."""
-        return self._box.reader == "all"
-
-    @property
     def blobs(self) -> Blobs:
         return self._box.blobs
 

@@ -7,7 +7,6 @@ If it does not start, the tests that need it fail: a store that was tried on SQL
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,11 +32,6 @@ NUMBERS = count(1)
 settings.register_profile("short", max_examples=30)
 settings.load_profile("short")
 HERE = Path(__file__).parent
-
-# The many stacks and workers of the tests have the learned reader for open orders alone: it would take
-# seconds for each of their settled ones. What ships reads all of them, and so do the samples' stack
-# (`running_stack.py`) and the tests that are about it.
-os.environ.setdefault("SAYCART_READER", "open")
 
 # Where real processes meet a machine of unknown load, a test gets a second try, and the count and the name
 # of each that needed it are printed. Not so what is computed, and not so the faults: an order lost

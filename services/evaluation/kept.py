@@ -27,12 +27,13 @@ from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services import engines
 from services.bootstrap import Container
+from services.decoding.wire_mask import wire_mask
 from services.engines.decoding.prompt import messages
 from services.engines.masks.grammar import build_form, build_mask, mask_version
 from services.engines.masks.labels import Labels
 from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
 from services.engines.reader.adapters import release
-from services.engines.reader.reading import Sheet
+from services.engines.reader.reading import MenuContext
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")
@@ -159,8 +160,9 @@ class KeptDecoder:
         in_gaps: bool = False,
     ) -> Reading | None:
         """See `CartDecoder.read`."""
-        sheet = Sheet(evidence.menu)
-        asked = [self._model, self._reader, sheet.text, evidence.transcript, sheet.mask.lark]
+        context = MenuContext(evidence.menu)
+        lark = wire_mask(context.names, evidence.transcript).lark
+        asked = [self._model, self._reader, context.messages(evidence.transcript), lark]
         if settled and self._checker:
             asked.append(self._checker)
         return self._kept.answer(

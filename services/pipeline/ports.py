@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from schemas.decision import Policy
 from schemas.lifecycle import State
@@ -57,12 +57,6 @@ class Tools:
     max_order_total: int
     dear_above: int = 0
     """In minor units: a doubted cart above it is never its customer's alone to settle; 0: no such limit."""
-    skip_settled: bool = True
-    """Whether no decoder is asked where the words leave one cart."""
-    check_settled: int = 50
-    """One in so many of those is decoded all the same, and compared; 0: none."""
-    reader: Literal["all", "open", "off"] = "off"
-    """Which orders the learned reader reads: all, those that the words leave open or in doubt, or none."""
     two_readings: bool = False
     """Whether a cart that no learned reader read is put to its customer, not accepted."""
     remove_recording: Callable[[str], object] = lambda _: None

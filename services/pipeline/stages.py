@@ -3,7 +3,6 @@ out. Errors pass through; the runner knows what each kind means."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,10 +10,9 @@ from typing import Any
 
 import structlog
 
-from schemas.cart import CartDraft, Finding
-from schemas.compare import canonical_draft
+from schemas.cart import Finding
 from schemas.decision import Verdict
-from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unreadable
+from schemas.errors import DecodeCancelled, StorageUnavailable, Unreadable
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, StageName
 from schemas.records.orders import OrderRecord, Outcome
@@ -35,9 +33,6 @@ from services.pipeline.ports import Tools
 from services.pipeline.said_again import say_it_again
 
 log = structlog.get_logger()
-
-# How a settled order that was decoded all the same came out; or else the code of the decoder's error.
-SAME, DIFFERS = "same", "differs"
 
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
@@ -62,8 +57,7 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
             timings=timings,
         )
     evidence = kept(found.evidence) if found.evidence is not None else None
-    event = Event.HEARD if tools.reader == "all" else Event.TRANSCRIBED
-    return Outcome(event, transcript=transcript, evidence=evidence, timings=timings)
+    return Outcome(Event.TRANSCRIBED, transcript=transcript, evidence=evidence, timings=timings)
 
 
 def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
@@ -79,26 +73,7 @@ def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
         tools.agreement,
         floor=floor,
         field_threshold=tools.field_threshold,
-        open_too=tools.reader != "off",
     )
-
-
-def read(order: OrderRecord, tools: Tools) -> Outcome:
-    """Find what the words may mean. Where they leave one cart it is written down, since no model has anything
-    to choose: jump-forward decoding of the whole answer. One in `check_settled` goes on to the model all the
-    same, and every order where the learned reader is to bear it out: these come here only by a replay, or
-    from a release that knew no other way."""
-    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
-    started = time.perf_counter()
-    evidence, document = to_keep(order, menu)
-    alone = tools.skip_settled and tools.reader != "all" and not _is_checked(order, tools)
-    draft = written(evidence) if alone else None
-    timings: dict[str, float] = {StageName.READ: time.perf_counter() - started}
-    if draft is None:
-        return Outcome(Event.READ, evidence=document, timings=timings)
-    engine = {"decoder": "none: settled"}
-    settled = Outcome(Event.SETTLED, evidence=document, draft=draft, timings=timings, engine=engine)
-    return _read_once(settled, tools)
 
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
@@ -108,36 +83,31 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
 
 
 def _by_evidence(order: OrderRecord, tools: Tools, made: Callable[[Evidence], Outcome]) -> Outcome:
-    """What is `made` of an order by its evidence. Where nobody has worked that out before, it is kept with
-    the outcome, so that the draft is judged by what it was made from."""
+    """Run `made` with the order's evidence. Where nobody has worked that out before, it is kept with the
+    outcome, so that the draft is judged by what it was made from."""
     started = time.perf_counter()
     menu = tools.menu(order.shop, order.menu_id, order.menu_version)
     evidence, document = to_keep(order, menu)
-    timings: dict[str, float] = {StageName.READ: time.perf_counter() - started}
     outcome = made(evidence)
+    seconds = {StageName.DECODE.value: time.perf_counter() - started}
     if document is order.evidence:
-        return outcome
-    return replace(outcome, evidence=document, timings=timings | outcome.timings)
+        return replace(outcome, timings=seconds)
+    return replace(outcome, evidence=document, timings=seconds)
 
 
 def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    settled = written(evidence) if tools.skip_settled else None
-    if tools.reader == "all" or (tools.reader == "open" and settled is None):
-        expected = settled or guessed(evidence)
-        undoubted = undoubted_cart(evidence) is not None
-        reading = tools.learned_reader().read(
-            evidence, tools.called_off, expected, settled=undoubted, in_gaps=tools.in_gaps
-        )
-        if reading is not None:
-            return _read_twice(reading, evidence, order, tools)
-    if settled is None:
-        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
-    elif not _is_checked(order, tools):
-        # It came for a reader's sake, and this server has none, or a part with other settings sent it.
-        outcome = Outcome(Event.DECODED, draft=settled, engine={"decoder": "none: settled"})
-    else:
-        outcome = _checked(settled, evidence, order, tools)
-    return _read_once(outcome, tools)
+    undoubted = undoubted_cart(evidence) is not None
+    reading = tools.learned_reader().read(
+        evidence,
+        tools.called_off,
+        written(evidence) or guessed(evidence),
+        settled=undoubted,
+        in_gaps=tools.in_gaps,
+    )
+    if reading is not None:
+        return _read_twice(reading, evidence, order, tools)
+    decoded = tools.decoder().decode(evidence, tools.called_off)
+    return _read_once(_decoded(decoded, evidence), tools)
 
 
 def _read_once(outcome: Outcome, tools: Tools) -> Outcome:
@@ -177,13 +147,8 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    known: tuple[Finding, ...] = ()
-    if order.engine.get("settled_check") == DIFFERS:
-        sentence = sentences(menu.menu.language)("readers_differ")
-        detail = "The language model's check came to a different cart."
-        known = (Finding.blocking("settled_differs", sentence, detail=detail),)
     policy = tools.policy(confirm=order.confirm)
-    made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy, known=known)
+    made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy)
     if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
         return again
     decision = made.decision
@@ -219,28 +184,6 @@ def unread(error: Unreadable) -> Outcome:
     return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
 
 
-def _is_checked(order: OrderRecord, tools: Tools) -> bool:
-    """Drawn by the order's id, so that a stage which runs twice comes to the same."""
-    drawn = int.from_bytes(hashlib.sha256(order.id.encode()).digest()[:8])
-    return tools.check_settled > 0 and drawn % tools.check_settled == 0
-
-
-def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    """The cart that the words leave, and how the model's compares. A server that fails the check fails no
-    order: this one did not need it."""
-    try:
-        # Whole: of what is forced nothing else would be asked, and so nothing checked.
-        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off, whole=True), evidence)
-        checked = SAME if canonical_draft(outcome.draft) == canonical_draft(settled) else DIFFERS
-    except DecodeCancelled:
-        raise
-    except EngineError as error:
-        outcome, checked = Outcome(Event.DECODED), error.code
-    if checked != SAME:
-        log.error("decode.settled_check_failed", order_id=order.id, found=checked)
-    return replace(outcome, draft=settled, engine={**outcome.engine, "settled_check": checked})
-
-
 def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
     compared = compare(reading, evidence)
     second = other_words(compared, evidence, heard(order), tools)
@@ -248,7 +191,6 @@ def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools:
         Event.DECODED,
         draft=compared.draft,
         readings=compared.readings.model_copy(update={"second_transcript": second}),
-        timings={StageName.DECODE: reading.seconds},
         engine={
             "decoder": reading.engine,
             "grammar": reading.grammar,
@@ -264,7 +206,6 @@ def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
     return Outcome(
         Event.DECODED,
         draft=draft,
-        timings={StageName.DECODE: decoded.seconds},
         engine={
             "decoder": decoded.engine,
             "grammar": decoded.grammar,

@@ -1,7 +1,6 @@
 """A part's orders through the whole pipeline, with answers that an adapter gave elsewhere.
 
-    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--checks CHECKS.jsonl]
-        [--out COUNTS.jsonl]
+    python -m services.training.through PART ANSWERS.jsonl [--checks CHECKS.jsonl] [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
 the mask does not allow counts as overruled, so it is a doubt, and wrong. A simulated customer answers
@@ -18,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from schemas.evidence import Evidence
 from services.engines.ports import Decoded, Reading
@@ -64,9 +63,7 @@ class Recorded:
         """Nothing."""
 
 
-def predicted(
-    shop: Shop, row: Row, decoder: Recorded, reader: Literal["all", "open", "off"]
-) -> dict[str, Any]:
+def predicted(shop: Shop, row: Row, decoder: Recorded) -> dict[str, Any]:
     """The prediction row of one order."""
     tools = Tools(
         transcriber=_unasked,
@@ -80,7 +77,6 @@ def predicted(
         asr_threshold=0.72,
         field_threshold=0.94,
         max_order_total=math.inf,  # type: ignore[arg-type]  # prices of these menus mean nothing
-        reader=reader,
     )
     gold = {"id": row.id, "utterance": row.said, "cart": {"lines": row.lines}}
     return predict(gold, shop.menu, tools, None)
@@ -94,7 +90,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="through")
     parser.add_argument("part")
     parser.add_argument("answers", type=Path)
-    parser.add_argument("--reader", choices=("all", "open", "off"), default="all")
     parser.add_argument("--checks", type=Path, help="what `services.training.check` wrote of this part")
     parser.add_argument("--out", type=Path, help="add the counts to this file too, as a line of JSON")
     args = parser.parse_args(argv)
@@ -110,15 +105,15 @@ def main(argv: list[str] | None = None) -> int:
                 continue
             checked = checks.get((args.part, row.id))
             recorded = Recorded(answer, shop, mask.accepts, checked if checked and checked["same"] else None)
-            made = predicted(shop, row, recorded, args.reader)
+            made = predicted(shop, row, recorded)
             total += 1
             counts.update(became(made, cart_of(row.lines)))
     for name in COUNTED:
         low, high = wilson(counts[name], total)
         shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"
-        print(f"{args.part}, {args.reader}, {name}: {counts[name]} of {total}, {shares}")
+        print(f"{args.part}, {name}: {counts[name]} of {total}, {shares}")
     if args.out:
-        told = {"part": args.part, "reader": args.reader, "answers": args.answers.name, "orders": total}
+        told = {"part": args.part, "answers": args.answers.name, "orders": total}
         told |= {"checks": args.checks.name} if args.checks else {}
         with args.out.open("a") as lines:
             lines.write(json.dumps(told | {name: counts[name] for name in COUNTED}) + "\n")

@@ -190,9 +190,7 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
         asr_threshold=config.asr_threshold,
         field_threshold=config.field_threshold,
         max_order_total=math.inf,  # type: ignore[arg-type]
-        skip_settled=config.skip_settled,
-        reader=config.reader,
-        two_readings=config.reader == "all",
+        two_readings=True,
     )
 
 

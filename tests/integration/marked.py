@@ -125,7 +125,7 @@ class Marked:
         """Ended in an error whose sentence, and whose history, quote it."""
         order_id = self.submit(key=4)
         order = self.works.orders.get(order_id)
-        error = OrderError(code="internal", message=f"what is a {WORD}", hint=WORD, stage="read")
+        error = OrderError(code="internal", message=f"what is a {WORD}", hint=WORD, stage="decode")
         found = Outcome(
             Event.BROKE,
             error=error,
@@ -140,7 +140,6 @@ class Marked:
     def read_twice(self) -> str:
         """Settled without a doubt, and then held against a learned reader's words."""
         order_id = self.submit(key=5)
-        self.works.reader = "all"
         self.works.decoder.reading = Reading(
             lines=tuple({name: line[name] for name in line if name != "heard"} for line in (LATTE, OTHER)),
             text=f"1 latte large\n1 {WORD}",
@@ -155,7 +154,7 @@ class Marked:
         try:
             assert self.works.until_settled(order_id).state is State.IN_REVIEW
         finally:
-            self.works.reader, self.works.decoder.reading = "off", None
+            self.works.decoder.reading = None
         for person in ("ada", "bob"):
             self.decide(order_id, person, action="reject", reason=WORD)
         return order_id

@@ -18,7 +18,7 @@ _LINE = (
     "price_is_minimum",
     "field_confidence",
 )
-_TOLD = ("decoder", "grammar", "settled_check")
+_TOLD = ("decoder", "grammar")
 _COUNTED = (
     *("prompt_tokens", "completion_tokens", "requests", "cached_tokens", "echoes_dropped", "overruled"),
 )

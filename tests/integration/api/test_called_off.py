@@ -47,5 +47,5 @@ def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path
         assert server.gone.wait(5), "the server was left to decode for nobody"
     after = world.orders.get(order_id)
     assert (after.state, after.draft) == (State.CANCELLED, None)
-    assert world.types(order_id) == ["received", "transcribed", "read", "cancelled"]
+    assert world.types(order_id) == ["received", "transcribed", "cancelled"]
     assert world.orders.code_counts()["dropped", "decode"] == 1

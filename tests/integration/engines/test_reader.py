@@ -142,9 +142,3 @@ def test_the_proof_that_a_server_masks_does_not_cost_the_next_order_its_menu(con
     found = Container(config).decoder.read(evidence)  # of another process, which asks for a proof of its own
     assert found is not None
     assert found.cached_tokens > found.prompt_tokens - 12, "all but the customer's words"
-
-
-def test_a_model_without_an_adapter_is_not_asked(config: Settings) -> None:
-    other = config.model_copy(update={"llm_model": "smollm2-135m-instruct-q4_1.gguf"})
-    assert Container(other).tools.reader == "off"
-    assert Container(config).tools.reader == "all"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -42,7 +41,7 @@ def reading(text: str, probability: float) -> Reading:
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
     made = Works(database, BlobFolder(tmp_path / "blobs"))
-    made.skip_settled, made.reader, made.two_readings = True, "all", True
+    made.two_readings = True
     return made
 
 
@@ -56,17 +55,17 @@ def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
     assert order.decision is not None
     assert order.decision.verdict is Verdict.ACCEPTED
     assert order.decision.basis.cart_probability == 0.5
-    assert world.types(order.id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(order.id) == ["received", "transcribed", "decoded", "accepted"]
 
 
 def test_a_spoken_order_goes_from_the_ears_to_the_reader(world: Works) -> None:
     """The worker that asks it works the evidence out where nobody has, and keeps it for the checks."""
     world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
     order_id = world.spoken()
-    assert world.runner().run(order_id, "transcribe") is State.READ
-    assert world.bell.rung == [(order_id, State.READ, 0.0)]
+    assert world.runner().run(order_id, "transcribe") is State.TRANSCRIBED
+    assert world.bell.rung == [(order_id, State.TRANSCRIBED, 0.0)]
     assert world.runner().run(order_id, "decode") is State.COMPLETED
-    assert world.types(order_id) == ["received", "heard", "decoded", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     order = world.orders.get(order_id)
     assert order.evidence is not None
 
@@ -80,14 +79,14 @@ def test_words_that_nobody_has_read_yet_are_read_once(world: Works, monkeypatch:
 
     monkeypatch.setattr(kept_evidence, "read_order", once)
     world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
-    new = NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0), to_model=True)
+    new = NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0))
     order_id = world.orders.create(new)[0].id
     assert world.runner().run(order_id, "decode") is State.COMPLETED
     assert read == [SAID]
     kept = world.orders.get(order_id)
     assert kept.evidence is not None
     assert kept.evidence["reader"] == kept_evidence.reader_version()
-    assert {"read", "decode", "validate"} <= set(kept.timings)
+    assert {"decode", "validate"} == set(kept.timings)
 
 
 def test_a_settled_order_that_they_read_differently_goes_to_a_human_with_the_likelier(world: Works) -> None:
@@ -117,16 +116,6 @@ def test_a_wish_off_the_menu_goes_to_a_human_however_sure_the_reader_is(world: W
     order = world.until_settled(world.typed(STRANGE))
     assert order.state is State.IN_REVIEW
     assert "not_on_menu" in {finding.code for finding in order.findings}
-
-
-def test_open_orders_alone_are_read_where_that_is_set(world: Works) -> None:
-    world.reader, world.two_readings = "open", False
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.995))
-    settled = world.until_settled(world.typed())
-    assert settled.engine == {"decoder": "none: settled"}
-    strange = world.until_settled(world.typed(STRANGE))
-    assert strange.readings is not None
-    assert strange.readings.agreement is Agreement.CONFIDENT
 
 
 def test_who_reads_may_be_another_server_and_is_told_which_cart_to_expect(world: Works) -> None:
@@ -161,16 +150,11 @@ def test_a_smaller_model_may_check_in_the_readers_place_only_where_the_rules_hav
     assert readers.settled == [True, False]
 
 
-@pytest.mark.parametrize("reader", ["all", "off"])
-def test_a_cart_that_the_rules_alone_came_to_is_its_customers(
-    world: Works, reader: Literal["all", "off"]
-) -> None:
+def test_a_cart_that_the_rules_alone_came_to_is_its_customers(world: Works) -> None:
     """The server has not loaded the learned reader, or there is none for the model."""
-    world.decoder, world.reader = ScriptedDecoder([RIGHT]), reader
+    world.decoder = ScriptedDecoder([RIGHT])
     order = world.until_settled(world.typed())
     assert order.state is State.IN_REVIEW
-    assert order.engine["decoder"] == "none: settled"
-    assert world.decoder.asked == []
     assert blocking(order) == ["read_once"]
     asked = open_question(order.findings, order.reasons)
     assert asked is not None
@@ -184,7 +168,7 @@ def test_so_is_one_that_another_decoder_wrote_while_the_first_was_away(world: Wo
 
 
 def test_that_it_was_read_once_is_no_doubt_beside_another(world: Works) -> None:
-    world.decoder, world.reader = ScriptedDecoder([RIGHT]), "off"
+    world.decoder = ScriptedDecoder([RIGHT])
     order = world.until_settled(world.typed(STRANGE))
     assert order.state is State.IN_REVIEW
     assert blocking(order)
@@ -192,7 +176,7 @@ def test_that_it_was_read_once_is_no_doubt_beside_another(world: Works) -> None:
 
 
 def test_a_customer_who_sees_every_cart_is_not_asked_of_it_too(world: Works) -> None:
-    world.decoder, world.reader = ScriptedDecoder([RIGHT]), "off"
+    world.decoder = ScriptedDecoder([RIGHT])
     transcript = Transcript(text=SAID, confidence=1.0)
     order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript, confirm=True))
     shown = world.until_settled(order.id)
@@ -208,20 +192,19 @@ class Away(ScriptedDecoder):
         raise EngineUnavailable("The decode server did not answer")
 
 
-@pytest.mark.parametrize("to_model", [False, True])
-def test_a_server_that_is_away_settles_nothing(world: Works, to_model: bool) -> None:
+def test_a_server_that_is_away_settles_nothing(world: Works) -> None:
     transcript = Transcript(text=SAID, confidence=1.0)
-    order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript, to_model=to_model))
+    order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript))
     world.decoder = Away([AWAY])
     assert world.until_settled(order.id).state is State.IN_REVIEW
 
 
 def test_words_that_nobody_has_read_outlast_an_outage(world: Works) -> None:
     order, _ = world.orders.create(
-        NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0), to_model=True)
+        NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0))
     )
     world.decoder = Away([AWAY])
-    assert world.runner().run(order.id, "decode") is State.READ
-    assert world.types(order.id) == ["received", "heard", "retry"]
+    assert world.runner().run(order.id, "decode") is State.TRANSCRIBED
+    assert world.types(order.id) == ["received", "transcribed", "retry"]
     world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
     assert world.until_settled(order.id).state is State.COMPLETED

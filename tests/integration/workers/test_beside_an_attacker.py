@@ -60,7 +60,7 @@ class Stack:
         self.runner = replace(self.works.runner(), orders=OrderStore(database, "*"))
 
     def post(self, client: str, text: str = SAID, *, shop: str = "main", menu: str = CAFE.id) -> str:
-        new = NewOrder(menu, 1, "en", transcript=speech(text), to_model=True, client=client)
+        new = NewOrder(menu, 1, "en", transcript=speech(text), client=client)
         return OrderStore(self.database, shop).create(new)[0].id
 
     def honest(self) -> dict[str, str]:
@@ -78,7 +78,7 @@ class Stack:
             turn += 1
             assert self.runner.run("", "decode") is not None, "nobody is served any more"
             for name, order_id in orders.items():
-                if name not in took and self.runner.orders.get(order_id).state is not State.READ:
+                if name not in took and self.runner.orders.get(order_id).state is not State.TRANSCRIBED:
                     took[name] = turn
         return took
 

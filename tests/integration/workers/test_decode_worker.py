@@ -68,8 +68,7 @@ def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(tmp_path: Path
 def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis_url: str) -> None:
     """Three hundred menus whose prompts take half a minute each: it takes orders at once, and one that comes
     ends what is being warmed."""
-    # Checked, the order is decoded whole, though its words settle it.
-    settings: dict[str, Any] = {"redis_url": redis_url, "check_settled": 1}
+    settings: dict[str, Any] = {"redis_url": redis_url}
     asked: list[str] = []
     over = threading.Event()
 
@@ -88,7 +87,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
             _until(lambda: "prompt" in asked, process)
             assert not (tmp_path / "ready").exists(), "the first order would wait for a prompt"
             order_id = works.to_decode()
-            assert parts.doorbell.ring(order_id, State.READ)
+            assert parts.doorbell.ring(order_id, State.TRANSCRIBED)
             _until(lambda: works.orders.get(order_id).state is State.COMPLETED, process)
             assert server.gone.is_set(), "the prompt that was being warmed went on"
             before = asked.index("order")

@@ -28,7 +28,7 @@ ROWS = {
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Without a decode server: what Spanish words settle needs none."""
     home = tmp_path_factory.mktemp("spanish")
-    with running(home, max_upload_bytes=1_000_000, reader="off", skip_settled=True) as made:
+    with running(home, max_upload_bytes=1_000_000) as made:
         for menu in (SPANISH / "menus").glob("*.json"):
             answer = made.http.put(f"/v1/menus/{menu.stem}", json=json.loads(menu.read_text()))
             assert answer.is_success, answer.text

@@ -129,8 +129,8 @@ def test_every_attempt_is_below_the_acceptance_also_when_it_is_replayed(
     assert [
         (span.name, span.attributes["saycart.attempt"], span.attributes["saycart.outcome"]) for span in stages
     ] == [
-        ("stage read", 1, "read"), ("stage decode", 1, "retry"), ("stage decode", 2, "in_review"),
-        ("stage read", 1, "read"), ("stage decode", 1, "decoded"), ("stage validate", 1, "completed"),
+        ("stage decode", 1, "retry"), ("stage decode", 2, "in_review"),
+        ("stage decode", 1, "decoded"), ("stage validate", 1, "completed"),
     ]  # fmt: skip
     assert [span.attributes.get("error.type") for span in stages if span.failed] == [
         EngineUnavailable.code, DecodeInvalid.code
