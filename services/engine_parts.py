@@ -17,7 +17,7 @@ from services.engines.ports import Transcriber
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from services.engines.decoding.servers import Servers
+    from services.decoding.servers import Servers
     from services.engines.recognition.audio import Samples
     from services.engines.recognition.denoiser import Denoiser
 
@@ -116,8 +116,8 @@ class EngineParts:
         return self._decoder(self.settings.fallback_llm_url, self.settings.fallback_llm_dialect)
 
     def _decoder(self, urls: str, dialect: str) -> Servers:
-        from services.engines.decoding.decoder import OpenAIDecoder
-        from services.engines.decoding.servers import Servers
+        from services.decoding.decoder import OpenAIDecoder
+        from services.decoding.servers import Servers
 
         config = self.settings
         if not urls:

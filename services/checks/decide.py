@@ -104,9 +104,8 @@ def _with_question(
     evidence: Evidence,
     policy: Policy,
 ) -> tuple[Finding, ...]:
-    """The findings with what two readings left in doubt, and the question that would settle it. That only
-    the rules read an order is no doubt where its customer sees every cart."""
-    if readings is None or (policy.confirm and readings.agreement is Agreement.RULES_ALONE):
+    """The findings with what two readings left in doubt, and the question that would settle it."""
+    if readings is None:
         return tuple(findings)
     menu = evidence.menu
     question = question_about(

@@ -51,7 +51,7 @@ def _server(args: argparse.Namespace) -> Iterator[Completions]:
     """Yield the server of `--url`, or an embedded one that ends with the run. No orders are read."""
     config = settings()
     named = {"llm_url": args.url, "llm_dialect": args.dialect, "llm_model": args.model or config.llm_model}
-    with decode_server(config.model_copy(update={**named, "reader": "off"})) as here:
+    with decode_server(config.model_copy(update=named)) as here:
         calls = Calls(here.llm_url, timeout_s=here.llm_timeout_s, api_key=here.llm_api_key)
         yield Completions(calls, here.llm_dialect, here.llm_model)
 

@@ -24,7 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class MaskedEngine(Protocol):
-    """A decode server, or several: `services/engines/decoding/servers.py` and `decoder.py` are such."""
+    """A decode server, or several: `services/decoding/servers.py` and `decoder.py` are such."""
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Completions.complete`."""

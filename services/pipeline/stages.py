@@ -4,16 +4,13 @@ out. Errors pass through; the runner knows what each kind means."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import structlog
 
 from schemas.cart import Finding
 from schemas.decision import Verdict
 from schemas.errors import DecodeCancelled, StorageUnavailable, Unreadable
-from schemas.evidence import Evidence
 from schemas.lifecycle import Event, StageName
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -21,10 +18,9 @@ from schemas.sentences.sentences import sentences
 from schemas.wording import told
 from services.checks.decide import decide
 from services.checks.one_cart import undoubted_cart, written
-from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
-from services.checks.two_readers import READ_ONCE, compare, guessed
-from services.engines.ports import Decoded, Reading, Recording, Scored
+from services.checks.two_readers import compare, guessed
+from services.engines.ports import Recording
 from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
 from services.pipeline.borne_out import other_words
@@ -77,44 +73,34 @@ def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
 
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
-    """Have the learned reader read the words too, and hold its cart against the rules'. Without one: decode a
-    cart under the mask made from the evidence; a settled one to see that it comes to the same."""
-    return _by_evidence(order, tools, lambda evidence: _asked(evidence, order, tools))
-
-
-def _by_evidence(order: OrderRecord, tools: Tools, made: Callable[[Evidence], Outcome]) -> Outcome:
-    """Run `made` with the order's evidence. Where nobody has worked that out before, it is kept with the
-    outcome, so that the draft is judged by what it was made from."""
+    """Have the language model write the cart, and compare it with what the rules find in the same words. What
+    they find is kept with the outcome where nobody has worked it out before, so that the draft is judged by
+    what it was compared with."""
     started = time.perf_counter()
-    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
-    evidence, document = to_keep(order, menu)
-    outcome = made(evidence)
-    seconds = {StageName.DECODE.value: time.perf_counter() - started}
-    if document is order.evidence:
-        return replace(outcome, timings=seconds)
-    return replace(outcome, evidence=document, timings=seconds)
-
-
-def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    undoubted = undoubted_cart(evidence) is not None
-    reading = tools.learned_reader().read(
+    evidence, document = to_keep(order, tools.menu(order.shop, order.menu_id, order.menu_version))
+    reading = tools.decoder().decode(
         evidence,
         tools.called_off,
         written(evidence) or guessed(evidence),
-        settled=undoubted,
+        settled=undoubted_cart(evidence) is not None,
         in_gaps=tools.in_gaps,
     )
-    if reading is not None:
-        return _read_twice(reading, evidence, order, tools)
-    decoded = tools.decoder().decode(evidence, tools.called_off)
-    return _read_once(_decoded(decoded, evidence), tools)
-
-
-def _read_once(outcome: Outcome, tools: Tools) -> Outcome:
-    """Mark what no learned reader has read, where two were to."""
-    if not tools.two_readings:
-        return outcome
-    return replace(outcome, readings=READ_ONCE)
+    compared = compare(reading, evidence)
+    second = other_words(compared, evidence, heard(order), tools)
+    return Outcome(
+        Event.DECODED,
+        evidence=document if document is not order.evidence else None,
+        draft=compared.draft,
+        readings=compared.readings.model_copy(update={"second_transcript": second}),
+        timings={StageName.DECODE: time.perf_counter() - started},
+        engine={
+            "decoder": reading.engine,
+            "grammar": reading.grammar,
+            "prompt_tokens": reading.prompt_tokens,
+            "completion_tokens": reading.completion_tokens,
+            "cached_tokens": reading.cached_tokens,
+        },
+    )
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -123,11 +109,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         decoder = tools.fallback_decoder()
         if decoder is None:
             return None
-        outcome = _by_evidence(
-            order,
-            tools,
-            lambda evidence: _decoded(decoder.decode(evidence, tools.called_off), evidence),
-        )
+        outcome = decode(order, replace(tools, decoder=lambda: decoder, in_gaps=False))
     except (DecodeCancelled, StorageUnavailable):
         raise
     except Unreadable as error:
@@ -137,7 +119,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         log.exception("decode.fallback_failed", order_id=order.id)
         return None
     log.warning("decode.fallback_used", order_id=order.id)
-    return _read_once(replace(outcome, event=Event.DECODED_ELSEWHERE), tools)
+    return replace(outcome, event=Event.DECODED_ELSEWHERE)
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:
@@ -182,48 +164,3 @@ def unread(error: Unreadable) -> Outcome:
     reason = ReviewReason.TOO_MUCH_TO_READ
     finding = Finding.blocking(error.code, told(reason), detail=f"{error.detail}. {error.hint}")
     return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
-
-
-def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    compared = compare(reading, evidence)
-    second = other_words(compared, evidence, heard(order), tools)
-    return Outcome(
-        Event.DECODED,
-        draft=compared.draft,
-        readings=compared.readings.model_copy(update={"second_transcript": second}),
-        engine={
-            "decoder": reading.engine,
-            "grammar": reading.grammar,
-            "prompt_tokens": reading.prompt_tokens,
-            "completion_tokens": reading.completion_tokens,
-            "cached_tokens": reading.cached_tokens,
-        },
-    )
-
-
-def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
-    draft, echoes = drop_echoes(decoded.draft, evidence)
-    return Outcome(
-        Event.DECODED,
-        draft=draft,
-        engine={
-            "decoder": decoded.engine,
-            "grammar": decoded.grammar,
-            "prompt_tokens": decoded.prompt_tokens,
-            "completion_tokens": decoded.completion_tokens,
-            "requests": decoded.requests,
-            "cached_tokens": decoded.cached_tokens,
-            "echoes_dropped": echoes,
-            **(_without_mask(decoded.scored) if decoded.scored else {}),
-        },
-    )
-
-
-def _without_mask(scored: Scored) -> dict[str, Any]:
-    """What an order keeps of its scores: the tokens that the mask chose against the model, in all and by
-    field, and each field's own probability."""
-    return {
-        "overruled": sum(scored.overruled.values()),
-        "overruled_fields": scored.overruled,
-        "unmasked_probability": {field: round(p, 4) for field, p in scored.probability.items()},
-    }

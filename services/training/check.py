@@ -19,9 +19,11 @@ from typing import Any
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.checks.one_cart import undoubted_cart, written
+from services.decoding import wire
+from services.decoding.reading import Asked, MenuContext, request
+from services.decoding.wire_mask import wire_mask
 from services.engines.reader.adapters import made_for
 from services.engines.reader.merged import merged
-from services.engines.reader.reading import Sheet, request
 from services.engines.reader_server.service import CHECKER_CONTEXT, Reader
 from services.reading.order import read_order
 from services.training.orders import Part, Shop, shops
@@ -30,17 +32,18 @@ from services.training.score import cart_of
 
 def checked(reader: Reader, shop: Shop, part: str) -> Iterator[dict[str, Any]]:
     """A row for each order of a menu that the rules settle on without a doubt."""
-    sheet = Sheet(shop.menu)
-    named = {"dialect": "llama.cpp", "model": reader.name, "adapter": reader.adapter}
+    context = MenuContext(shop.menu)
+    asked = Asked("llama.cpp", reader.name, reader.adapter)
     for row in shop.rows:
         evidence = read_order(row.said, shop.menu, 1)
         draft = written(evidence)
         if draft is None or undoubted_cart(evidence) is None:
             continue
         lines = [line.model_dump(mode="json") for line in draft.lines]
-        text = sheet.names.write(lines)
+        text = wire.write(lines, context.names)
         prediction = {"type": "content", "content": text}
-        body = request(row.said, sheet, **named) | {"prediction": prediction, "check": True}
+        mask = wire_mask(context.names, row.said)
+        body = request(row.said, context, asked, mask) | {"prediction": prediction, "check": True}
         began = time.perf_counter()
         found = reader.checked(body, lambda: False)
         tokens = found["choices"][0]["logprobs"]["content"] if found else []

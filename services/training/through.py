@@ -3,7 +3,7 @@
     python -m services.training.through PART ANSWERS.jsonl [--checks CHECKS.jsonl] [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
-the mask does not allow counts as overruled, so it is a doubt, and wrong. A simulated customer answers
+is no cart of the menu counts as overruled, so it is a doubt, and wrong. A simulated customer answers
 questions (`services.evaluation.answering`). Prints figures, never a row.
 """
 
@@ -14,15 +14,13 @@ import json
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from schemas.evidence import Evidence
-from services.engines.ports import Decoded, Reading
+from services.engines.ports import Reading
 from services.engines.reader.short_form import Unreadable
-from services.engines.reader.short_mask import short_mask
 from services.evaluation.answering import COUNTED, became
 from services.evaluation.run import predict
 from services.evaluation.statistics import wilson
@@ -33,31 +31,25 @@ from services.training.score import answers_in, cart_of
 
 @dataclass(slots=True)
 class Recorded:
-    """`CartDecoder` whose reader says what was recorded; asked to decode it gives up, which is a review."""
+    """`CartDecoder` that says what was recorded."""
 
     answer: dict[str, Any]
     shop: Shop
-    accepts: Callable[[str], bool]
     check: dict[str, Any] | None = None
 
-    def read(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading | None:  # noqa: ARG002 (of the port)
+    def decode(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading:  # noqa: ARG002 (of the port)
         """The recorded answer, whoever asks; of a settled order the checker's, where it comes to it too."""
         if settled and self.check:
             return self._reading(self.check)
         return self._reading(self.answer)
 
     def _reading(self, answer: dict[str, Any]) -> Reading:
-        text, allowed = answer["text"], self.accepts(answer["text"])
+        text, overruled = answer["text"], 0
         try:
-            lines = tuple(self.shop.names.read(text)) if allowed else ()
+            lines = tuple(self.shop.names.read(text))
         except Unreadable:
-            lines, allowed = (), False
-        return Reading(lines, text, answer["logprob"], int(not allowed), "recorded", 0, 0, 0, 0.0)
-
-    def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        raise NotImplementedError
+            lines, overruled = (), 1
+        return Reading(lines, text, answer["logprob"], overruled, "recorded", 0, 0, 0, 0.0)
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing."""
@@ -98,13 +90,12 @@ def main(argv: list[str] | None = None) -> int:
     counts: Counter[str] = Counter()
     total = 0
     for shop in shops(args.part):
-        mask = short_mask(shop.menu, shop.names)
         for row in shop.rows:
             answer = found.get((args.part, row.id))
             if answer is None:
                 continue
             checked = checks.get((args.part, row.id))
-            recorded = Recorded(answer, shop, mask.accepts, checked if checked and checked["same"] else None)
+            recorded = Recorded(answer, shop, checked if checked and checked["same"] else None)
             made = predicted(shop, row, recorded)
             total += 1
             counts.update(became(made, cart_of(row.lines)))

@@ -22,7 +22,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.engines.servers.embedded": ("schemas", "infra", "services.engines"),
     "services.retrieval": ("schemas",),
     "services.decoding": (
-        "schemas", "services.engines", "services.retrieval", "services.decoding.spelling",
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.retrieval",
+        "services.decoding.spelling",
     ),
     "services.storage": ("schemas", "infra"),
     **READING,
@@ -45,7 +46,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.evaluation.statistics": (),
     # The engines of a wired process, with their answers kept; the rest of evaluation knows no engine.
     "services.evaluation.kept": (
-        "schemas", "services.engines", "services.engines.ports", "services.pipeline", "services.bootstrap",
+        "schemas", "services.engines", "services.engines.ports", "services.decoding", "services.pipeline",
+        "services.bootstrap",
     ),
     "services.masked": ("schemas", "infra", "services.engines", "services.engines.ports"),
     "services.examples": (
@@ -61,9 +63,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.settings_checks": ("schemas", "infra", "services.masked"),
     "services.recordings": ("schemas", "infra"),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
-    "services.engine_parts": ("schemas", "infra", "services.engines", "services.engines.ports"),
+    "services.engine_parts": (
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.decoding",
+    ),
     "services.bootstrap": (
-        "services.reading", "services.reading.names", "services.checks", 
+        "services.reading", "services.reading.names", "services.checks", "services.decoding",
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engine_parts",
         "services.storage", "services.pipeline", "services.doorbell", "services.readiness",
         "services.recordings", "services.masked", "services.settings_checks",
@@ -126,15 +130,15 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.cli.client", "services.desk"): "operators do what a shop's people do, by the same desk",
     (
         "services.cli.commands.doctor",
-        "services.engines.decoding.decoder",
+        "services.decoding.decoder",
     ): "probes the decode server that it is asked about",
     (
         "services.cli.commands.doctor_engine",
-        "services.engines.decoding.decoder",
+        "services.decoding.decoder",
     ): "examines an engine by the very parts that use it",
     (
         "services.cli.commands.doctor_engine",
-        "services.engines.masks.conformance",
+        "services.decoding.conformance",
     ): "examines an engine by the very parts that use it",
     (
         "services.cli.commands.doctor_engine",

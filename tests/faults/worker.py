@@ -22,7 +22,7 @@ from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.doorbell import CeleryDoorbell
-from services.engines.ports import Decoded, Reading, Recording
+from services.engines.ports import Reading, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
 from services.storage.orders import turns
@@ -65,10 +65,7 @@ class ShortDecoder:
 
     name = "short"
 
-    def decode(self, *_asked: object, **_how: object) -> Decoded:
-        raise AssertionError("it has the trained reader")
-
-    def read(self, *_asked: object, **_how: object) -> Reading:
+    def decode(self, *_asked: object, **_how: object) -> Reading:
         time.sleep(WORK_S)
         return read_as(RIGHT, self.name)
 

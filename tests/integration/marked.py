@@ -29,7 +29,7 @@ from services.engines.ports import Reading
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import World, running, wav
-from tests.stand_ins import CAFE, ScriptedTranscriber, Works, speech
+from tests.stand_ins import CAFE, RIGHT, ScriptedTranscriber, Works, speech
 
 WORD = "zyzzyva"
 SAID = f"a large latte and a {WORD} please"
@@ -140,21 +140,25 @@ class Marked:
     def read_twice(self) -> str:
         """Settled without a doubt, and then held against a learned reader's words."""
         order_id = self.submit(key=5)
-        self.works.decoder.reading = Reading(
-            lines=tuple({name: line[name] for name in line if name != "heard"} for line in (LATTE, OTHER)),
-            text=f"1 latte large\n1 {WORD}",
-            logprob=-3.0,
-            overruled=0,
-            engine="stand-in",
-            prompt_tokens=1,
-            completion_tokens=1,
-            cached_tokens=0,
-            seconds=0.1,
-        )
+        self.works.decoder.script = [
+            Reading(
+                lines=tuple(
+                    {name: line[name] for name in line if name != "heard"} for line in (LATTE, OTHER)
+                ),
+                text=f"1 latte large\n1 {WORD}",
+                logprob=-3.0,
+                overruled=0,
+                engine="stand-in",
+                prompt_tokens=1,
+                completion_tokens=1,
+                cached_tokens=0,
+                seconds=0.1,
+            )
+        ]
         try:
             assert self.works.until_settled(order_id).state is State.IN_REVIEW
         finally:
-            self.works.decoder.reading = None
+            self.works.decoder.script = [RIGHT]
         for person in ("ada", "bob"):
             self.decide(order_id, person, action="reject", reason=WORD)
         return order_id

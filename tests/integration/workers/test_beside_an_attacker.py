@@ -21,11 +21,10 @@ from schemas.errors import MenuBeingRead
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
-from services.engines.masks.labels import Labels
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
-from tests.servers.staged_server import Answer, StagedServer, model, staged_server
+from tests.servers.staged_server import Answer, StagedServer, model, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID, TESTER, Works, speech
 
 ATTACKER, CUSTOMER, TILL = "page:/6.6.6.6/v", "page:/7.7.7.7/v", "till"
@@ -36,7 +35,7 @@ PIECES = 15
 
 @pytest.fixture
 def server() -> Iterator[StagedServer]:
-    write = model(Labels(CAFE).to_wire(RIGHT))
+    write = model(spelled(RIGHT, CAFE))
 
     def answer(body: dict[str, Any]) -> Answer:
         if "content" in body:

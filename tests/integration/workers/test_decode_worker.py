@@ -19,12 +19,11 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.bootstrap import bootstrap
-from services.engines.decoding.decoder import PROBE_WORD
-from services.engines.masks.labels import Labels
+from services.decoding.decoder import PROBE_WORD
 from services.storage.shops.menus import MenuStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
-from tests.servers.staged_server import Answer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, TESTER, Works
 from tests.waiting import until
 
@@ -77,7 +76,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
         asked.append(kind)
         if kind == "prompt":
             over.wait(PROMPT_S)
-        return completion(PROBE_WORD if kind == "probe" else Labels(CAFE).to_wire(RIGHT))
+        return completion(PROBE_WORD if kind == "probe" else spelled(RIGHT, CAFE))
 
     with staged_server(answer) as server:
         process = worker("decode", tmp_path, menus=300, llm_url=server.url, **settings)

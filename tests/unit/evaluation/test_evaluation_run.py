@@ -14,7 +14,7 @@ from tests.stand_ins import CAFE
 class Faulty:
     """A decoder with a fault that nobody foresaw."""
 
-    def decode(self, *_: Any) -> Any:
+    def decode(self, *_: Any, **_how: Any) -> Any:
         raise ValueError("seventeen options")
 
 

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 from llguidance import LLMatcher
 
-from services.engines.masks.conformance import any_texts
+from services.decoding.conformance import any_texts
 from services.engines.masks.mask import BYTES, Mask
 from services.examples import actions, conjugation, fields, query, triage
 from services.examples.conjugation import Form

@@ -40,7 +40,7 @@ class Readers(ScriptedDecoder):
     answers: dict[str, Reading | Exception] = field(default_factory=dict)
     read_of: list[str] = field(default_factory=list)
 
-    def read(self, evidence: Evidence, *_called_off: object, **_how: object) -> Reading | None:
+    def decode(self, evidence: Evidence, *_called_off: object, **_how: object) -> Reading:
         self.read_of.append(evidence.transcript)
         answer = self.answers[evidence.transcript]
         if isinstance(answer, Exception):

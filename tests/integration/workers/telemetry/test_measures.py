@@ -22,14 +22,13 @@ from schemas.errors import AudioDamaged, AudioRefused, DecodeTruncated, EngineUn
 from schemas.lifecycle import State
 from schemas.transcript import Transcript
 from services.bootstrap import Container
-from services.engines.masks.labels import Labels
 from services.engines.ports import Recording
 from services.engines.recognition.whisper import WhisperTranscriber
 from services.pipeline.heartbeat import Heartbeat
 from services.storage.base.tables import OrderRow
 from services.workers import measuring
 from services.workers.sweeper import _done
-from tests.servers.staged_server import completion, staged_server
+from tests.servers.staged_server import completion, spelled, staged_server
 from tests.shown import Shown, shown_by
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedTranscriber, Works, speech
 
@@ -160,7 +159,7 @@ def test_leases_in_trouble(world: Works, measured: Measured) -> None:
 
 def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
     order_id = world.to_decode()
-    answers = [(503, b""), completion(Labels(CAFE).to_wire(RIGHT))]
+    answers = [(503, b""), completion(spelled(RIGHT, CAFE))]
     with staged_server(lambda body: answers[0] if len(answers) == 2 else answers[-1]) as server:
         decoder = server.decoder("llama.cpp", whole=True)
         runner = world.runner()
