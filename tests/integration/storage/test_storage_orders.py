@@ -269,7 +269,7 @@ def test_no_move_without_its_review(
     with pytest.raises(IntegrityError):
         orders.commit(order, Outcome(Event.DOUBTED))
     assert orders.get(order.id) == order
-    assert len(orders.events(order.id)) == 4
+    assert len(orders.events(order.id)) == 3
 
 
 def test_a_key_makes_one_order(orders: OrderStore, race: Any) -> None:
