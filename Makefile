@@ -16,7 +16,7 @@ TRAINER ?=
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long test-nonsense check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead bench-memory readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead bench-memory readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -106,10 +106,6 @@ clean: ## remove the virtual environment and what a stack wrote; weights are kep
 helm-tools: setup ## Helm and the Kubernetes schemas into .tools, for the tests of the chart (97 MB, once; the tests fetch them too)
 	@$(BIN)/python -m tests.helm.tools
 
-test-nonsense: setup ## 200 transcripts of nonsense, injections and other languages, decoded for real (about 20 minutes)
-	@$(BIN)/saycart models fetch --tests
-	@SAYCART_NONSENSE=200 $(BIN)/python -m pytest tests/e2e/test_nonsense.py $(ARGS)
-
 bench-hearing: weights ## the transcribe stage against bare faster-whisper on the same recordings (about 30 minutes; docs/benchmarks)
 	@$(BIN)/python -m tests.bench.hearing $(ARGS)
 
@@ -159,7 +155,7 @@ test-containers: setup ## build the images, start docker-compose.yml and speak a
 test-containers-short: setup ## the same without the engines: two images, orders of text, a worker killed (a Docker engine; some minutes)
 	@SAYCART_TEST_CONTAINERS=short $(BIN)/python -m pytest tests/containers/test_short.py $(ARGS)
 
-fuzz: setup ## the mask against a second account of what it should allow, N examples of each test (N=2000)
+fuzz: setup ## the mask of carts on random menus: valid carts and near misses, N examples of each test (N=2000)
 	@$(BIN)/saycart models fetch --tests
 	@SAYCART_FUZZ=$(or $(N),2000) $(BIN)/python -m pytest tests/fuzz $(ARGS)
 

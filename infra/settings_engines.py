@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field, field_validator
 
 from infra.settings_oidc import OidcSettings
@@ -51,23 +49,6 @@ class EngineSettings(OidcSettings):
     """Tokens of the model that a customer's words may take, some 100 words, and likewise the learned reader's
     answer; the longest of 5,300 test orders takes 79. Past it no model is asked, and a person takes the
     order. 0: any number."""
-
-    score_drafts: bool = False
-    """Score each finished cart without the mask: which fields the model would have said otherwise. Costs vLLM
-    a prefill an order, llama.cpp some of each token's time."""
-
-    skip_settled: bool = True
-    """Where the words leave one cart, write it down without asking the model, which has nothing to choose."""
-
-    check_settled: int = Field(50, ge=0)
-    """One in so many settled orders is decoded all the same and compared: a standing check of server and
-    mask. 0: none, 1: each."""
-
-    reader: Literal["all", "open", "off"] = "all"
-    """Which orders the learned reader reads beside the rules: all of them, those alone that the words leave
-    open or in doubt, or none. It works where the model has an adapter (`infra/adapters`) and the server has
-    loaded it; with `all` a cart is put to its customer where that is not so. The others accept what the rules
-    alone came to: on menus by strangers 1.4% of all orders wrong in silence, where `all` has 0.4%."""
 
     reader_url: str = ""
     """Server of the learned reader (`services.engines.reader_server`), or several with commas between, asked

@@ -6,8 +6,7 @@ model, and then means the default; so nothing has to be invented to fill a slot.
 
 Two marks tie the shape to an order. `x-values` on a field names where its values come from: the menu or
 the transcript. `x-each` on a model says that it stands once for each such entry, so that its fields agree
-(a latte has a latte's sizes). `services/engines/masks/grammar.py` turns all of this into an llguidance
-grammar, but for fields marked `x-later`, which the readers that ship do not write yet.
+(a latte has a latte's sizes). `services/decoding/wire_mask.py` turns all of this into an llguidance grammar.
 
 Six more say how the compact spelling of a draft is written (`services/decoding/spelling.py`), in which the
 menu's names stand for ids: `x-aligned` marks a field that is found afterwards and not written, `x-named-by`

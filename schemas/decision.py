@@ -25,7 +25,6 @@ class Agreement(StrEnum):
     CONFIDENT = "confident"  # the rules leave it open, and the model is sure enough
     UNSURE = "unsure"  # the rules leave it open, and the model is not
     DIFFER = "differ"  # the rules have no doubt, and the model comes to another cart
-    RULES_ALONE = "rules_alone"  # the model was to read it, and did not
 
 
 class SecondTranscript(StrEnum):
@@ -48,7 +47,7 @@ class Readings(_Value):
 
     agreement: Agreement
     answer: str = Field(default="", description="the model's answer, as it was written")
-    probability: float = Field(default=0.0, description="of the whole answer, 0 where the mask overruled it")
+    probability: float = Field(default=0.0, description="of the whole answer; 0: overruled, or untrained")
     unsure: tuple[UnsurePiece, ...] = ()
     other: CartDraft | None = Field(default=None, description="the other cart, where they differ")
     second_transcript: SecondTranscript = SecondTranscript.UNUSED

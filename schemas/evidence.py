@@ -1,7 +1,6 @@
-"""What one transcript gives reason to say: the only values that the mask opens for this order.
+"""What one transcript gives reason to say, by the rules.
 
-Made by `services/reading/order.py` from the menu and the transcript, read by
-`services/engines/masks/grammar.py` (what may be decoded) and `services/checks/evidence.py` (was it heard?).
+Made by `services/reading/order.py` from the menu and the transcript, read by `services/checks`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.cart import MAX_LINES, MAX_OPTIONS, Amount
+from schemas.cart import MAX_OPTIONS, Amount
 from schemas.menu import Menu
 
 
@@ -168,30 +167,3 @@ class Evidence(_Evidence):
     def options(self) -> list[OptionEvidence]:
         """Open anywhere in the order; the same option may stand for several lines."""
         return [option for line in self.lines for option in line.options]
-
-    @classmethod
-    def everything(cls, menu: Menu, version: int, transcript: str) -> Evidence:
-        """The whole menu, open. For checking a menu's grammar at import, and for comparison."""
-        return cls(
-            transcript=transcript,
-            menu=menu,
-            menu_version=version,
-            lines=(
-                LineEvidence(
-                    items=tuple(item.sku for item in menu.items),
-                    region=transcript,
-                    anchor="",
-                    quantities=tuple(range(1, 13)),
-                    sizes=tuple(size.id for size in menu.sizes),
-                    options=tuple(
-                        OptionEvidence(
-                            group=group.id, id=option.id, amounts=tuple(Amount), counts=(1, 2, 3, 4)
-                        )
-                        for group in menu.option_groups
-                        for option in group.options
-                    ),
-                    copies=MAX_LINES - 1,
-                ),
-            ),
-            off_menu_quantities=tuple(range(1, 13)),
-        )

@@ -1,10 +1,8 @@
 """States of an order, and the only table of how it may move between them.
 
-A stage is a verb, its state the past participle: `transcribe` ends in TRANSCRIBED, `read` in READ; only the
-last, `validate`, ends where the order goes. Where a model reads every order anyway, none stops at
-TRANSCRIBED: it is HEARD and waits for that model, whose worker works out what the words may mean. "In
-progress" is not a state but a lease on the row. `advance` is executed by storage at each change, not only
-drawn here.
+A stage is a verb, its state the past participle: `transcribe` ends in TRANSCRIBED, `decode` in DECODED; only
+the last, `validate`, ends where the order goes. "In progress" is not a state but a lease on the row.
+`advance` is executed by storage at each change, not only drawn here.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from schemas.errors import StaleState
 class State(StrEnum):
     RECEIVED = "received"
     TRANSCRIBED = "transcribed"
-    READ = "read"
     DECODED = "decoded"
     PROPOSED = "proposed"
     IN_REVIEW = "in_review"
@@ -36,9 +33,6 @@ class State(StrEnum):
 
 class Event(StrEnum):
     TRANSCRIBED = "transcribed"
-    HEARD = "heard"  # transcribed, and on to the model at once, since it reads every order
-    READ = "read"  # the words leave something open: a model has to choose
-    SETTLED = "settled"  # the words leave one cart, which was written without a model
     DECODED = "decoded"
     DECODED_ELSEWHERE = "decoded_elsewhere"  # by the alternative decoder: an outage, counted as such
     ACCEPTED = "accepted"  # by validate: no doubt was found
@@ -60,7 +54,6 @@ class Event(StrEnum):
 STATUS = {
     State.RECEIVED: "queued",
     State.TRANSCRIBED: "processing",
-    State.READ: "processing",
     State.DECODED: "processing",
     State.PROPOSED: "needs_confirmation",
     State.IN_REVIEW: "needs_review",
@@ -76,7 +69,6 @@ class StageName(StrEnum):
     """What is done with an order, in this order; queues, tasks, metrics and timings go by these names."""
 
     TRANSCRIBE = "transcribe"
-    READ = "read"
     DECODE = "decode"
     VALIDATE = "validate"
 
@@ -84,8 +76,7 @@ class StageName(StrEnum):
 # What an order in each state waits for.
 STAGES = {
     State.RECEIVED: StageName.TRANSCRIBE,
-    State.TRANSCRIBED: StageName.READ,
-    State.READ: StageName.DECODE,
+    State.TRANSCRIBED: StageName.DECODE,
     State.DECODED: StageName.VALIDATE,
 }
 WAITING = frozenset(STAGES)
@@ -97,11 +88,8 @@ SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RECEIVED, Event.TRANSCRIBED): State.TRANSCRIBED,
-    (State.RECEIVED, Event.HEARD): State.READ,
-    (State.TRANSCRIBED, Event.READ): State.READ,
-    (State.TRANSCRIBED, Event.SETTLED): State.DECODED,
-    (State.READ, Event.DECODED): State.DECODED,
-    (State.READ, Event.DECODED_ELSEWHERE): State.DECODED,
+    (State.TRANSCRIBED, Event.DECODED): State.DECODED,
+    (State.TRANSCRIBED, Event.DECODED_ELSEWHERE): State.DECODED,
     (State.DECODED, Event.ACCEPTED): State.COMPLETED,
     (State.DECODED, Event.PROPOSED): State.PROPOSED,
     (State.PROPOSED, Event.CONFIRMED): State.COMPLETED,

@@ -144,7 +144,7 @@ class Container(EngineParts):
         return Tools(
             sent_back=self.orders.sent_back,
             transcriber=lambda: self.transcriber,
-            decoder=lambda: self.decoder,
+            decoder=lambda: self.readers,
             fallback_decoder=lambda: self.fallback_decoder,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=partial(at_hand, self.blobs),
@@ -158,11 +158,6 @@ class Container(EngineParts):
             field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
             dear_above=self.settings.second_review_above,
-            skip_settled=self.settings.skip_settled,
-            check_settled=self.settings.check_settled,
-            reader=self.reader,
-            two_readings=self.settings.reader == "all",
-            readers=lambda: self.readers,
         )
 
     def _compacted(self, recording: Recording) -> StoredRecording | None:
@@ -214,7 +209,7 @@ class Container(EngineParts):
         Raises:
             InvalidMenu: the grammar does not compile, or the names take more than the work budget.
         """
-        from services.engines.masks.grammar import check_menu
+        from services.decoding.wire_mask import check_menu
         from services.reading.names.lexicons import check_names
 
         check_names(menu)

@@ -78,11 +78,6 @@ class Desk:
         return self.access.person
 
     @property
-    def to_model(self) -> bool:
-        """Whether a model reads every order, so that one of text waits for nothing else."""
-        return self._box.reader == "all"
-
-    @property
     def blobs(self) -> Blobs:
         return self._box.blobs
 
@@ -221,7 +216,7 @@ class Desk:
 
     def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
         """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""
-        from services.engines.masks.json_schema import cart_schema
+        from services.decoding.json_schema import cart_schema
 
         if menu_id is None:
             return cart_schema()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from infra.observability import tracing
 from infra.settings import Settings, addresses
@@ -18,7 +18,7 @@ from services.engines.ports import Transcriber
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from services.engines.decoding.servers import Servers
+    from services.decoding.servers import Servers
     from services.engines.recognition.audio import Samples
     from services.engines.recognition.denoiser import Denoiser
 
@@ -111,9 +111,9 @@ class EngineParts:
         return self._decoder(self.settings.fallback_llm_url)
 
     def _decoder(self, urls: str) -> Servers:
-        from services.engines.decoding.decoder import OpenAIDecoder
-        from services.engines.decoding.servers import Servers
-        from services.engines.reader.adapters import learned
+        from services.decoding.decoder import OpenAIDecoder
+        from services.decoding.servers import Servers
+        from services.decoding.spellings import learned
 
         config = self.settings
         if not urls:
@@ -128,7 +128,6 @@ class EngineParts:
                 model=config.llm_model,
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
-                score=config.score_drafts,
                 adapter=self.adapter.name if self.adapter else "",
                 spelling=learned(self.adapter),
                 check=self.checker is not None,
@@ -141,10 +140,10 @@ class EngineParts:
 
     @cached_property
     def adapter(self) -> Path | None:
-        """The learned reader for the model that is set; None where there is none, or it is off."""
+        """The learned reader for the model that is set; None where there is none."""
         from services.engines.reader.adapters import made_for
 
-        return made_for(self.settings.llm_model) if self.settings.reader != "off" else None
+        return made_for(self.settings.llm_model)
 
     @cached_property
     def checker(self) -> Path | None:
@@ -152,8 +151,3 @@ class EngineParts:
         from services.engines.reader.adapters import made_for
 
         return made_for(self.settings.reader_checker, role="check") if self.adapter else None
-
-    @property
-    def reader(self) -> Literal["all", "open", "off"]:
-        """Which orders the learned reader reads: as it is set, where there is one for the model."""
-        return self.settings.reader if self.adapter else "off"

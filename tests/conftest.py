@@ -7,7 +7,6 @@ If it does not start, the tests that need it fail: a store that was tried on SQL
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,11 +33,6 @@ settings.register_profile("short", max_examples=30)
 settings.load_profile("short")
 HERE = Path(__file__).parent
 
-# The many stacks and workers of the tests have the learned reader for open orders alone: it would take
-# seconds for each of their settled ones. What ships reads all of them, and so do the samples' stack
-# (`running_stack.py`) and the tests that are about it.
-os.environ.setdefault("SAYCART_READER", "open")
-
 # Where real processes meet a machine of unknown load, a test gets a second try, and the count and the name
 # of each that needed it are printed. Not so what is computed, and not so the faults: an order lost
 # now and then is an order lost.
@@ -48,7 +42,6 @@ SECOND_TRY = ("browser", "e2e", "engines", "integration")
 LONG = (
     "browser/test_review_stack.py",  # test_review.py, and a reviewer at work in e2e/test_samples.py
     "browser/test_second_step.py::test_enrolling_and_signing_in_with_a_code[desktop]",  # [phone]
-    "e2e/test_nonsense.py",  # tests/fuzz, and orders of engines/test_contract.py
     "engines/test_contract.py::test_every_order_gives_a_cart_inside_its_mask[llama.cpp-copper-skillet]",
     *(
         f"engines/test_contract.py::test_every_example_is_answered_under_its_mask[llama.cpp-{example}]"
@@ -56,7 +49,6 @@ LONG = (
     ),
     "engines/test_example_masks.py",  # that of the contract
     "engines/test_examples_run.py::test_every_example_is_valid_under_its_mask",  # likewise
-    "fuzz/test_mask.py::test_a_menu_of_ten_thousand_awkward_names",  # two thousand in engines/test_grammar.py
     "faults/test_short.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
     "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all
     "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py
@@ -71,7 +63,7 @@ LONG = (
 # one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
-    "api_orders api_problems called_off choices costly_audio decode_worker decoder embedded_engine leases",
+    "api_orders api_problems called_off costly_audio decode_worker decoder embedded_engine leases",
     "masked_api masked_command rates_shared reader reader_process slow_clients worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}

@@ -7,11 +7,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from infra.blobs.store import Blobs
 from infra.sql.database import Database
@@ -24,7 +24,7 @@ from schemas.records.orders import NewOrder, OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from schemas.transcript import Transcript, Word
-from services.engines.ports import Decoded, Reading, Recording
+from services.engines.ports import Reading, Recording
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
@@ -223,29 +223,31 @@ class ScriptedDecoder:
     """`CartDecoder` that answers what is next in its script; the last entry stays. `meanwhile` runs first,
     for what happens elsewhere while a decode takes its time."""
 
-    script: list[Exception | CartDraft]
+    script: list[Exception | CartDraft | Reading]
     asked: list[Evidence] = field(default_factory=list)
-    wholly: list[bool] = field(default_factory=list)
     warmed: list[Evidence] = field(default_factory=list)
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
-    reading: Reading | None = None
     expected: list[object] = field(default_factory=list)
+    settled: list[bool] = field(default_factory=list)
 
     def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None = None,
+        expected: CartDraft | None = None,
+        *,
+        settled: bool = False,
+        in_gaps: bool = False,
+    ) -> Reading:
         self.asked.append(evidence)
-        self.wholly.append(whole)
+        self.expected.append(expected)
+        self.settled.append(settled)
         self.meanwhile()
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, Exception):
             raise step
-        return Decoded(step, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
-
-    def read(self, _evidence: Evidence, *asked: object, **_how: object) -> Reading | None:
-        self.expected.append(asked[1])
-        return self.reading
+        return step if isinstance(step, Reading) else read_as(step, self.name)
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         self.warmed.append(evidence)
@@ -257,20 +259,21 @@ class GatedDecoder:
 
     folder: Path
 
-    def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
+    def decode(self, evidence: Evidence, *_asked: object, **_how: object) -> Reading:
         with (self.folder / "asked").open("a") as log:
             log.write(f"{evidence.transcript}\n")
         while (self.folder / "hold").exists():
             time.sleep(0.02)
-        return Decoded(RIGHT, "stand-in", "mask-1", prompt_tokens=7, completion_tokens=9, seconds=0.25)
-
-    def read(self, evidence: Evidence, *_asked: object, **_how: object) -> Reading | None:
-        """It has no reader."""
+        return read_as(RIGHT)
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing to warm."""
+
+
+def read_as(draft: CartDraft, engine: str = "stand-in") -> Reading:
+    """This cart as a reader that has no doubt reads it."""
+    lines = tuple(line.model_dump(mode="json", exclude={"heard"}) for line in draft.lines)
+    return Reading(lines, "", 0.0, 0, engine, 7, 9, 0, 0.25, grammar="mask-1")
 
 
 @dataclass
@@ -310,11 +313,6 @@ class Works:
     fallback: ScriptedDecoder | None = None
     second: ScriptedTranscriber | None = None
     bell: Bell = field(default_factory=Bell)
-    skip_settled: bool = False
-    check_settled: int = 0
-    reader: Literal["all", "open", "off"] = "off"
-    two_readings: bool = False
-    readers: ScriptedDecoder | None = None
 
     def __post_init__(self) -> None:
         self.database = self.database.everywhere()
@@ -336,11 +334,6 @@ class Works:
             asr_threshold=0.72,
             field_threshold=0.94,
             max_order_total=50_000,
-            skip_settled=self.skip_settled,
-            check_settled=self.check_settled,
-            reader=self.reader,
-            two_readings=self.two_readings,
-            readers=lambda: self.readers or self.decoder,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 
@@ -360,11 +353,8 @@ class Works:
         return self.orders.create(NewOrder("trap-cafe", 1, "en", transcript=transcript))[0].id
 
     def to_decode(self, text: str = SAID) -> str:
-        """An order of text that has been read, and waits for the decoder."""
-        order_id = self.typed(text)
-        assert replace(self, skip_settled=False).runner().run(order_id, "read") is State.READ
-        self.bell.rung.clear()
-        return order_id
+        """An order of text, which waits for the decoder."""
+        return self.typed(text)
 
     def until_settled(self, order_id: str) -> OrderRecord:
         """Run stage after stage, retries without their wait, as workers would."""

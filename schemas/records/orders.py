@@ -21,8 +21,7 @@ MAX_KEY_CHARS = 255
 class NewOrder:
     """An order to be stored: either `audio` (blob key and container) or `transcript` is set.
 
-    `to_model`: its words go to a model whatever they leave, so that they wait for nothing else. `confirm`:
-    the customer sees the cart before the order is completed. `client`: whose backlog it adds to.
+    `confirm`: the customer sees the cart before the order is completed. `client`: whose backlog it adds to.
     `traceparent`: of the span that accepts it (W3C Trace Context), where traces are on.
     """
 
@@ -33,7 +32,6 @@ class NewOrder:
     audio_format: str | None = None
     transcript: Transcript | None = None
     metadata: dict[str, Any] | None = None
-    to_model: bool = False
     confirm: bool = False
     client: str | None = None
     traceparent: str | None = None

@@ -176,7 +176,6 @@ async def _typed(box: Desk, key: str | None, text: TextOrder, caller: Caller) ->
         language=menu.menu.language,
         transcript=Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language),
         metadata=text.metadata,
-        to_model=box.to_model,
         confirm=caller.confirm,
         client=caller.backlog,
         traceparent=tracing.current_traceparent(),

@@ -65,13 +65,10 @@ def decide(
     evidence: Evidence,
     readings: Readings | None,
     policy: Policy,
-    *,
-    known: tuple[Finding, ...] = (),
 ) -> Decided:
     """Judge a machine's draft of `transcript` on the menu of its `evidence`.
 
-    `readings` is what rules and model made of the words, None where only one was to read them. `known` are
-    findings made before, by whoever decoded the draft.
+    `readings` is what rules and model made of the words, None where only one was to read them.
     """
     menu = evidence.menu
     words_only = readings is not None and _only_words_in_doubt(readings, evidence, transcript, policy)
@@ -85,7 +82,7 @@ def decide(
         findings += check_fields(fields, policy.field_threshold, draft, menu)
     cart = price_cart(draft, menu, evidence.menu_version, transcript, findings, fields)
     findings += check_total(cart.total, policy.max_total, menu)
-    found = (*_with_question(draft, findings, readings, evidence, policy), *known)
+    found = _with_question(draft, findings, readings, evidence, policy)
     least = min((sure for line in fields for sure in line.values()), default=None)
     return Decided(cart, found, _decision(transcript, found, readings, policy, least))
 
@@ -107,9 +104,8 @@ def _with_question(
     evidence: Evidence,
     policy: Policy,
 ) -> tuple[Finding, ...]:
-    """The findings with what two readings left in doubt, and the question that would settle it. That only
-    the rules read an order is no doubt where its customer sees every cart."""
-    if readings is None or (policy.confirm and readings.agreement is Agreement.RULES_ALONE):
+    """The findings with what two readings left in doubt, and the question that would settle it."""
+    if readings is None:
         return tuple(findings)
     menu = evidence.menu
     question = question_about(

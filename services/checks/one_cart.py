@@ -18,7 +18,7 @@ ASKED = frozenset({"missing_size", "missing_required_option"})
 
 
 def one_cart(evidence: Evidence) -> CartDraft | None:
-    """The draft that the mask and the pipeline's tidying leave of `evidence`; None where anything is open."""
+    """The draft that `evidence` leaves; None where anything is open."""
     if not evidence.plain:
         return None
     return CartDraft.model_validate({"lines": [line_left(told, evidence.menu) for told in evidence.lines]})

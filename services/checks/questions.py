@@ -28,8 +28,7 @@ _PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size|sku)|options/(?P<group
 # Not here are what the menu does not allow, what was hard to hear, what the customer asked of us, and an
 # order past what a cart holds: no yes to a cart answers those.
 OF_WORDS = frozenset(
-    """read_once
-    readers_differ reading_unsure item_unsaid size_unsaid_value quantity_unsaid option_unsaid vague_name
+    """readers_differ reading_unsure item_unsaid size_unsaid_value quantity_unsaid option_unsaid vague_name
     heard_but_missing unexplained_words number_unused unclear_which left_open taken_back unclear_split weighed
     said_likewise said_twice nothing_ordered empty_cart""".split()
 ) | {"read_otherwise"}  # of an older release (ADR 37)

@@ -7,7 +7,7 @@ none right says so, and a human looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from schemas.cart import Amount, CartDraft, Finding, Portion
 from schemas.compare import Chosen, LineKey, canonical_draft
@@ -83,7 +83,7 @@ def question_about(
 
 def _is_likely(readings: Readings, menu: Menu, ask_at: float) -> bool:
     """Whether it is known, and often enough, that a cart which is shown is right."""
-    if readings.agreement is not Agreement.RULES_ALONE and not measured(menu.language):
+    if not measured(menu.language):
         return False
     return readings.agreement is not Agreement.UNSURE or readings.probability >= ask_at
 
@@ -133,18 +133,11 @@ def with_question(
     question: Question | None,
 ) -> tuple[Finding, ...]:
     """What was found, and what two readers left in doubt, with the `question` on what it is about; `draft`
-    is the cart that is proposed. That it was read once is no doubt more where there is another: somebody
-    looks at the cart as it is."""
-    if readings.agreement is Agreement.RULES_ALONE and _is_doubted(findings):
-        return tuple(findings)
+    is the cart that is proposed."""
     if question is None or question.id != HEARD:
         return (*findings, *findings_of(readings, menu, question, draft))
     asked = next(f for f in findings if f.code in OF_HEARING and f.blocks)
     return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
-
-
-def _is_doubted(findings: Iterable[Finding]) -> bool:
-    return any(found.blocks for found in findings)
 
 
 def _only_heard_badly(findings: Sequence[Finding]) -> bool:
@@ -165,7 +158,7 @@ def _confirming(
 
 def _price(draft: CartDraft, menu: Menu, most: float) -> int | None:
     """What a cart costs; None where it is not a customer's to say yes to."""
-    if _is_doubted(check_facts(draft, menu)):
+    if any(found.blocks for found in check_facts(draft, menu)):
         return None
     # The menu's version and the words are what the cart shows, and no part of its price.
     total = price_cart(draft, menu, 0, Transcript(text="", confidence=0.0), []).total

@@ -5,7 +5,7 @@ rules leave an order open, or doubt it, the learned reader's cart stands if it i
 sure enough was measured on menus that it never saw (docs/training.md), and less is needed where the rules'
 best guess is the same cart; in a language in which that was not measured it is never sure enough. Where both
 are sure and differ, or neither is, the order keeps both carts: its customer is asked where that can settle it
-(`two_carts.py`), and a human looks where not. A cart that only one of them read is its customer's likewise.
+(`two_carts.py`), and a human looks where not. A model that was not trained for orders is never sure.
 """
 
 from __future__ import annotations
@@ -40,10 +40,6 @@ MOST_QUOTED = 2
 _OF_LINES = {"readers_differ": "readers_differ_in", "reading_unsure": "reading_unsure_in"}
 
 
-READ_ONCE = Readings(agreement=Agreement.RULES_ALONE)
-"""What an order keeps of its readers where the learned one did not read it and was to."""
-
-
 @dataclass(frozen=True, slots=True)
 class Compared:
     """The cart that is proposed, and what the two readers made of the words."""
@@ -62,7 +58,7 @@ def compare(
 ) -> Compared:
     """Hold the learned reader's cart against what the rules make of the same words. They are compared by
     their lines; no rule reads notes, so either cart has those of the learned reader."""
-    sure = math.exp(reading.logprob) if not reading.overruled else 0.0
+    sure = _sure(reading)
     draft, other = with_heard(reading.lines, evidence, reading.notes), None
     undoubted = undoubted_cart(evidence) is not None
     guess = written(evidence) if undoubted else guessed(evidence)
@@ -89,6 +85,11 @@ def compare(
     return Compared(draft, readings)
 
 
+def _sure(reading: Reading) -> float:
+    """How sure the model is of the whole cart, 0 where it was not trained for it, or the mask overruled it."""
+    return math.exp(reading.logprob) if reading.trained and not reading.overruled else 0.0
+
+
 def _unsure(reading: Reading) -> tuple[UnsurePiece, ...]:
     """The numbers and names of which the model was not sure."""
     return tuple(UnsurePiece(text=t, probability=round(p, 2)) for t, p in reading.pieces if p < DOUBTED)
@@ -99,11 +100,7 @@ def findings_of(
 ) -> list[Finding]:
     """What a human is told of two readings that left a doubt, and the customer is asked; `draft` is the cart
     that is proposed: where it is not what was read otherwise is quoted."""
-    if readings.agreement is Agreement.RULES_ALONE:
-        detail = "Only the rules read this order: the trained reader was not available."
-        message = sentences(menu.language)("read_once")
-        return [Finding.blocking("read_once", message, question=question, detail=detail)]
-    detail = f"The trained reader is {wording.percent(readings.probability)} sure of its cart."
+    detail = f"The language model is {wording.percent(readings.probability)} sure of its cart."
     if readings.unsure:
         unsure = (f"“{piece.text}” ({wording.percent(piece.probability)})" for piece in readings.unsure)
         detail += f" Least sure of: {', '.join(unsure)}."

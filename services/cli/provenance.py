@@ -57,8 +57,6 @@ def about(
             "xllamacpp": version("xllamacpp"),
             "llguidance": version("llguidance"),
         },
-        "skip_settled": config.skip_settled,
-        "reader": config.reader,
         "asr_threshold": config.asr_threshold,
         "field_threshold": config.field_threshold,
     }
@@ -92,7 +90,7 @@ def made_with(menu: Menu, config: Settings) -> str:
         config.asr_threshold,
         config.field_threshold,
     ]
-    told += [config.max_order_total, config.skip_settled, config.reader, *map(version, _HOSTS)]
+    told += [config.max_order_total, *map(version, _HOSTS)]
     digest = hashlib.sha256(json.dumps(told).encode())
     for room in _ROOMS:
         for file in sorted((REPOSITORY / room).rglob("*")):

@@ -35,8 +35,7 @@ _LABELS = {
     "redis": "queue (redis)",
     "reader": "language model",
     StageName.TRANSCRIBE: "worker: transcribe",
-    StageName.READ: "worker: read, validate",
-    StageName.DECODE: "worker: decode (prepares each new menu once)",
+    StageName.DECODE: "worker: decode, validate (prepares each new menu once)",
 }
 
 

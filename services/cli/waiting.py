@@ -13,7 +13,6 @@ from services.cli.samples import Sample
 EVERY_S = 5.0
 DOING = {
     StageName.TRANSCRIBE: "transcribe",
-    StageName.READ: "read",
     StageName.DECODE: "decode",
     StageName.VALIDATE: "check",
 }

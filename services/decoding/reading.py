@@ -1,8 +1,9 @@
-"""One order asked of the trained reader: a cart under the menu's mask, and how sure the model is of it.
+"""One order asked of a language model: a cart under the menu's mask, and how sure the model is of it.
 
-The adapter that was trained for the task (`services/training`) works on the decode server's own base model,
-for these requests alone. Its answer is checked against the mask like any other, and scored without it: the
-logarithmic probability of the whole answer, and how many of its tokens the mask chose against the model.
+Where a server has the adapter that was trained for the task (`services/training`), it works on the server's
+base model for these requests alone; else the base model is asked, with a prompt that explains the format.
+The answer is checked against the mask like any other, and scored without it: the logarithmic probability of
+the whole answer, and how many of its tokens the mask chose against the model.
 
 Cost, on 2 CPU threads with the 1.5B model and the menu cached: 30 ms a token of the question, 95 ms a token
 of the answer that was not guessed, and some 35 ms for the mask of 60 items (docs/training.md).
@@ -15,9 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from infra.observability import measures
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, MenuBeingRead
 from services.decoding import unmasked
-from services.decoding.mask import Mask
+from services.decoding.completion import constraint, said
+from services.decoding.mask import Mask, compiles
 from services.decoding.short_form import Line, Unreadable
 from services.decoding.spellings import MenuContext, Spans, Spelling
 from services.engines.ports import Reading
@@ -33,6 +36,22 @@ MENU_S = 2.0
 _CHAT = "/v1/chat/completions"
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which model of a server of which dialect, and how it spells a cart; `adapter` is empty where it has no
+    trained one."""
+
+    dialect: str
+    model: str
+    spelling: Spelling
+    adapter: str = ""
+
+    @property
+    def name(self) -> str:
+        """What answers."""
+        return self.adapter or self.model
+
+
 def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
     """Whether a server has the adapter; `get` gives a path's document. Raises what `get` does."""
     if dialect == "llama.cpp":
@@ -43,20 +62,18 @@ def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
 def read(
     transcript: str,
     context: MenuContext,
-    spelling: Spelling,
+    asked: Asked,
     *,
-    dialect: str,
-    model: str,
-    adapter: str,
     post: Post,
     expected: Sequence[Line] = (),
     check: bool = False,
-    most: int = MOST_TOKENS,
+    most: int = 0,
     in_gaps: bool = False,
 ) -> Reading:
-    """The cart that the adapter reads out of `transcript`; `expected` are the lines of the likeliest one, if
+    """The cart that the model reads out of `transcript`; `expected` are the lines of the likeliest one, if
     any. With `check` a smaller model's word that it comes to these too is enough, where the server has one.
-    The answer may take `most` tokens. `in_gaps`: a menu that is new to a server is read in pieces.
+    The answer may take `most` tokens; 0: the usual number. `in_gaps`: a menu that is new to a server is read
+    in pieces.
 
     Raises:
         DecodeTruncated: the server stopped before the cart was whole.
@@ -65,39 +82,41 @@ def read(
         MenuBeingRead: there are pieces of the menu left to read.
     """
     started = time.perf_counter()
-    mask = spelling.mask(transcript, context)
+    with measures.mask_took("build"):
+        mask = asked.spelling.mask(transcript, context)
+    compiles(mask)
     try:
-        asked = prompt(transcript, context, spelling, dialect=dialect, model=model, adapter=adapter)
-        body = asked | masked(mask, dialect) | unmasked.asked(dialect) | {"max_tokens": most}
-        if dialect == "llama.cpp":
+        body = request(transcript, context, asked, mask, most)
+        if asked.dialect == "llama.cpp" and asked.adapter:
             # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
             if expected:
-                guess = spelling.write(expected, context)
+                guess = asked.spelling.write(expected, context)
                 body |= {"prediction": {"type": "content", "content": guess}, "check": check}
             if in_gaps:
                 body["menu_s"] = MENU_S
-        found = _masked(post(_CHAT, body), mask, dialect, adapter, post)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+        found = _masked(post(_CHAT, body), mask, asked, post)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise EngineUnavailable(
-            "The reader sent no answer that can be read", quoted=f"{error!r:.200}"
+            "The decode server sent no answer that can be read", quoted=f"{error!r:.200}"
         ) from None
     try:
-        cart = spelling.read(found.text, context)
+        cart = asked.spelling.read(found.text, context)
     except Unreadable as error:
-        raise DecodeInvalid("The reader's answer is no cart", quoted=str(error)) from None
+        raise DecodeInvalid("The server's answer is no cart", quoted=str(error)) from None
     return Reading(
         lines=tuple(cart.lines),
         notes=cart.notes,
         grammar=mask.version,
+        trained=bool(asked.adapter),
         text=found.text,
         logprob=sum(token.logprob for token in found.tokens),
         overruled=sum(token.rank > 1 for token in found.tokens),
-        engine=f"{dialect}:{found.checked_by or adapter}",
+        engine=f"{asked.dialect}:{found.checked_by or asked.name}",
         prompt_tokens=int(found.used.get("prompt_tokens", 0)),
         completion_tokens=int(found.used.get("completion_tokens", 0)),
         cached_tokens=int((found.used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
         seconds=time.perf_counter() - started,
-        pieces=_by_piece(found.text, spelling.spans(found.text), found.tokens),
+        pieces=_by_piece(found.text, asked.spelling.spans(found.text), found.tokens),
     )
 
 
@@ -115,34 +134,33 @@ class _Answer:
     checked_by: str = ""
 
 
-def _masked(document: Document, mask: Mask, dialect: str, adapter: str, post: Post) -> _Answer:
+def _masked(document: Document, mask: Mask, asked: Asked, post: Post) -> _Answer:
     if reading := document.get(MenuBeingRead.code):
         raise MenuBeingRead("The menu is new to the reader", wait_s=float(reading["wait_s"]))
-    choice = document["choices"][0]
-    text, reason = choice["message"]["content"] or "", choice["finish_reason"]
+    text, reason = said(document)
     if reason != "stop":
-        raise DecodeTruncated(f"The reader stopped early: finish_reason {reason!r}")
-    if not mask.accepts(text):
-        raise DecodeInvalid("The reader's answer is outside the mask", quoted=text[:200])
+        raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
+    with measures.mask_took("check"):
+        accepted = mask.accepts(text)
+    if not accepted:
+        raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
     checked_by = str(document.get("checked_by") or "")
-    return _Answer(text, _tokens(document, dialect, adapter, post), document.get("usage") or {}, checked_by)
+    return _Answer(text, _tokens(document, asked, post), document.get("usage") or {}, checked_by)
 
 
-def masked(mask: Mask, dialect: str) -> Document:
-    """The part of a request that holds its answer to a mask."""
-    grammar: Document = {"grammar": mask.lark}
-    return {"structured_outputs": grammar} if dialect == "vllm" else grammar
+def request(transcript: str, context: MenuContext, asked: Asked, mask: Mask, most: int = 0) -> Document:
+    """A request for a cart under a mask, with what it takes to score it."""
+    body = prompt(transcript, context, asked) | constraint(asked.dialect, mask.lark)
+    return body | unmasked.asked(asked.dialect) | {"max_tokens": most or MOST_TOKENS}
 
 
-def prompt(
-    transcript: str, context: MenuContext, spelling: Spelling, *, dialect: str, model: str, adapter: str
-) -> Document:
+def prompt(transcript: str, context: MenuContext, asked: Asked) -> Document:
     """A request without a mask, which is all that warming a server's cache takes."""
-    chat = spelling.messages(transcript, context)
-    shared: Document = {"messages": chat, "temperature": 0, "max_tokens": MOST_TOKENS}
-    if dialect == "vllm":
-        return shared | {"model": adapter}
-    return shared | {"model": model, "cache_prompt": True} | adapted()
+    chat = asked.spelling.messages(transcript, context)
+    shared: Document = {"messages": chat, "temperature": 0, "max_tokens": MOST_TOKENS, "model": asked.name}
+    if asked.dialect == "vllm":
+        return shared
+    return shared | {"model": asked.model, "cache_prompt": True} | (adapted() if asked.adapter else {})
 
 
 def adapted() -> Document:
@@ -150,8 +168,8 @@ def adapted() -> Document:
     return {"lora": [{"id": ADAPTER, "scale": 1.0}]}
 
 
-def _tokens(document: Document, dialect: str, adapter: str, post: Post) -> list[unmasked.Token]:
-    if dialect == "llama.cpp":
+def _tokens(document: Document, asked: Asked, post: Post) -> list[unmasked.Token]:
+    if asked.dialect == "llama.cpp":
         return unmasked.written(document)
     prompt, made = document["prompt_token_ids"], document["choices"][0]["token_ids"]
-    return unmasked.read(post("/v1/completions", unmasked.request(adapter, prompt, made)), made)
+    return unmasked.read(post("/v1/completions", unmasked.request(asked.name, prompt, made)), made)

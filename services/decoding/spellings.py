@@ -6,15 +6,17 @@ learned; whatever has no adapter is asked for JSON. The one line goes with the l
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Protocol
 
 from schemas.menu import Menu
 from services.decoding import menu_text, unmasked, wire
 from services.decoding.mask import Mask, compiles
-from services.decoding.prompt import messages, names_line
+from services.decoding.prompt import messages, names_line, untrained
 from services.decoding.short_form import Line, Names, pieces
 from services.decoding.short_mask import short_mask
 from services.decoding.wire import Told
@@ -88,6 +90,14 @@ class CartJson:
         return {(begin, end): text[begin:end].strip('"') for begin, end in unmasked.values(text)}
 
 
+class Explained(CartJson):
+    """The same for a model that was not trained for it: the format is explained."""
+
+    def messages(self, transcript: str, context: MenuContext) -> list[Message]:
+        found = names_line(retrieve(transcript, context.lookup), context.names)
+        return untrained(context.text, transcript, found)
+
+
 class OneLine:
     """`2 large | Latte + oat milk; 1 ?`, for the menu and the words alone."""
 
@@ -108,6 +118,17 @@ class OneLine:
 
 
 CART_JSON = CartJson()
+EXPLAINED = Explained()
 ONE_LINE = OneLine()
 SPELLINGS: dict[str, Spelling] = {"json": CART_JSON, "line": ONE_LINE}
 """By the name that an adapter's card has for them."""
+CARD = "trained.json"
+"""The file of an adapter's folder that says how it was trained."""
+
+
+def learned(adapter: Path | None) -> Spelling:
+    """The spelling that the adapter in a folder has learned; JSON where there is none. Cards older than the
+    second spelling do not name theirs."""
+    if adapter is None:
+        return CART_JSON
+    return SPELLINGS[json.loads((adapter / CARD).read_text(encoding="utf-8")).get("form", "line")]

@@ -88,7 +88,7 @@ class _Scope:
             known = {called: size for size, called in self.names.sizes.items() if size in own}
         else:
             known = {o.name: {"group": o.group, "id": o.id} for o in self._options()}
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise Unreadable(f"none of the {part} here is called {name!r}")
         return known[name]
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from schemas.menu import Item
-from services.decoding.lark_pieces import Piece, plain
+from schemas.errors import InvalidMenu
+from schemas.menu import Item, Menu
 from services.decoding.mask import Mask
 from services.decoding.short_form import Names
 from services.decoding.spelling import (
@@ -35,6 +35,14 @@ from services.decoding.spelling import (
 _PARTS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")
 # Longer "words" are cut into chunks that may end a piece, or a piece of one such word would not fit.
 _CHUNK = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A Lark expression, and the longest text, in bytes, that it matches."""
+
+    expr: str
+    longest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,16 @@ def wire_mask(names: Names, transcript: str, cart: Object = CART) -> Mask:
     rules = [f"{name}: {body}" for body, name in maker.named.items()]
     lark = "\n".join(["%llguidance {}", f"start: {start.expr}", *rules]) + "\n"
     return Mask(lark, f"cart-json/{schema_version()}", start.longest)
+
+
+def check_menu(menu: Menu) -> None:
+    """Compile the grammar of a menu, as llguidance will, before the menu serves an order.
+
+    Raises:
+        InvalidMenu: llguidance refuses the grammar; its words are passed on.
+    """
+    if problem := wire_mask(Names(menu), "one of everything, please").problem():
+        raise InvalidMenu([("/", f"its grammar does not compile: {problem:.300}")])
 
 
 class _Maker:
@@ -133,7 +151,9 @@ class _Maker:
         element = self.expression(each, shape)
         if element is None:
             return None if some else Piece(_quoted("[]"), 2)
-        filled = f'{element.expr} ("," {element.expr}){{0,{most - 1}}}'
+        filled = element.expr
+        if most > 1:  # llguidance refuses `{0,0}`
+            filled += f' ("," {element.expr}){{0,{most - 1}}}'
         return Piece(f'"[" {filled if some else f"({filled})?"} "]"', most * (element.longest + 1) + 1)
 
     def _either(self, ways: Iterable[Piece | None]) -> Piece | None:
@@ -185,7 +205,8 @@ class _Maker:
 
 
 def _quoted(text: str) -> str:
-    return plain(text).expr
+    # Lark takes JSON's spelling of strings, but no raw DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _size(text: str) -> int:

@@ -138,33 +138,13 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """A draft and how it was made. `grammar` is the version of the mask, `seconds` wall time.
-
-    `completion_tokens` are those of all `requests`, prompt tokens those of the first, of which
-    `cached_tokens` came from the server's prefix cache. Where the mask left nothing to ask, all are 0.
-    `scored` is None where it was not asked for, or where the server can't tell.
-    """
-
-    draft: CartDraft
-    engine: str
-    grammar: str
-    prompt_tokens: int
-    completion_tokens: int
-    seconds: float
-    cached_tokens: int = 0
-    scored: Scored | None = None
-    requests: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
-    """The cart that the learned reader came to, as lines of a draft without `heard`, and as it wrote it.
+    """The cart that a language model wrote, as lines of a draft without `heard`, and its text.
 
     `logprob` is the natural logarithm of the whole answer's probability, without the mask (0 is certain);
-    `overruled` counts tokens that the mask chose against the model. Tokens and `seconds` as in `Decoded`.
-    `pieces` are the numbers and names of `text` in their order, each with its probability after those before
-    it, without the mask (0 to 1).
+    `overruled` counts tokens that the mask chose against the model. Of the prompt's tokens `cached_tokens`
+    came from the server's prefix cache; `seconds` is wall time. `pieces` are the numbers and names of `text`
+    in their order, each with its probability after those before it, without the mask (0 to 1).
     """
 
     lines: tuple[dict[str, Any], ...]
@@ -181,28 +161,14 @@ class Reading:
     """(kind, words) of what the kitchen must know beyond the lines."""
     grammar: str = ""
     """The version of the mask."""
+    trained: bool = True
+    """Whether the model was trained for orders: how sure another is of a cart says little."""
 
 
 class CartDecoder(Protocol):
     """Turns a transcript into a draft, under a mask."""
 
     def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        """One draft that the mask allows; decoding is atomic, nothing is streamed.
-
-        Setting `called_off`, from any thread, ends it: the request is closed and the server stops. Text that
-        the mask forces is written and not asked for, unless the `whole` answer is wanted of the server.
-
-        Raises:
-            DecodeCancelled: it was called off.
-            EngineUnavailable: refused, timed out or 5xx.
-            DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
-            DecodeInvalid: the text is outside the mask, so the server did not apply it.
-        """
-        ...
-
-    def read(
         self,
         evidence: Evidence,
         called_off: threading.Event | None = None,
@@ -210,16 +176,21 @@ class CartDecoder(Protocol):
         *,
         settled: bool = False,
         in_gaps: bool = False,
-    ) -> Reading | None:
-        """What the learned reader makes of the words alone; None where no server has one. A cart that is
-        `expected` changes nothing in that: to check it is faster than to write one, where a server can. Only
-        where the rules have `settled` on it may a smaller model read in its place, if it comes to it too.
+    ) -> Reading:
+        """The cart that the model makes of the words, under the mask of the menu; nothing is streamed.
 
-        With `in_gaps` a menu that is new is read in pieces, between which other orders come.
+        Where no server has the trained adapter, the base model is asked. A cart that is `expected` changes
+        nothing in the answer: to check it is faster than to write one, where a server can. Only where the
+        rules have `settled` on it may a smaller model answer in the larger one's place, if it comes to it
+        too. Setting `called_off`, from any thread, ends it: the request is closed and the server stops. With
+        `in_gaps` a menu that is new is read in pieces, between which other orders come.
 
         Raises:
+            DecodeCancelled: it was called off.
+            EngineUnavailable: refused, timed out or 5xx.
+            DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
+            DecodeInvalid: the text is outside the mask, so the server did not apply it.
             MenuBeingRead: a piece was read, and it was not the last.
-            beside these as `decode`.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Engines whose answers are kept on disk, for measurements: what was asked before is not computed again.
 
 An answer is kept under all that it depends on: the recording's bytes or the whole request, the model's name,
-the code of `services/engines` and the versions of the host libraries. So a kept answer is the one that would
+the code of the engines and the versions of the host libraries. So a kept answer is the one that would
 come now, as far as a model answers alike twice; only its time is none. Never wired into a stack that serves.
 """
 
@@ -25,24 +25,20 @@ from pydantic import TypeAdapter, ValidationError
 from schemas.cart import CartDraft
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services import engines
+from services import decoding, engines
 from services.bootstrap import Container
-from services.decoding.spellings import CART_JSON, MenuContext, Spelling
-from services.engines.decoding.prompt import messages
-from services.engines.masks.grammar import build_form, build_mask, mask_version
-from services.engines.masks.labels import Labels
-from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
-from services.engines.reader.adapters import learned, release
+from services.decoding.spellings import CART_JSON, EXPLAINED, MenuContext, Spelling, learned
+from services.engines.ports import CartDecoder, Reading, Recording, Transcriber
+from services.engines.reader.adapters import release
 from services.engines.recognition.adapted import adapter_of
 from services.pipeline.ports import Tools
 
 T = TypeVar("T")
 
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
-_HEARING, _DECODED = TypeAdapter(Transcript), TypeAdapter(Decoded)
+_HEARING, _READING = TypeAdapter(Transcript), TypeAdapter(Reading)
 _PERHAPS: TypeAdapter[Transcript | None] = TypeAdapter(Transcript | None)
 _WORDS = TypeAdapter(str)
-_READING: TypeAdapter[Reading | None] = TypeAdapter(Reading | None)
 
 
 class Kept:
@@ -129,8 +125,8 @@ class KeptEars:
 
 
 class KeptDecoder:
-    """`CartDecoder` that keeps what `decoder`, asking `model`, decodes, and what `reader` and `checker`,
-    releases of adapters, read."""
+    """`CartDecoder` that keeps what `decoder`, asking `model` with `reader` and `checker`, releases of
+    adapters, decodes."""
 
     def __init__(
         self,
@@ -145,18 +141,6 @@ class KeptDecoder:
         self._reader, self._checker, self._spelling = reader, checker, spelling
 
     def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        """See `CartDecoder.decode`."""
-        labels = Labels(evidence.menu)
-        mask = build_mask(evidence, labels, mask_version(evidence.menu, evidence.menu_version, self._model))
-        form = build_form(evidence, labels, mask.version)
-        asked = [self._model, mask.version, messages(evidence, labels), mask.lark, mask.longest, form.lark]
-        return self._kept.answer(
-            "carts", asked, _DECODED, lambda: self._decoder.decode(evidence, called_off, whole=whole)
-        )
-
-    def read(
         self,
         evidence: Evidence,
         called_off: threading.Event | None = None,
@@ -164,18 +148,19 @@ class KeptDecoder:
         *,
         settled: bool = False,
         in_gaps: bool = False,
-    ) -> Reading | None:
-        """See `CartDecoder.read`."""
+    ) -> Reading:
+        """See `CartDecoder.decode`."""
         context = MenuContext(evidence.menu)
-        mask = self._spelling.mask(evidence.transcript, context)
-        asked = [self._model, self._reader, context.text, evidence.transcript, mask.lark]
+        spelling = self._spelling if self._reader else EXPLAINED
+        chat = spelling.messages(evidence.transcript, context)
+        asked = [self._model, self._reader, chat, spelling.mask(evidence.transcript, context).lark]
         if settled and self._checker:
             asked.append(self._checker)
         return self._kept.answer(
-            "readings",
+            "carts",
             asked,
             _READING,
-            lambda: self._decoder.read(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
+            lambda: self._decoder.decode(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
         )
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
@@ -203,8 +188,7 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
         parts.tools,
         transcriber=lambda: ears_of(parts.transcriber, config.whisper_model),
         second_transcriber=second,
-        decoder=lambda: KeptDecoder(parts.decoder, model, kept, reader, spelling=spelling),
-        readers=lambda: KeptDecoder(parts.readers, model, kept, reader, checker, spelling),
+        decoder=lambda: KeptDecoder(parts.readers, model, kept, reader, checker, spelling),
     )
     return tools, kept
 
@@ -217,8 +201,10 @@ def _bytes(recording: Recording) -> str:
 def _code() -> str:
     """Stands for the engines' code, and for the libraries that it calls."""
     told = hashlib.sha256()
-    for file in sorted(Path(engines.__file__).parent.rglob("*")):
-        if file.suffix in (".py", ".json"):
+    rooms = (engines, decoding)
+    files = (file for room in rooms for file in Path(room.__path__[0]).rglob("*"))
+    for file in sorted(files):
+        if file.suffix in (".py", ".json", ".toml"):
             told.update(file.name.encode() + b"\0" + file.read_bytes())
     told.update(json.dumps([_version(host) for host in _HOSTS]).encode())
     return told.hexdigest()

@@ -32,12 +32,6 @@ _FILLED = (
 # Of an error that nobody foresaw: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# What is told as one: reading takes no engine, and decodes by itself where the words leave one cart.
-_TIMED = {
-    StageName.TRANSCRIBE: (StageName.TRANSCRIBE,),
-    StageName.DECODE: (StageName.READ, StageName.DECODE),
-    StageName.VALIDATE: (StageName.VALIDATE,),
-}
 
 
 def read_gold(path: Path) -> list[dict[str, Any]]:
@@ -85,7 +79,6 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
     as the row's `error` too."""
     here = replace(
         tools,
-        check_settled=0,  # a server's standing check is no part of how good a cart is
         menu=lambda shop, _id, version: MenuVersion(shop, menu, version, "", _EPOCH),
         recording=lambda key: nullcontext((audio_dir or Path()) / key),
     )
@@ -112,7 +105,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "first_heard": heard.first_heard,
         "witness": heard.witness,
         "agreed": heard.agreed,
-        "ms": {name: round(sum(ms.get(stage, 0.0) for stage in does), 1) for name, does in _TIMED.items()},
+        "ms": {name.value: round(ms.get(name, 0.0), 1) for name in StageName},
         **failed,
     }
 

@@ -17,8 +17,8 @@ from infra.processes.supervisor import SupervisorError
 from infra.settings import addresses, settings
 from infra.weights.lock import ModelError
 from schemas.errors import SaycartError
-from services.engines.decoding.calls import Calls
-from services.engines.decoding.completion import Completions
+from services.decoding.calls import Calls
+from services.decoding.completion import Completions
 from services.engines.servers.embedded import decode_server
 from services.examples.registered import EXAMPLES
 from services.examples.runner import figures, run
@@ -51,7 +51,7 @@ def _server(args: argparse.Namespace) -> Iterator[Completions]:
     """Yield the server of `--url`, or an embedded one that ends with the run. No orders are read."""
     config = settings()
     named = {"llm_url": args.url, "llm_model": args.model or config.llm_model}
-    with decode_server(config.model_copy(update={**named, "reader": "off"})) as here:
+    with decode_server(config.model_copy(update=named)) as here:
         calls = Calls(addresses(here.llm_url)[0], timeout_s=here.llm_timeout_s, api_key=here.llm_api_key)
         yield Completions(calls, here.llm_dialect, here.llm_model)
 

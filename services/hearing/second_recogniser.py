@@ -54,7 +54,6 @@ def with_witness(
     *,
     floor: float,
     field_threshold: float,
-    open_too: bool = False,
 ) -> Heard:
     """`heard`, its transcript with what the second recogniser heard where it was asked, and whether they
     agree.
@@ -62,18 +61,19 @@ def with_witness(
     `second` gives the recogniser, None for none; `agreement` the measured share (0..1) of right orders where
     two recognisers agree, by their `source` and the confidence of the first, None where it was not measured:
     then nothing is gained. It is not asked about a cart that the words leave where nothing is in doubt: the
-    confidence is the `floor` or more, that of each field `field_threshold`. With `open_too` it is asked about
-    orders that the rules leave open as well: a learned reader may settle them.
+    confidence is the `floor` or more, that of each field `field_threshold`. It is asked about orders that the
+    rules leave open as well: the trained reader may settle them.
     Whatever goes wrong with the second recogniser is logged, and the doubt stays.
     """
     first, evidence = heard.transcript, heard.evidence
     if not measured(first.language) or evidence is None:
         return heard
     cart = undoubted_cart(evidence)
-    if cart is None:
-        if not open_too:
-            return heard  # a human sees it whatever was heard
-    elif first.first_heard is None and _sure(cart, evidence, first, floor, field_threshold):
+    if (
+        cart is not None
+        and first.first_heard is None
+        and _sure(cart, evidence, first, floor, field_threshold)
+    ):
         return heard
     told: dict[str, Any] = {}
     for witness in _heard_by(second, recording, first.language):

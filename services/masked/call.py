@@ -14,8 +14,8 @@ from typing import Generic, Protocol, TypeVar, Unpack
 from pydantic import BaseModel
 
 from infra.observability import measures
+from services.decoding.completion import How
 from services.decoding.mask import Mask
-from services.engines.decoding.completion import How
 from services.engines.ports import Completed, Message
 from services.masked.output import OutputType, output_type
 
@@ -24,7 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class MaskedEngine(Protocol):
-    """A decode server, or several: `services/engines/decoding/servers.py` and `decoder.py` are such."""
+    """A decode server, or several: `services/decoding/servers.py` and `decoder.py` are such."""
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Completions.complete`."""

@@ -45,7 +45,7 @@ def other_words(
     words leaves the doubt.
 
     Raises:
-        DecodeCancelled: as `CartDecoder.read`.
+        DecodeCancelled: as `CartDecoder.decode`.
     """
     if not _worth_reading(compared, evidence, transcript, tools):
         return SecondTranscript.UNUSED
@@ -81,8 +81,7 @@ def _read(witness: str, compared: Compared, evidence: Evidence, tools: Tools) ->
     other = read_order(witness, evidence.menu, evidence.menu_version)
     if compared.settled and not same_names(compared.draft, evidence, other):
         return None
-    reading = tools.learned_reader().read(other, tools.called_off, guessed(other))
-    return compare(reading, other) if reading is not None else None
+    return compare(tools.decoder().decode(other, tools.called_off, guessed(other)), other)
 
 
 def _hard_to_hear(compared: Compared, evidence: Evidence, transcript: Transcript, tools: Tools) -> bool:

@@ -1,7 +1,6 @@
 """THE MAP: how an order goes through. One row a stage.
 
-    RECEIVED --transcribe--> TRANSCRIBED --read--> READ --decode--> DECODED --validate--> COMPLETED
-                                  `---- read, where the words settle it ---^
+    RECEIVED --transcribe--> TRANSCRIBED --decode--> DECODED --validate--> COMPLETED
     from each of them, with any doubt, to IN_REVIEW
 
 A stage takes orders in one state, from one queue of its own name. One that is `at_hand` needs no engine and
@@ -36,8 +35,7 @@ FLOW: dict[State, Stage] = {
     stage.state: stage
     for stage in (
         Stage(StageName.TRANSCRIBE, State.RECEIVED, stages.transcribe, limit_s=150),
-        Stage(StageName.READ, State.TRANSCRIBED, stages.read, limit_s=30, at_hand=True),
-        Stage(StageName.DECODE, State.READ, stages.decode, limit_s=200),
+        Stage(StageName.DECODE, State.TRANSCRIBED, stages.decode, limit_s=200),
         Stage(StageName.VALIDATE, State.DECODED, stages.validate, limit_s=30, at_hand=True),
     )
 }

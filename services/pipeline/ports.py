@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from schemas.decision import Policy
 from schemas.lifecycle import State
@@ -57,26 +57,16 @@ class Tools:
     max_order_total: int
     dear_above: int = 0
     """In minor units: a doubted cart above it is never its customer's alone to settle; 0: no such limit."""
-    skip_settled: bool = True
-    """Whether no decoder is asked where the words leave one cart."""
-    check_settled: int = 50
-    """One in so many of those is decoded all the same, and compared; 0: none."""
-    reader: Literal["all", "open", "off"] = "off"
-    """Which orders the learned reader reads: all, those that the words leave open or in doubt, or none."""
-    two_readings: bool = False
-    """Whether a cart that no learned reader read is put to its customer, not accepted."""
     compacted: Callable[[Recording], StoredRecording | None] = lambda _: None
     """Store a smaller recording with the same sound; None where it is small as it is."""
     remove_recording: Callable[[str], object] = lambda _: None
     """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
     drop_recording: Callable[[str], object] = lambda _: None
     """Remove a stored recording, by its key, that no order came to name."""
-    readers: Callable[[], CartDecoder] | None = None
-    """Who is asked for the learned reader; None: the decoder."""
     sent_back: Callable[[OrderRecord], int] = lambda _: 2**31
     """How often an order's customer was asked to say it again in the last hour; uncounted: too often."""
     in_gaps: bool = False
-    """Whether an order may be handed back because its menu is new to the reader; see `CartDecoder.read`."""
+    """Whether an order may be handed back because its menu is new to the reader; see `CartDecoder.decode`."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""
 
@@ -89,7 +79,3 @@ class Tools:
             max_total_asked=min(self.max_order_total, self.dear_above or self.max_order_total),
             confirm=confirm,
         )
-
-    def learned_reader(self) -> CartDecoder:
-        """Who is asked what the learned reader makes of an order."""
-        return (self.readers or self.decoder)()

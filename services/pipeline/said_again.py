@@ -20,7 +20,6 @@ TIMES = 2
 # What an order may be doubted for that names nothing on the menu.
 _NOTHING = frozenset({
     "nothing_heard", "not_on_menu", "empty_cart", "unexplained_words", "readers_differ", "reading_unsure",
-    "read_once",
 })  # fmt: skip
 
 

@@ -3,19 +3,14 @@ out. Errors pass through; the runner knows what each kind means."""
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import structlog
 
-from schemas.cart import CartDraft, Finding
-from schemas.compare import canonical_draft
+from schemas.cart import Finding
 from schemas.decision import Verdict
-from schemas.errors import DecodeCancelled, EngineError, StorageUnavailable, Unreadable
-from schemas.evidence import Evidence
+from schemas.errors import DecodeCancelled, StorageUnavailable, Unreadable
 from schemas.lifecycle import Event, StageName
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -23,10 +18,9 @@ from schemas.sentences.sentences import sentences
 from schemas.wording import told
 from services.checks.decide import decide
 from services.checks.one_cart import undoubted_cart, written
-from services.checks.tidy import drop_echoes
 from services.checks.triage import doubts
-from services.checks.two_readers import READ_ONCE, compare, guessed
-from services.engines.ports import Decoded, Reading, Recording, Scored
+from services.checks.two_readers import compare, guessed
+from services.engines.ports import Recording
 from services.hearing.second_hearing import Heard, hear
 from services.hearing.second_recogniser import with_witness
 from services.pipeline.borne_out import other_words
@@ -35,9 +29,6 @@ from services.pipeline.ports import Tools
 from services.pipeline.said_again import say_it_again
 
 log = structlog.get_logger()
-
-# How a settled order that was decoded all the same came out; or else the code of the decoder's error.
-SAME, DIFFERS = "same", "differs"
 
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
@@ -68,8 +59,7 @@ def _transcribed(found: Heard, order: OrderRecord, tools: Tools, timings: dict[s
             timings=timings,
         )
     evidence = kept(found.evidence) if found.evidence is not None else None
-    event = Event.HEARD if tools.reader == "all" else Event.TRANSCRIBED
-    return Outcome(event, transcript=transcript, evidence=evidence, timings=timings)
+    return Outcome(Event.TRANSCRIBED, transcript=transcript, evidence=evidence, timings=timings)
 
 
 def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
@@ -85,72 +75,38 @@ def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
         tools.agreement,
         floor=floor,
         field_threshold=tools.field_threshold,
-        open_too=tools.reader != "off",
     )
 
 
-def read(order: OrderRecord, tools: Tools) -> Outcome:
-    """Find what the words may mean. Where they leave one cart it is written down, since no model has anything
-    to choose: jump-forward decoding of the whole answer. One in `check_settled` goes on to the model all the
-    same, and every order where the learned reader is to bear it out: these come here only by a replay, or
-    from a release that knew no other way."""
-    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
-    started = time.perf_counter()
-    evidence, document = to_keep(order, menu)
-    alone = tools.skip_settled and tools.reader != "all" and not _is_checked(order, tools)
-    draft = written(evidence) if alone else None
-    timings: dict[str, float] = {StageName.READ: time.perf_counter() - started}
-    if draft is None:
-        return Outcome(Event.READ, evidence=document, timings=timings)
-    engine = {"decoder": "none: settled"}
-    settled = Outcome(Event.SETTLED, evidence=document, draft=draft, timings=timings, engine=engine)
-    return _read_once(settled, tools)
-
-
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
-    """Have the learned reader read the words too, and hold its cart against the rules'. Without one: decode a
-    cart under the mask made from the evidence; a settled one to see that it comes to the same."""
-    return _by_evidence(order, tools, lambda evidence: _asked(evidence, order, tools))
-
-
-def _by_evidence(order: OrderRecord, tools: Tools, made: Callable[[Evidence], Outcome]) -> Outcome:
-    """What is `made` of an order by its evidence. Where nobody has worked that out before, it is kept with
-    the outcome, so that the draft is judged by what it was made from."""
+    """Have the language model write the cart, and compare it with what the rules find in the same words. What
+    they find is kept with the outcome where nobody has worked it out before, so that the draft is judged by
+    what it was compared with."""
     started = time.perf_counter()
-    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
-    evidence, document = to_keep(order, menu)
-    timings: dict[str, float] = {StageName.READ: time.perf_counter() - started}
-    outcome = made(evidence)
-    if document is order.evidence:
-        return outcome
-    return replace(outcome, evidence=document, timings=timings | outcome.timings)
-
-
-def _asked(evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    settled = written(evidence) if tools.skip_settled else None
-    if tools.reader == "all" or (tools.reader == "open" and settled is None):
-        expected = settled or guessed(evidence)
-        undoubted = undoubted_cart(evidence) is not None
-        reading = tools.learned_reader().read(
-            evidence, tools.called_off, expected, settled=undoubted, in_gaps=tools.in_gaps
-        )
-        if reading is not None:
-            return _read_twice(reading, evidence, order, tools)
-    if settled is None:
-        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off), evidence)
-    elif not _is_checked(order, tools):
-        # It came for a reader's sake, and this server has none, or a part with other settings sent it.
-        outcome = Outcome(Event.DECODED, draft=settled, engine={"decoder": "none: settled"})
-    else:
-        outcome = _checked(settled, evidence, order, tools)
-    return _read_once(outcome, tools)
-
-
-def _read_once(outcome: Outcome, tools: Tools) -> Outcome:
-    """Mark what no learned reader has read, where two were to."""
-    if not tools.two_readings:
-        return outcome
-    return replace(outcome, readings=READ_ONCE)
+    evidence, document = to_keep(order, tools.menu(order.shop, order.menu_id, order.menu_version))
+    reading = tools.decoder().decode(
+        evidence,
+        tools.called_off,
+        written(evidence) or guessed(evidence),
+        settled=undoubted_cart(evidence) is not None,
+        in_gaps=tools.in_gaps,
+    )
+    compared = compare(reading, evidence)
+    second = other_words(compared, evidence, heard(order), tools)
+    return Outcome(
+        Event.DECODED,
+        evidence=document if document is not order.evidence else None,
+        draft=compared.draft,
+        readings=compared.readings.model_copy(update={"second_transcript": second}),
+        timings={StageName.DECODE: time.perf_counter() - started},
+        engine={
+            "decoder": reading.engine,
+            "grammar": reading.grammar,
+            "prompt_tokens": reading.prompt_tokens,
+            "completion_tokens": reading.completion_tokens,
+            "cached_tokens": reading.cached_tokens,
+        },
+    )
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -159,11 +115,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         decoder = tools.fallback_decoder()
         if decoder is None:
             return None
-        outcome = _by_evidence(
-            order,
-            tools,
-            lambda evidence: _decoded(decoder.decode(evidence, tools.called_off), evidence),
-        )
+        outcome = decode(order, replace(tools, decoder=lambda: decoder, in_gaps=False))
     except (DecodeCancelled, StorageUnavailable):
         raise
     except Unreadable as error:
@@ -173,7 +125,7 @@ def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
         log.exception("decode.fallback_failed", order_id=order.id)
         return None
     log.warning("decode.fallback_used", order_id=order.id)
-    return _read_once(replace(outcome, event=Event.DECODED_ELSEWHERE), tools)
+    return replace(outcome, event=Event.DECODED_ELSEWHERE)
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:
@@ -183,13 +135,8 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    known: tuple[Finding, ...] = ()
-    if order.engine.get("settled_check") == DIFFERS:
-        sentence = sentences(menu.menu.language)("readers_differ")
-        detail = "The language model's check came to a different cart."
-        known = (Finding.blocking("settled_differs", sentence, detail=detail),)
     policy = tools.policy(confirm=order.confirm)
-    made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy, known=known)
+    made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy)
     if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
         return again
     decision = made.decision
@@ -223,72 +170,3 @@ def unread(error: Unreadable) -> Outcome:
     reason = ReviewReason.TOO_MUCH_TO_READ
     finding = Finding.blocking(error.code, told(reason), detail=f"{error.detail}. {error.hint}")
     return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
-
-
-def _is_checked(order: OrderRecord, tools: Tools) -> bool:
-    """Drawn by the order's id, so that a stage which runs twice comes to the same."""
-    drawn = int.from_bytes(hashlib.sha256(order.id.encode()).digest()[:8])
-    return tools.check_settled > 0 and drawn % tools.check_settled == 0
-
-
-def _checked(settled: CartDraft, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    """The cart that the words leave, and how the model's compares. A server that fails the check fails no
-    order: this one did not need it."""
-    try:
-        # Whole: of what is forced nothing else would be asked, and so nothing checked.
-        outcome = _decoded(tools.decoder().decode(evidence, tools.called_off, whole=True), evidence)
-        checked = SAME if canonical_draft(outcome.draft) == canonical_draft(settled) else DIFFERS
-    except DecodeCancelled:
-        raise
-    except EngineError as error:
-        outcome, checked = Outcome(Event.DECODED), error.code
-    if checked != SAME:
-        log.error("decode.settled_check_failed", order_id=order.id, found=checked)
-    return replace(outcome, draft=settled, engine={**outcome.engine, "settled_check": checked})
-
-
-def _read_twice(reading: Reading, evidence: Evidence, order: OrderRecord, tools: Tools) -> Outcome:
-    compared = compare(reading, evidence)
-    second = other_words(compared, evidence, heard(order), tools)
-    return Outcome(
-        Event.DECODED,
-        draft=compared.draft,
-        readings=compared.readings.model_copy(update={"second_transcript": second}),
-        timings={StageName.DECODE: reading.seconds},
-        engine={
-            "decoder": reading.engine,
-            "grammar": reading.grammar,
-            "prompt_tokens": reading.prompt_tokens,
-            "completion_tokens": reading.completion_tokens,
-            "cached_tokens": reading.cached_tokens,
-        },
-    )
-
-
-def _decoded(decoded: Decoded, evidence: Evidence) -> Outcome:
-    draft, echoes = drop_echoes(decoded.draft, evidence)
-    return Outcome(
-        Event.DECODED,
-        draft=draft,
-        timings={StageName.DECODE: decoded.seconds},
-        engine={
-            "decoder": decoded.engine,
-            "grammar": decoded.grammar,
-            "prompt_tokens": decoded.prompt_tokens,
-            "completion_tokens": decoded.completion_tokens,
-            "requests": decoded.requests,
-            "cached_tokens": decoded.cached_tokens,
-            "echoes_dropped": echoes,
-            **(_without_mask(decoded.scored) if decoded.scored else {}),
-        },
-    )
-
-
-def _without_mask(scored: Scored) -> dict[str, Any]:
-    """What an order keeps of its scores: the tokens that the mask chose against the model, in all and by
-    field, and each field's own probability."""
-    return {
-        "overruled": sum(scored.overruled.values()),
-        "overruled_fields": scored.overruled,
-        "unmasked_probability": {field: round(p, 4) for field, p in scored.probability.items()},
-    }

@@ -19,9 +19,9 @@ from typing import Any
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.checks.one_cart import undoubted_cart, written
-from services.decoding.reading import masked, prompt
-from services.decoding.spellings import MenuContext, Spelling
-from services.engines.reader.adapters import learned, made_for
+from services.decoding.reading import Asked, request
+from services.decoding.spellings import MenuContext, Spelling, learned
+from services.engines.reader.adapters import made_for
 from services.engines.reader.merged import merged
 from services.engines.reader_server.service import CHECKER_CONTEXT, Reader
 from services.reading.order import read_order
@@ -32,19 +32,17 @@ from services.training.score import cart_of
 def checked(reader: Reader, shop: Shop, part: str, spelling: Spelling) -> Iterator[dict[str, Any]]:
     """A row for each order of a menu that the rules settle on without a doubt."""
     context = MenuContext(shop.menu)
-    named = {"dialect": "llama.cpp", "model": reader.name, "adapter": reader.adapter}
+    asked = Asked("llama.cpp", reader.name, spelling, reader.adapter)
     for row in shop.rows:
         evidence = read_order(row.said, shop.menu, 1)
         draft = written(evidence)
         if draft is None or undoubted_cart(evidence) is None:
             continue
         lines = [line.model_dump(mode="json") for line in draft.lines]
-        text = spelling.write(lines, context)
+        text = asked.spelling.write(lines, context)
         prediction = {"type": "content", "content": text}
-        body = prompt(row.said, context, spelling, **named) | masked(
-            spelling.mask(row.said, context), "llama.cpp"
-        )
-        body |= {"prediction": prediction, "check": True}
+        mask = asked.spelling.mask(row.said, context)
+        body = request(row.said, context, asked, mask) | {"prediction": prediction, "check": True}
         began = time.perf_counter()
         found = reader.checked(body, lambda: False)
         tokens = found["choices"][0]["logprobs"]["content"] if found else []

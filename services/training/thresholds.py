@@ -24,7 +24,6 @@ from schemas.transcript import Transcript
 from services.checks.decide import decide
 from services.checks.two_carts import ASK
 from services.checks.two_readers import LIKELY, SURE, compare
-from services.decoding.short_mask import short_mask
 from services.engines.ports import Reading
 from services.evaluation.answering import became
 from services.reading.order import clean, read_order
@@ -75,12 +74,10 @@ def cases(part: Any, answers: Path) -> Iterator[Case]:
     """All orders of a part that have an answer."""
     found = answers_in(answers)
     for shop in shops(part):
-        mask = short_mask(shop.menu, shop.names)
         for row in shop.rows:
             if answer := found.get((part, row.id)):
                 evidence = read_order(clean(row.said), shop.menu, 1)
-                reading = Recorded(answer, shop, mask.accepts).read(evidence)
-                assert reading is not None
+                reading = Recorded(answer, shop).decode(evidence)
                 yield Case(evidence, reading, cart_of(row.lines))
 
 

@@ -1,10 +1,9 @@
 """A part's orders through the whole pipeline, with answers that an adapter gave elsewhere.
 
-    python -m services.training.through PART ANSWERS.jsonl [--reader all|open|off] [--checks CHECKS.jsonl]
-        [--out COUNTS.jsonl]
+    python -m services.training.through PART ANSWERS.jsonl [--checks CHECKS.jsonl] [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
-the mask does not allow counts as overruled, so it is a doubt, and wrong. A simulated customer answers
+is no cart of the menu counts as overruled, so it is a doubt, and wrong. A simulated customer answers
 questions (`services.evaluation.answering`). Prints figures, never a row.
 """
 
@@ -15,15 +14,13 @@ import json
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from schemas.evidence import Evidence
 from services.decoding.short_form import Unreadable
-from services.decoding.short_mask import short_mask
-from services.engines.ports import Decoded, Reading
+from services.engines.ports import Reading
 from services.evaluation.answering import COUNTED, became
 from services.evaluation.run import predict
 from services.evaluation.statistics import wilson
@@ -34,39 +31,31 @@ from services.training.score import answers_in, cart_of
 
 @dataclass(slots=True)
 class Recorded:
-    """`CartDecoder` whose reader says what was recorded; asked to decode it gives up, which is a review."""
+    """`CartDecoder` that says what was recorded."""
 
     answer: dict[str, Any]
     shop: Shop
-    accepts: Callable[[str], bool]
     check: dict[str, Any] | None = None
 
-    def read(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading | None:  # noqa: ARG002 (of the port)
+    def decode(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading:  # noqa: ARG002 (of the port)
         """The recorded answer, whoever asks; of a settled order the checker's, where it comes to it too."""
         if settled and self.check:
             return self._reading(self.check)
         return self._reading(self.answer)
 
     def _reading(self, answer: dict[str, Any]) -> Reading:
-        text, allowed = answer["text"], self.accepts(answer["text"])
+        text, overruled = answer["text"], 0
         try:
-            lines = tuple(self.shop.names.read(text)) if allowed else ()
+            lines = tuple(self.shop.names.read(text))
         except Unreadable:
-            lines, allowed = (), False
-        return Reading(lines, text, answer["logprob"], int(not allowed), "recorded", 0, 0, 0, 0.0)
-
-    def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        raise NotImplementedError
+            lines, overruled = (), 1
+        return Reading(lines, text, answer["logprob"], overruled, "recorded", 0, 0, 0, 0.0)
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
         """Nothing."""
 
 
-def predicted(
-    shop: Shop, row: Row, decoder: Recorded, reader: Literal["all", "open", "off"]
-) -> dict[str, Any]:
+def predicted(shop: Shop, row: Row, decoder: Recorded) -> dict[str, Any]:
     """The prediction row of one order."""
     tools = Tools(
         transcriber=_unasked,
@@ -80,7 +69,6 @@ def predicted(
         asr_threshold=0.72,
         field_threshold=0.94,
         max_order_total=math.inf,  # type: ignore[arg-type]  # prices of these menus mean nothing
-        reader=reader,
     )
     gold = {"id": row.id, "utterance": row.said, "cart": {"lines": row.lines}}
     return predict(gold, shop.menu, tools, None)
@@ -94,7 +82,6 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="through")
     parser.add_argument("part")
     parser.add_argument("answers", type=Path)
-    parser.add_argument("--reader", choices=("all", "open", "off"), default="all")
     parser.add_argument("--checks", type=Path, help="what `services.training.check` wrote of this part")
     parser.add_argument("--out", type=Path, help="add the counts to this file too, as a line of JSON")
     args = parser.parse_args(argv)
@@ -103,22 +90,21 @@ def main(argv: list[str] | None = None) -> int:
     counts: Counter[str] = Counter()
     total = 0
     for shop in shops(args.part):
-        mask = short_mask(shop.menu, shop.names)
         for row in shop.rows:
             answer = found.get((args.part, row.id))
             if answer is None:
                 continue
             checked = checks.get((args.part, row.id))
-            recorded = Recorded(answer, shop, mask.accepts, checked if checked and checked["same"] else None)
-            made = predicted(shop, row, recorded, args.reader)
+            recorded = Recorded(answer, shop, checked if checked and checked["same"] else None)
+            made = predicted(shop, row, recorded)
             total += 1
             counts.update(became(made, cart_of(row.lines)))
     for name in COUNTED:
         low, high = wilson(counts[name], total)
         shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"
-        print(f"{args.part}, {args.reader}, {name}: {counts[name]} of {total}, {shares}")
+        print(f"{args.part}, {name}: {counts[name]} of {total}, {shares}")
     if args.out:
-        told = {"part": args.part, "reader": args.reader, "answers": args.answers.name, "orders": total}
+        told = {"part": args.part, "answers": args.answers.name, "orders": total}
         told |= {"checks": args.checks.name} if args.checks else {}
         with args.out.open("a") as lines:
             lines.write(json.dumps(told | {name: counts[name] for name in COUNTED}) + "\n")

@@ -13,10 +13,9 @@ import sys
 from infra.settings import Settings, settings
 from schemas.lifecycle import StageName
 
-# The queues that each Celery worker serves; a worker goes by its first stage. Hearing and decoding load a
-# model and keep a core busy; the other stages take milliseconds and share a process, so that no order whose
-# words settle it waits behind one that a model has to think about.
-_SERVED = ((StageName.TRANSCRIBE,), (StageName.READ, StageName.VALIDATE), (StageName.DECODE,))
+# The queues that each Celery worker serves; a worker goes by its first stage. What `validate` takes is
+# milliseconds, and nearly always done by the worker that decoded the order.
+_SERVED = ((StageName.TRANSCRIBE,), (StageName.DECODE, StageName.VALIDATE))
 WORKERS = {stages[0].value: ",".join(stages) for stages in _SERVED}
 
 

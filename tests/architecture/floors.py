@@ -48,7 +48,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "schemas", "infra", "services.engines", "services.engines.ports", "services.decoding",
     ),
     "services.examples": (
-        "schemas", "infra", "services.engines", "services.engines.ports", "services.engines.servers.embedded",
+        "schemas", "infra", "services.decoding", "services.engines", "services.engines.ports", "services.engines.servers.embedded",
         "services.masked",
     ),
     "services.training": (
@@ -60,15 +60,17 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.settings_checks": ("schemas", "infra", "services.masked"),
     "services.recordings": ("schemas", "infra"),
     "services.doorbell": ("schemas", "infra", "services.pipeline"),
-    "services.engine_parts": ("schemas", "infra", "services.engines", "services.engines.ports"),
+    "services.engine_parts": (
+        "schemas", "infra", "services.engines", "services.engines.ports", "services.decoding",
+    ),
     "services.bootstrap": (
-        "services.reading", "services.reading.names", "services.checks", 
+        "services.reading", "services.reading.names", "services.checks", "services.decoding",
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engine_parts",
         "services.storage", "services.pipeline", "services.doorbell", "services.readiness",
         "services.recordings", "services.masked", "services.settings_checks",
     ),
     "services.desk": (
-        "services.checks", 
+        "services.checks", "services.decoding",
         "schemas", "infra", "services.bootstrap", "services.storage", "services.pipeline", "services.engines",
         "services.recordings", "services.masked",
     ),
@@ -125,19 +127,19 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("services.cli.client", "services.desk"): "operators do what a shop's people do, by the same desk",
     (
         "services.cli.commands.doctor",
-        "services.engines.decoding.decoder",
+        "services.decoding.decoder",
     ): "probes the decode server that it is asked about",
     (
         "services.cli.commands.doctor_engine",
-        "services.engines.decoding.decoder",
+        "services.decoding.decoder",
     ): "examines an engine by the very parts that use it",
     (
         "services.cli.commands.doctor_engine",
-        "services.engines.masks.conformance",
+        "services.decoding.conformance",
     ): "examines an engine by the very parts that use it",
     (
         "services.cli.commands.doctor_engine",
-        "services.engines.masks.vocabulary",
+        "services.decoding.vocabulary",
     ): "examines an engine by the very parts that use it",
     (
         "services.cli.commands.doctor_engine",

@@ -76,7 +76,7 @@ def broken() -> list[tuple[str, str]]:
 def test_the_reader_sees_what_there_is() -> None:
     """A reader that finds nothing would pass everything."""
     assert len(modules()) > 60
-    assert "services.engines.masks.grammar" in imports("services.engines.decoding.decoder")
+    assert "services.decoding.reading" in imports("services.decoding.decoder")
     assert "services.engines.recognition.whisper" in imports("services.engine_parts"), "late imports count"
     assert room("services.engines.ports") == "services.engines.ports"
     assert room("services.engines.recognition.whisper") == "services.engines"
@@ -142,7 +142,9 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "xllamacpp": ("services.engines.reader_server.llama",),
     "llguidance": (
         "services.engines",
+        "services.decoding.conformance",
         "services.decoding.mask",
+        "services.decoding.vocabulary",
         "services.training.answer",
         "services.training.answer_vllm",
     ),
@@ -225,7 +227,7 @@ def test_a_worker_loads_no_web_framework() -> None:
 
 
 def test_the_mask_loads_no_engine_of_speech() -> None:
-    loaded = loaded_by("import services.engines.decoding.decoder, services.pipeline.runner")
+    loaded = loaded_by("import services.decoding.decoder, services.pipeline.runner")
     assert "llguidance" in loaded
     assert not {"faster_whisper", "av", "ctranslate2", "xllamacpp", "celery", "fastapi"} & loaded
 

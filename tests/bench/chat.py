@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from services.engines.decoding.calls import IDLE_S
+from services.decoding.calls import IDLE_S
 from services.engines.ports import Message
 
 

@@ -9,12 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.engines.decoding.prompt import messages
-from services.engines.masks.labels import Labels
-from services.engines.ports import Message
-from services.reading.order import clean, read_order
+from services.reading.order import clean
 
 ROOT = Path(__file__).resolve().parents[2]
 SETS = (
@@ -33,26 +29,10 @@ class Order:
     menu: Menu
     gold: list[dict[str, Any]]
 
-    @property
-    def labels(self) -> Labels:
-        return labels_of(self.menu.id)
-
-    def evidence(self) -> Evidence:
-        return read_order(self.said, self.menu, 1)
-
-    def messages(self) -> list[Message]:
-        """The product's own prompt;"""
-        return messages(self.evidence(), self.labels)
-
 
 @cache
 def menu_of(name: str) -> Menu:
     return Menu.parse(json.loads((ROOT / "infra" / "samples" / "menus" / f"{name}.json").read_text()))
-
-
-@cache
-def labels_of(name: str) -> Labels:
-    return Labels(menu_of(name))
 
 
 def sample(count: int, sets: Sequence[str] = SETS) -> list[Order]:

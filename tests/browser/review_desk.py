@@ -96,7 +96,7 @@ class Desk:
         findings = check_facts(draft, menu.menu)
         findings += [*check_evidence(draft, read_order(said, menu.menu, menu.version)), *more]
         cart = price_cart(draft, menu.menu, menu.version, heard, findings)
-        order = parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+        order = parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
         doubted = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
         parts.orders.commit(order, doubted)
         review = parts.reviews.by_order(order.id)

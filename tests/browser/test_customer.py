@@ -73,7 +73,7 @@ def proposed(
     menu = cafe.parts.menus.get(order.menu_id, order.menu_version)
     draft = CartDraft.model_validate({"lines": lines or (LATTE,), "notes": notes})
     cart = price_cart(draft, menu.menu, menu.version, order.transcript, check_facts(draft, menu.menu))
-    order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
     final: OrderRecord = cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
     assert final.state is State.PROPOSED
     return final
@@ -91,8 +91,6 @@ def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -
     expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     order = cafe.parts.orders.get(page.url.rpartition("/")[2])
     assert order.confirm
-    expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.READ, sentences("en")))
-    order = cafe.parts.orders.commit(order, Outcome(Event.READ))
     expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.DECODE, sentences("en")))
     draft = CartDraft.model_validate({"lines": [LATTE]})
     order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
@@ -347,7 +345,7 @@ def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
     """What happens while a panel is on its way is not lost: its event came to the panel before."""
     order = placed(cafe, "a large latte")
     page.goto(cafe.link(order.id))
-    expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.READ, sentences("en")))
+    expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.DECODE, sentences("en")))
     draft = CartDraft.model_validate({"lines": [LATTE]})
     moved: list[OrderRecord] = []
 
@@ -360,7 +358,7 @@ def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
         route.fulfill(response=panel)
 
     page.route(f"**/orders/{order.id}", late)
-    moved.append(cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft)))
+    moved.append(cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft)))
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
     assert [one.state for one in moved] == [State.DECODED, State.PROPOSED]
 

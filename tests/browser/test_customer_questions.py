@@ -77,7 +77,7 @@ def doubted(
     draft = CartDraft.model_validate({"lines": lines})
     findings = check_facts(draft, stored.menu)
     cart = price_cart(draft, stored.menu, stored.version, order.transcript, findings)
-    order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
     outcome = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
     final: OrderRecord = cafe.parts.orders.commit(order, outcome)
     return final
@@ -168,7 +168,7 @@ def test_while_something_is_changed_one_total_can_be_ordered(page: Page, cafe: W
     draft = CartDraft.model_validate({"lines": [LATTE]})
     stored = cafe.parts.menus.get(order.menu_id, order.menu_version)
     cart = price_cart(draft, stored.menu, stored.version, order.transcript, [])
-    order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
     cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
     page.goto(cafe.link(order.id))
     page.get_by_text("Change something").click()

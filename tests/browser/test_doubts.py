@@ -28,7 +28,7 @@ def doubted(cafe: World, *lines: dict[str, Any], text: str, unsure: dict[str, fl
     draft = CartDraft.model_validate({"lines": lines})
     findings = check_facts(draft, menu) + check_fields([unsure], 0.9, draft, menu)
     cart = price_cart(draft, menu, order.menu_version, order.transcript, findings)
-    order = cafe.parts.orders.commit(order, Outcome(Event.SETTLED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
     reasons = doubts(order.transcript, findings, asr_threshold=cafe.parts.settings.asr_threshold)
     outcome = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
     order = cafe.parts.orders.commit(order, outcome)

@@ -45,7 +45,7 @@ def saycart(stack: Stack, *arguments: str, typed: str = "") -> str:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """One without the learned reader, which is sure of the orders that the rules doubt here. What doubts is
     the same with any model, so it has the smallest."""
-    yield from started(tmp_path_factory, reader="off", llm_model="smollm2-135m-instruct-q4_1.gguf")
+    yield from started(tmp_path_factory, llm_model="smollm2-135m-instruct-q4_1.gguf")
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,6 @@ class Composed:
             "TAG": OLD,
             "COMPOSE_PROJECT_NAME": PROJECT,
             # As it ships; tests/conftest.py says otherwise to the stacks of other tests.
-            "SAYCART_READER": "all",
         }
 
     @property

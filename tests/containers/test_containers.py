@@ -24,10 +24,10 @@ pytestmark = pytest.mark.skipif(
     WANTED in ("", "short"),
     reason="builds five images and starts them, which takes a quarter of an hour: make test-containers",
 )
-WORKERS = ("worker-transcribe", "worker-read", "worker-decode")
+WORKERS = ("worker-transcribe", "worker-decode")
 PARTS = ("api", *WORKERS, "sweeper")
 SERVERS = ("reader",)
-# Their words leave one cart, so that with SAYCART_READER=open no model is asked.
+# Their words leave one cart.
 SETTLED = ["hc-01", "hc-02", "hc-03", "hc-05", "hc-07", "hc-09", "hc-11", "cs-02"]
 ENDS_S = 420
 Seen = dict[str, Any]
@@ -176,11 +176,11 @@ def test_the_reader_reads_no_menu_twice(composed: Composed, key: str, seen: Seen
 
 def test_settings_of_the_shell_reach_the_workers(composed: Composed) -> None:
     shipped = composed.env
-    composed.env = shipped | {"SAYCART_READER": "open", "SAYCART_DECODE_CONCURRENCY": "2"}
+    composed.env = shipped | {"SAYCART_ORDER_TOKENS": "127", "SAYCART_DECODE_CONCURRENCY": "2"}
     composed.compose("up", "-d", "--no-deps", *WORKERS)
     composed.until_well(*WORKERS)
     for service in WORKERS:
-        assert "SAYCART_READER=open" in composed.inside(service, "env").split()
+        assert "SAYCART_ORDER_TOKENS=127" in composed.inside(service, "env").split()
     # Two cores take no more at once; vLLM does. Here it is the argument list that is looked at.
     words = composed.inside("worker-decode", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
     assert "--pool=threads --concurrency=2" in words

@@ -23,8 +23,9 @@ from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import settings
 from infra.weights.models import resolve
-from services.engines.decoding.decoder import OpenAIDecoder
-from services.engines.reader.adapters import learned, made_for
+from services.decoding.decoder import OpenAIDecoder
+from services.decoding.spellings import learned
+from services.engines.reader.adapters import made_for
 from services.engines.servers import vllm_server
 from services.engines.servers.embedded import engine_child, served_at
 from services.engines.servers.variables import OPENMP_ENV

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from services.engines.decoding.calls import Calls
-from services.engines.decoding.completion import CHAT, Completions, said
+from services.decoding.calls import Calls
+from services.decoding.completion import CHAT, Completions, said
 from services.engines.ports import Sampling
 from services.examples import query, triage
 from tests.engines.running import llama

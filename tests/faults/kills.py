@@ -40,9 +40,7 @@ def boundaries(bench: Bench) -> dict[str, Any]:
     deaths = points * each
     random.Random(bench.seed).shuffle(deaths)
     plan = dict(enumerate(deaths, start=1))
-    # Each order is decoded, so that each comes to every boundary.
-    decoded = {**BACKLOG, "check_settled": 1}
-    with bench.works(workers=4, strikes=True, lease_s=4.0, settings=decoded) as works:
+    with bench.works(workers=4, strikes=True, lease_s=4.0, settings=BACKLOG) as works:
         ledger = Ledger(works.url, works.headers, kill=plan.__getitem__, pace_s=bench.pace_s)
         missed = deaths
         for _ in range(ROUNDS):

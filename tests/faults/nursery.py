@@ -39,7 +39,7 @@ PRELOADED = (
     "services.cli.main",
     "services.cli.receiver",
     "services.doorbell",
-    "services.engines.decoding.decoder",
+    "services.decoding.decoder",
     "services.workers.app",
     "services.workers.courier",
     "services.workers.sweeper",

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 # What each stage does, in its order. One that is at hand is neither enqueued nor claimed nor acknowledged by
-# itself: `read` follows a hearing so, `validate` everything; an order of text begins with `read`, though.
+# itself: so `validate` follows a decode.
 STAGES = {
-    "transcribe": ("claim", "work", "commit", "ack"),
-    "read": ("claim", "work", "commit", "enqueue", "ack"),
+    "transcribe": ("claim", "work", "commit", "enqueue", "ack"),
     "decode": ("claim", "work", "commit", "ack"),
     "validate": ("work", "commit"),
 }

@@ -37,8 +37,8 @@ from tests.processes.running_stack import RECORDINGS, gold_rows
 from tests.servers.loopback import Handler, serving
 from tests.stand_ins import CAFE, TESTER
 
-RESTARTED = ("api", "transcribe", "read", "decode", "sweeper", "courier")
-KILLED = ("decode", "reader", "transcribe", "read", "api")
+RESTARTED = ("api", "transcribe", "decode", "sweeper", "courier")
+KILLED = ("decode", "reader", "transcribe", "api")
 REAL_ORDERS, REAL_KILLS, KILL_EVERY_S = 20, 8, 20.0
 
 
@@ -188,7 +188,6 @@ def _settings(home: Path, receiver: int, **changes: Any) -> Settings:
         webhook_url=f"http://127.0.0.1:{receiver}/",
         webhook_secret=SECRET,
         webhook_wait_cap_s=5.0,
-        check_settled=2,  # the words settle all orders; half are decoded: both ways are tried
         **{**UNLIMITED, "stage_lease_s": 6.0, "sweep_s": 2.0, **changes},
     )
 

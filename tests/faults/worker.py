@@ -22,14 +22,14 @@ from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.bootstrap import Container
 from services.doorbell import CeleryDoorbell
-from services.engines.ports import Decoded, Recording
+from services.engines.ports import Reading, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
 from services.storage.orders import turns
 from services.storage.orders.store import OrderStore
 from services.workers.app import app
 from tests.faults.points import folder, planned, strike
-from tests.stand_ins import RIGHT, SAID, speech
+from tests.stand_ins import RIGHT, SAID, read_as, speech
 
 __all__ = ["app"]
 
@@ -65,13 +65,9 @@ class ShortDecoder:
 
     name = "short"
 
-    def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
+    def decode(self, *_asked: object, **_how: object) -> Reading:
         time.sleep(WORK_S)
-        return Decoded(RIGHT, self.name, "mask-1", prompt_tokens=7, completion_tokens=9, seconds=WORK_S)
-
-    def read(self, *_asked: object, **_how: object) -> None: ...
+        return read_as(RIGHT, self.name)
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
 

@@ -36,7 +36,7 @@ from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import CAFE, TESTER
 
 SECRET = "whsec_" + "c2F5Y2FydC1mYXVsdHMtaGFybmVzcy1rZXk="
-QUEUES = "transcribe,read,decode,validate"
+QUEUES = "transcribe,decode,validate"
 READY_S = 90.0
 _POLL_S = 0.05
 
@@ -119,7 +119,6 @@ class Works:
                 "webhook_secret": SECRET,
                 "webhook_wait_cap_s": 5.0,
                 "webhook_attempts": 1000,
-                "check_settled": 2,  # the words settle all orders; half are decoded: both ways are tried
                 **wanted.settings,
             }
         )

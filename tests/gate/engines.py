@@ -15,15 +15,14 @@ from schemas.cart import CartDraft
 from schemas.compare import canonical, canonical_draft
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services.engines.ports import CartDecoder, Decoded, Reading, Recording, Transcriber
+from services.engines.ports import CartDecoder, Reading, Recording, Transcriber
 from services.engines.recognition.confidence import agreement
 from services.pipeline.ports import Tools
 from tests.gate.tape import Key, Tape, digest
 
 T = TypeVar("T")
 
-_READING: TypeAdapter[Reading | None] = TypeAdapter(Reading | None)
-_DECODED = TypeAdapter(Decoded)
+_READING = TypeAdapter(Reading)
 _TRANSCRIPT: TypeAdapter[Transcript] = TypeAdapter(Transcript)
 _PERHAPS: TypeAdapter[Transcript | None] = TypeAdapter(Transcript | None)
 _WORDS = TypeAdapter(str)
@@ -57,16 +56,6 @@ class TapedDecoder:
         self._tape, self._live, self._reader = tape, live, reader
 
     def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        """See `CartDecoder.decode`."""
-        key = _asked("decode", evidence)
-        if self._live is None:
-            return self._tape.play(key, _DECODED)
-        live = self._live
-        return self._tape.record(lambda: live.decode(evidence, whole=whole), _DECODED, lambda _: key)
-
-    def read(
         self,
         evidence: Evidence,
         called_off: threading.Event | None = None,
@@ -74,8 +63,8 @@ class TapedDecoder:
         *,
         settled: bool = False,
         in_gaps: bool = False,
-    ) -> Reading | None:
-        """See `CartDecoder.read`."""
+    ) -> Reading:
+        """See `CartDecoder.decode`."""
         if self._live is None:
             return self._replayed(evidence, expected, settled)
         live = self._live
@@ -84,16 +73,18 @@ class TapedDecoder:
             checked = found is not None and not found.engine.endswith(f":{self._reader}")
             return _asked("check" if checked else "read", evidence)
 
-        return self._tape.record(lambda: live.read(evidence, None, expected, settled=settled), _READING, key)
+        return self._tape.record(
+            lambda: live.decode(evidence, None, expected, settled=settled), _READING, key
+        )
 
-    def _replayed(self, evidence: Evidence, expected: CartDraft | None, settled: bool) -> Reading | None:
+    def _replayed(self, evidence: Evidence, expected: CartDraft | None, settled: bool) -> Reading:
         """Return the checker's answer where it was asked about this very cart, else the reader's. Where only
         the checker was asked then, its word stands in for the reader's: it had the rules' cart confirmed."""
         read, check = _asked("read", evidence), _asked("check", evidence)
         if check not in self._tape:
             return self._tape.play(read, _READING)
         checked = self._tape.play(check, _READING)
-        confirms = checked is not None and canonical(list(checked.lines)) == canonical_draft(expected)
+        confirms = canonical(list(checked.lines)) == canonical_draft(expected)
         if settled and confirms:
             return checked
         if read in self._tape:
@@ -180,8 +171,7 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
     return Tools(
         transcriber=lambda: first,
         second_transcriber=lambda: second if config.whisper_second else None,
-        decoder=lambda: TapedDecoder(tape, live.decoder if live else None),
-        readers=lambda: TapedDecoder(tape, live.readers if live else None, reader),
+        decoder=lambda: TapedDecoder(tape, live.readers if live else None, reader),
         fallback_decoder=lambda: None,
         menu=_unasked,
         recording=_unasked,
@@ -190,9 +180,6 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
         asr_threshold=config.asr_threshold,
         field_threshold=config.field_threshold,
         max_order_total=math.inf,  # type: ignore[arg-type]
-        skip_settled=config.skip_settled,
-        reader=config.reader,
-        two_readings=config.reader == "all",
     )
 
 

@@ -39,7 +39,7 @@ class Gold:
         self._lines, self._engine, self._error = order.gold["cart"]["lines"], engine, error
         self._text = Names(order.menu).write(self._lines)
 
-    def read(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading:
+    def decode(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading:
         if self._error is not None:
             raise self._error
         return Reading(tuple(self._lines), self._text, -0.001, 0, self._engine, 9, 9, 0, 0.1)
@@ -126,10 +126,10 @@ def test_whose_answer_is_replayed(
     evidence, tape = read_order("two sausage rolls", MENU, 1), Tape()
     lines = ORDERS[0].gold["cart"]["lines"]
     for one in recorded:
-        TapedDecoder(tape, Gold(ORDERS[0], one), "reader").read(evidence)  # type: ignore[arg-type]
+        TapedDecoder(tape, Gold(ORDERS[0], one), "reader").decode(evidence)  # type: ignore[arg-type]
     kept = [{**line, "heard": "a roll"} for line in lines[: None if same_cart else 1]]
     expected = CartDraft.model_validate({"lines": kept})
-    found = TapedDecoder(tape).read(evidence, None, expected, settled=settled)
+    found = TapedDecoder(tape).decode(evidence, None, expected, settled=settled)
     assert found is not None
     assert (found.engine, tape.borrowed) == (engine, borrowed)
 
@@ -138,9 +138,9 @@ def test_a_recorded_error_comes_again() -> None:
     evidence, tape = read_order("two sausage rolls", MENU, 1), Tape()
     failing = Gold(ORDERS[0], error=DecodeTruncated("cut off"))
     with pytest.raises(DecodeTruncated):
-        TapedDecoder(tape, failing, "reader").read(evidence)  # type: ignore[arg-type]
+        TapedDecoder(tape, failing, "reader").decode(evidence)  # type: ignore[arg-type]
     with pytest.raises(DecodeTruncated):
-        TapedDecoder(Tape(tape.new)).read(evidence)
+        TapedDecoder(Tape(tape.new)).decode(evidence)
 
 
 def test_recording_again_keeps_the_baseline(data: Path, tmp_path: Path) -> None:

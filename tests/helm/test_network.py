@@ -18,7 +18,6 @@ REACHES: dict[str, set[str]] = {
     "api": {"database", "redis", "decoder", "reader", "recordings"},
     "transcribe": {"database", "redis", "recordings"},
     "decode": {"database", "redis", "decoder", "reader"},
-    "read": {"database", "redis"},
     "sweeper": {"database", "redis", "recordings"},
     "courier": {"database", "webhook"},
     "migrate": {"database"},

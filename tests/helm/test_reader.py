@@ -100,13 +100,8 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
     assert sorted(args) == sorted(started[started.index("--model") :])
 
 
-@pytest.mark.parametrize(
-    "values", [{"reader": {"adapter": ""}}, {"settings": {"SAYCART_READER": "off"}}], ids=["none", "off"]
-)
-def test_where_nobody_would_ask_it_to_it_does_not_read(
-    tools_folder: Path, tmp_path: Path, values: dict[str, dict[str, str]]
-) -> None:
-    chart = made_of(tools_folder, changed(tmp_path, **values))
+def test_where_nobody_would_ask_it_to_it_does_not_read(tools_folder: Path, tmp_path: Path) -> None:
+    chart = made_of(tools_folder, changed(tmp_path, reader={"adapter": ""}))
     assert not any("adapter" in word or "checker" in word for word in chart.pods["reader"].main["args"])
 
 

@@ -19,8 +19,7 @@ workers:
   heard: {}
   sweeper: { keda: { enabled: true } }
   transcribe: { device: tpu }
-  decode: { concurrency: 1000 }
-  read: { resources: { limits: { memory: lots } } }
+  decode: { concurrency: 1000, resources: { limits: { memory: lots } } }
 settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
 reader: { kind: llm, replicas: 0, states: { bytes: 1Gi } }
 images: { worker: { digest: 'sha256:12' } }
@@ -32,7 +31,7 @@ secrets: { create: { SAYCART_SECRET: 12345678901234567890123456789012, PASSWORD:
 """
 NAMED = [
     "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
-    "workers.decode.concurrency", "workers.read.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
+    "workers.decode.concurrency", "workers.decode.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
     "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
     "reader.kind", "reader.replicas", "reader.states.bytes",
     "backup.schedule", "backup.keep",
@@ -48,7 +47,7 @@ UNFIT = [
                     SAYCART_READER_STATES_BYTES: '1' }
         images: { api: { tag: latest } }
         api: { autoscaling: { enabled: true, minReplicas: 9, maxReplicas: 3 } }
-        workers: { read: { keda: { enabled: true, minReplicas: 30 } } }
+        workers: { decode: { keda: { enabled: true, minReplicas: 30 } } }
         decoder: { kind: vllm, url: 'http://x' }
         reader: { kind: own, adapter: '' }
         recordings: { kind: s3 }
@@ -66,8 +65,8 @@ UNFIT = [
             "settings.SAYCART_KEY: a secret does not belong in a ConfigMap",
             "images.api.tag: latest is another release tomorrow",
             "api.autoscaling: minReplicas is over maxReplicas",
-            "workers.read.keda wants keda.serverAddress",
-            "workers.read.keda: minReplicas is over maxReplicas",
+            "workers.decode.keda wants keda.serverAddress",
+            "workers.decode.keda: minReplicas is over maxReplicas",
             "decoder.url is for decoder.kind external, and it is vllm",
             "decoder.model qwen2.5-coder-1.5b-instruct-q4_k_m.gguf: vLLM loads no GGUF",
             "is served by vLLM with its adapter, and reader.adapter names none",

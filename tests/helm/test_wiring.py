@@ -13,11 +13,11 @@ from tests.helm.charts import CHART, Rendered
 KNOWN = {f"SAYCART_{field.upper()}" for field in Settings.model_fields}
 NOT_SETTINGS = {"SAYCART_READY_FILE"}
 SECRETS: dict[str, set[str]] = {
-    "DATABASE_URL": {"api", "transcribe", "decode", "read", "sweeper", "courier", "migrate"},
-    "REDIS_URL": {"api", "transcribe", "decode", "read", "sweeper"},
+    "DATABASE_URL": {"api", "transcribe", "decode", "sweeper", "courier", "migrate"},
+    "REDIS_URL": {"api", "transcribe", "decode", "sweeper"},
     "SAYCART_DATABASE_DIRECT_URL": {"api", "migrate", "backup"},
     "SAYCART_SECRET": {"api"},
-    "SAYCART_WEBHOOK_SECRET": {"api", "transcribe", "decode", "read", "sweeper", "courier"},
+    "SAYCART_WEBHOOK_SECRET": {"api", "transcribe", "decode", "sweeper", "courier"},
     "SAYCART_LLM_API_KEY": {"api", "decode"},
     "SAYCART_LIMITS_URL": {"api"},
     "SAYCART_OIDC_CLIENT_SECRET": {"api"},

@@ -29,7 +29,7 @@ from services.engines.ports import Reading
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import World, running, wav
-from tests.stand_ins import CAFE, ScriptedTranscriber, Works, speech
+from tests.stand_ins import CAFE, RIGHT, ScriptedTranscriber, Works, speech
 
 WORD = "zyzzyva"
 SAID = f"a large latte and a {WORD} please"
@@ -126,7 +126,7 @@ class Marked:
         """Ended in an error whose sentence, and whose history, quote it."""
         order_id = self.submit(key=4)
         order = self.works.orders.get(order_id)
-        error = OrderError(code="internal", message=f"what is a {WORD}", hint=WORD, stage="read")
+        error = OrderError(code="internal", message=f"what is a {WORD}", hint=WORD, stage="decode")
         found = Outcome(
             Event.BROKE,
             error=error,
@@ -141,22 +141,25 @@ class Marked:
     def read_twice(self) -> str:
         """Settled without a doubt, and then held against a learned reader's words."""
         order_id = self.submit(key=5)
-        self.works.reader = "all"
-        self.works.decoder.reading = Reading(
-            lines=tuple({name: line[name] for name in line if name != "heard"} for line in (LATTE, OTHER)),
-            text=f"1 latte large\n1 {WORD}",
-            logprob=-3.0,
-            overruled=0,
-            engine="stand-in",
-            prompt_tokens=1,
-            completion_tokens=1,
-            cached_tokens=0,
-            seconds=0.1,
-        )
+        self.works.decoder.script = [
+            Reading(
+                lines=tuple(
+                    {name: line[name] for name in line if name != "heard"} for line in (LATTE, OTHER)
+                ),
+                text=f"1 latte large\n1 {WORD}",
+                logprob=-3.0,
+                overruled=0,
+                engine="stand-in",
+                prompt_tokens=1,
+                completion_tokens=1,
+                cached_tokens=0,
+                seconds=0.1,
+            )
+        ]
         try:
             assert self.works.until_settled(order_id).state is State.IN_REVIEW
         finally:
-            self.works.reader, self.works.decoder.reading = "off", None
+            self.works.decoder.script = [RIGHT]
         for person in ("ada", "bob"):
             self.decide(order_id, person, action="reject", reason=WORD)
         return order_id

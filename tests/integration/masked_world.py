@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.engines.decoding.decoder import PROBE_WORD
+from services.decoding.decoder import PROBE_WORD
 from tests.integration.api_world import World, running
 from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 

@@ -22,7 +22,7 @@ from schemas.cart import CartDraft
 from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from services.bootstrap import Container
-from services.engines.ports import Decoded, Reading, Recording
+from services.engines.ports import Reading, Recording
 from services.reading.order import clean
 from services.workers.app import app
 from tests.load.orders import RECORDINGS, rows
@@ -80,11 +80,11 @@ class Ears:
 
 
 class Reader:
-    """`CartDecoder`: the learned reader comes to the gold cart. It decodes nothing beside that."""
+    """`CartDecoder`: comes to the gold cart."""
 
     name = "load"
 
-    def read(
+    def decode(
         self,
         evidence: Evidence,
         called_off: threading.Event | None = None,
@@ -94,12 +94,6 @@ class Reader:
         seconds = take(READ_S)
         lines = tuple({"kind": "item", **line} for line in _gold().get(evidence.transcript, ()))
         return Reading(lines, "", -0.01, 0, self.name, 900, 20, 800, seconds)
-
-    def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        seconds = take(READ_S)
-        return Decoded(CartDraft(lines=()), self.name, "load", 900, 20, seconds=seconds)
 
     def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
 

@@ -107,7 +107,7 @@ def _children(config: Settings, home: Path, listener: socket.socket, times: dict
 
     workers = []
     for name, queues in WORKERS.items():
-        threads = 1 if name == "read" else IN_FLIGHT
+        threads = IN_FLIGHT
         argv = celery_argv(name, queues, threads, "WARNING")
         own = ("tests.load.engines" if word == "services.workers.app" else word for word in argv)
         workers.append(part(name, tuple(own), home, env))

@@ -21,7 +21,7 @@ from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP, Scope
 from services.cli.samples import load_menus
-from services.engines.decoding.decoder import PROBE_WORD
+from services.decoding.decoder import PROBE_WORD
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
 from services.workers.stack import as_environment

@@ -32,7 +32,7 @@ def settings_in(home: Path, **changes: Any) -> Settings:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    yield from started(tmp_path_factory, reader="all")
+    yield from started(tmp_path_factory)
 
 
 def started(tmp_path_factory: pytest.TempPathFactory, **changes: Any) -> Iterator[Stack]:

@@ -10,37 +10,48 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.decoding.spellings import ONE_LINE
-from services.engines.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from schemas.cart import CartDraft
+from schemas.menu import Menu
+from services.decoding import wire
+from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from services.decoding.short_form import Names
 from tests.servers.loopback import Handler, serving
 
 Answer = tuple[int, bytes]
 
 
-def completion(text: str | None, reason: str = "stop", **more: Any) -> Answer:
-    message = {"role": "assistant", "content": text}
+def completion(text: str | None, reason: str = "stop", *, logprob: float = 0.0, **more: Any) -> Answer:
+    """An answer of one token, with its score as llama.cpp tells it and with what vLLM is asked for it by."""
+    token = {"id": 5, "token": text, "logprob": logprob, "top_logprobs": [{"id": 5}]}
+    choice = {
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": reason,
+        "logprobs": {"content": [token]},
+        "token_ids": [5],
+    }
     usage = {"prompt_tokens": 11, "completion_tokens": 22}
-    document = {"choices": [{"message": message, "finish_reason": reason}], "usage": usage, **more}
+    document = {"choices": [choice], "prompt_token_ids": [4], "usage": usage, **more}
     return 200, json.dumps(document).encode()
 
 
-def begun(body: dict[str, Any]) -> str:
-    """The beginning of the answer, where it goes in with the request."""
-    last = body["messages"][-1]
-    return str(last["content"]) if last["role"] == "assistant" else ""
+def scores(body: dict[str, Any], text: str, logprob: float = 0.0) -> Answer:
+    """What vLLM says of the answer's token when it is sent as a prompt."""
+    told = [None, *({str(token): _score(text, logprob)} for token in body["prompt"][1:])]
+    return 200, json.dumps({"choices": [{"prompt_logprobs": told}]}).encode()
 
 
-def model(wish: str, letters: int = 4) -> Callable[[dict[str, Any]], Answer]:
-    """As a server whose model would write `wish`: all of it, or so many letters after its beginning."""
+def _score(text: str, logprob: float) -> dict[str, Any]:
+    return {"logprob": logprob, "rank": 1, "decoded_token": text}
 
-    def answer(body: dict[str, Any]) -> Answer:
-        beginning = begun(body)
-        if not beginning:
-            return completion(wish)
-        said = wish.removeprefix(beginning)[:letters]
-        return completion(beginning + said if "grammar" in body else said, "length")
 
-    return answer
+def spelled(draft: CartDraft, menu: Menu) -> str:
+    """A draft as a model writes it."""
+    return wire.write([line.model_dump(mode="json") for line in draft.lines], Names(menu))
+
+
+def model(wish: str) -> Callable[[dict[str, Any]], Answer]:
+    """As a server whose model would write `wish`."""
+    return lambda body: scores(body, wish) if "prompt_logprobs" in body else completion(wish)
 
 
 def is_probe(body: dict[str, Any]) -> bool:
@@ -64,10 +75,8 @@ class StagedServer:
     looked_at: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
-    def decoder(self, dialect: str = "llama.cpp", *, whole: bool = True, **more: Any) -> OpenAIDecoder:
-        """Unless told otherwise it decodes whole answers, so that every order is one request."""
-        more = {"spelling": ONE_LINE, **more}
-        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", whole=whole, **more)
+    def decoder(self, dialect: str = "llama.cpp", **more: Any) -> OpenAIDecoder:
+        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ CREATE TABLE orders (
 
 CREATE INDEX ix_orders_left
     ON orders (updated_at)
-    WHERE state NOT IN ('received', 'transcribed', 'read', 'decoded');
+    WHERE state NOT IN ('received', 'transcribed', 'decoded');
 
 CREATE INDEX ix_orders_listing ON orders (created_at, id);
 
@@ -53,11 +53,11 @@ CREATE INDEX ix_orders_status_listing ON orders (shop_id, state, created_at, id)
 
 CREATE INDEX ix_orders_waiting
     ON orders (updated_at, id)
-    WHERE state IN ('received', 'transcribed', 'read', 'decoded');
+    WHERE state IN ('received', 'transcribed', 'decoded');
 
 CREATE INDEX ix_orders_waiting_clients
     ON orders (shop_id, client, state)
-    WHERE state IN ('received', 'transcribed', 'read', 'decoded');
+    WHERE state IN ('received', 'transcribed', 'decoded');
 
 CREATE INDEX ix_orders_with_recording
     ON orders (shop_id, updated_at)

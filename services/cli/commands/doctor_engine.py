@@ -22,8 +22,7 @@ from schemas.menu import Item, Menu
 from schemas.shops.access import EVERY_SHOP
 from schemas.writable import writable
 from services.cli.samples import load_menus
-from services.engines.decoding.decoder import OpenAIDecoder
-from services.engines.masks.conformance import (
+from services.decoding.conformance import (
     AWKWARD,
     FEATURES,
     Result,
@@ -35,9 +34,9 @@ from services.engines.masks.conformance import (
     timings,
     whole,
 )
-from services.engines.masks.vocabulary import read_vocabulary
+from services.decoding.decoder import OpenAIDecoder
+from services.decoding.vocabulary import read_vocabulary
 from services.engines.servers.embedded import decode_server
-from services.reading.order import read_order
 from services.storage.shops.menus import MenuStore
 
 MENUS = 1000
@@ -104,14 +103,14 @@ def known_menus(config: Settings) -> Iterator[Menu]:
     yield from stored or [Menu.parse(document) for document in load_menus().values()]
 
 
-def sample_orders(menu: Menu) -> list[Evidence]:
+def sample_orders(menu: Menu) -> list[str]:
     """Orders of this menu as a customer may say them: two items, a number, a size, an option."""
     rng = random.Random(menu.id)  # noqa: S311  # a sample, no secret
     said = []
     for _ in range(ORDERS):
         first, second = rng.choices(menu.items, k=2)
         said.append(f"two {_dressed(menu, first, rng)} and a {second.name} please")
-    return [read_order(text, menu, 0) for text in said]
+    return said
 
 
 def _dressed(menu: Menu, item: Item, rng: random.Random) -> str:
@@ -130,6 +129,7 @@ def _asked(config: Settings, tokens: Any) -> Iterator[Result]:
                     url, dialect=here.llm_dialect, model=here.llm_model, api_key=here.llm_api_key
                 )
                 yield _tried("server's mask", decoder.probe, "applies the mask")
+                yield _cart(decoder)
                 yield _server_features(decoder)
                 yield _cut_short(decoder)
                 yield _same_tokenizer(here, url, tokens)
@@ -145,6 +145,13 @@ def _tried(what: str, act: Callable[[], Any], good: str) -> Result:
     except SaycartError as error:
         return Result(what, error.whole, {}, error.hint)
     return Result(what, good)
+
+
+def _cart(decoder: OpenAIDecoder) -> Result:
+    """One order of a shipped menu, whose answer is checked against the mask."""
+    menu = Menu.parse(next(iter(load_menus().values())))
+    order = Evidence(transcript=sample_orders(menu)[0], menu=menu, menu_version=0)
+    return _tried("server's cart", lambda: decoder.decode(order), "is one that the mask allows")
 
 
 def _server_features(decoder: OpenAIDecoder) -> Result:

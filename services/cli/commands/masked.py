@@ -122,7 +122,7 @@ def _here(*, asks: bool) -> Iterator[_Tasks]:
             if not asks:
                 yield _Here(bootstrap(settings()))
                 return
-            with decode_server(settings().model_copy(update={"reader": "off"})) as config:
+            with decode_server(settings()) as config:
                 yield _Here(bootstrap(config))
     except (ModelError, SupervisorError) as error:
         raise InputError(error.detail, hint=error.hint) from None

@@ -31,7 +31,6 @@ from schemas.errors import EngineMisconfigured
 if TYPE_CHECKING:
     from gguf import GGUFWriter
 
-from services.decoding.spellings import CART_JSON, SPELLINGS, Spelling
 
 ADAPTERS = REPOSITORY / "infra" / "adapters"
 WEIGHTS, CONFIG, CARD = "adapter_model.safetensors", "adapter_config.json", "trained.json"
@@ -60,14 +59,6 @@ def made_for(model: str, among: Path | None = None, *, role: Role = "read") -> P
         if card["base"] == Path(model).name and card.get("role", "read") == role:
             return file.parent
     return None
-
-
-def learned(folder: Path | None) -> Spelling:
-    """The spelling that an adapter has learned; JSON where there is none. Cards older than the second
-    spelling do not name theirs."""
-    if folder is None:
-        return CART_JSON
-    return SPELLINGS[json.loads((folder / CARD).read_text(encoding="utf-8")).get("form", "line")]
 
 
 def release(folder: Path) -> str:

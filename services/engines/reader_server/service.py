@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import EngineMisconfigured, InputError, MenuBeingRead
-from services.engines.masks.vocabulary import read_vocabulary
+from services.decoding.vocabulary import read_vocabulary
 from services.engines.ports import Sampling
 from services.engines.reader_server import asking
 from services.engines.reader_server.answering import Answer, Answering

@@ -40,9 +40,8 @@ def checker_of(config: Settings) -> Path | None:
 
 
 def _adapter(config: Settings) -> Path | None:
-    """The adapter that the embedded engine has, unless nobody or another server reads."""
-    reads = config.reader != "off" and not config.reader_url
-    return adapters.made_for(config.llm_model) if reads else None
+    """The adapter that the embedded engine has, unless another server reads."""
+    return None if config.reader_url else adapters.made_for(config.llm_model)
 
 
 def engine_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:

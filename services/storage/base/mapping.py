@@ -201,15 +201,9 @@ def _reasons(stored: list[Any] | None) -> tuple[ReviewReason, ...]:
 def codes_of(outcome: Outcome) -> list[tuple[str, str]]:
     """What there is to count: `failure` (a stage could not do its work: engine, mask, truncated answer),
     apart from `finding` (the work was done and something in it is doubtful), and `reason` of a review.
-    `overruled` names the fields of a cart in which the mask chose against the model, `settled_check` how a
-    settled order that was decoded all the same came out. `leases.py` counts two kinds more: `dropped` and
-    `extra_run`."""
+    `leases.py` counts two kinds more: `dropped` and `extra_run`."""
     reasons = [("reason", reason.value) for reason in outcome.reasons or ()]
-    pointers = outcome.engine.get("overruled_fields", ())
-    overruled = [("overruled", pointer.rpartition("/")[2] or "structure") for pointer in pointers]
-    if checked := outcome.engine.get("settled_check"):
-        overruled.append(("settled_check", str(checked)))
     if code := outcome.detail.get("code"):
         return [("failure", str(code)), *reasons]
     findings = [finding for finding in outcome.findings or () if finding.blocks]
-    return [*(("finding", finding.code) for finding in findings), *reasons, *overruled]
+    return [*(("finding", finding.code) for finding in findings), *reasons]

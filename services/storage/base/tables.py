@@ -16,8 +16,8 @@ from services.storage.base.tables_webhooks import WebhookEndpointRow  # noqa: F4
 
 # As text, in indexes and in queries alike: a partial index serves only a query that repeats its condition.
 ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
-WAITS = "state IN ('received', 'transcribed', 'read', 'decoded')"
-LEFT = "state NOT IN ('received', 'transcribed', 'read', 'decoded')"
+WAITS = "state IN ('received', 'transcribed', 'decoded')"
+LEFT = "state NOT IN ('received', 'transcribed', 'decoded')"
 MAY_GO_ON = "state IN ('proposed', 'in_review', 'failed')"
 UNDECIDED = "status IN ('open', 'claimed')"
 DECIDED = "review_records.action = 'decided'"

@@ -21,8 +21,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
     history."""
     path = [(State.RECEIVED.value, State.RECEIVED)]
     if new.transcript is not None:
-        event = Event.HEARD if new.to_model else Event.TRANSCRIBED
-        path.append((event.value, advance(State.RECEIVED, event)))
+        path.append((Event.TRANSCRIBED.value, advance(State.RECEIVED, Event.TRANSCRIBED)))
     row = OrderRow(
         id=order_id,
         shop_id=shop,

@@ -18,10 +18,8 @@ _LINE = (
     "price_is_minimum",
     "field_confidence",
 )
-_TOLD = ("decoder", "grammar", "settled_check")
-_COUNTED = (
-    *("prompt_tokens", "completion_tokens", "requests", "cached_tokens", "echoes_dropped", "overruled"),
-)
+_TOLD = ("decoder", "grammar")
+_COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")
 _HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
 _ACT = ("action", "version", "first", "agreed", "start_s", "end_s", "from")
 _MESSAGE = ("order_id", "shop", "seq", "status", "menu")

@@ -15,10 +15,14 @@ __all__ = ["app"]
 
 
 class Instant:
-    """`CartDecoder` that is only asked to read."""
+    """`CartDecoder` that comes to the rules' cart."""
 
-    def read(
-        self, evidence: Evidence, called_off: threading.Event | None, expected: CartDraft | None
+    def decode(
+        self,
+        evidence: Evidence,
+        called_off: threading.Event | None,
+        expected: CartDraft | None,
+        **_how: bool,
     ) -> Reading:
         assert expected is not None, "the orders of this bench are settled by their words"
         lines = tuple(line.model_dump(mode="json", exclude={"heard"}) for line in expected.lines)

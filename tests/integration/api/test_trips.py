@@ -20,12 +20,11 @@ from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.api.app import create_app
 from services.bootstrap import Container
-from services.engines.ports import Reading
 from services.workers.stack import as_environment
 from services.workers.worker import celery_argv
 from tests.counted_messages import counted
 from tests.credentials import header_for
-from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, Bell, ScriptedDecoder, Works
+from tests.stand_ins import CAFE, SAID, Bell, Works
 from tests.waiting import until
 
 # Whose turn it is, and the clocks that say so, are 14 of them.
@@ -46,10 +45,10 @@ class Quiet(Container):
 
 
 @pytest.mark.parametrize("key", [None, "till-7"], ids=["no key", "with a key"])
-def test_a_settled_order_of_text_is_few_messages(
+def test_an_order_of_text_is_few_messages(
     database: Database, database_url: str, tmp_path: Path, key: str | None
 ) -> None:
-    world = Works(database, BlobFolder(tmp_path / "blobs"), skip_settled=True)
+    world = Works(database, BlobFolder(tmp_path / "blobs"))
     parts = Quiet(Settings(home=tmp_path, database_url=database_url))
     headers = {"Idempotency-Key": key} if key else {}
     try:
@@ -61,36 +60,12 @@ def test_a_settled_order_of_text_is_few_messages(
             with counted(parts.database) as accepting:
                 order_id = client.post("/v1/orders", json=ORDER, headers=headers).json()["id"]
         with counted(database) as working:
-            assert world.runner().run(order_id, "read") is State.COMPLETED
-    finally:
-        parts.close()
-    messages = accepting + working
-    assert messages["COMMIT"] == 4, "stored, claimed, settled, accepted"
-    assert messages.total() <= SQL_MESSAGES, (accepting, working)
-
-
-def test_an_order_that_is_read_twice_is_as_few(database: Database, database_url: str, tmp_path: Path) -> None:
-    """The default: the worker that asks the learned reader reads by the rules too (ADR 36)."""
-    world = Works(database, BlobFolder(tmp_path / "blobs"), skip_settled=True)
-    lines = tuple(line.model_dump(mode="json", exclude={"heard"}) for line in RIGHT.lines)
-    world.reader = "all"
-    world.decoder = ScriptedDecoder([AWAY], reading=Reading(lines, "", -0.001, 0, "stand-in", 9, 4, 8, 0.1))
-    parts = Quiet(Settings(home=tmp_path, database_url=database_url, reader="all"))
-    try:
-        heads = header_for(database)
-        with TestClient(create_app(parts), base_url="http://localhost", headers=heads) as client:
-            client.post("/v1/orders", json=ORDER).raise_for_status()
-            world.until_settled(world.typed())
-            time.sleep(0.6)
-            with counted(parts.database) as messages:
-                order_id = client.post("/v1/orders", json=ORDER).json()["id"]
-        with counted(database) as working:
             assert world.runner().run(order_id, "decode") is State.COMPLETED
     finally:
         parts.close()
-    messages += working
+    messages = accepting + working
     assert messages["COMMIT"] == 4, "stored, claimed, decoded, accepted"
-    assert messages.total() <= SQL_MESSAGES, messages
+    assert messages.total() <= SQL_MESSAGES, (accepting, working)
 
 
 @pytest.fixture
@@ -103,19 +78,20 @@ def server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_settled_order_of_text_is_few_redis_commands(
+def test_an_order_of_text_is_few_redis_commands(
     database: Database, database_url: str, tmp_path: Path, server: EmbeddedRedis
 ) -> None:
     world = Works(database, BlobFolder(tmp_path / "blobs"))
-    config = Settings(
-        home=tmp_path, database_url=database_url, redis_url=server.url, reader="open", check_settled=0
-    )
+    config = Settings(home=tmp_path, database_url=database_url, redis_url=server.url)
     parts, ready = Container(config), tmp_path / "ready"
     supervisor = Supervisor(tmp_path / "worker")
     supervisor.start([
         Child(
-            name="read",
-            argv=celery_argv("read", "read,validate", 1, "INFO"),
+            name="decode",
+            argv=tuple(
+                "tests.processes.standing_worker" if word == "services.workers.app" else word
+                for word in celery_argv("decode", "decode,validate", 1, "INFO")
+            ),
             log_path=tmp_path / "worker.log",
             ready=ready.exists,
             ready_timeout_s=90,

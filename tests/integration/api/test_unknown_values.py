@@ -51,7 +51,7 @@ ROUNDS: list[dict[str, Any]] = [
         "orders.transcript": {"text": "tea", "confidence": 1, "source": NEW, "more": 1},
         "orders.evidence": {NEW: NEW},
         "orders.error": {"code": NEW, "message": "?", "hint": "?", "more": 1},
-        "orders.timings": {NEW: 0.5, "read": NEW},
+        "orders.timings": {NEW: 0.5, "decode": NEW},
         "orders.engine": {NEW: [NEW]},
         "order_events.type": NEW,
         "reviews.decision": NEW,
@@ -64,7 +64,7 @@ ROUNDS: list[dict[str, Any]] = [
         "orders.cart": CART_OF | {"more": NEW},
         "orders.transcript": {"said": NEW},
         "orders.error": {NEW: 1},
-        "orders.timings": {"read": {NEW: 1}},
+        "orders.timings": {"decode": {NEW: 1}},
         "order_events.state": NEW,
         "order_codes.kind": NEW,
         "reviews.status": NEW,
@@ -102,9 +102,9 @@ class Shop:
         waits, drafted, shown, doubted, claimed, decided, done, failed, held = (
             world.text()["id"] for _ in range(9)
         )
-        move(drafted, Event.SETTLED, draft=DRAFT)
+        move(drafted, Event.DECODED, draft=DRAFT)
         for order_id in (shown, done):
-            move(order_id, Event.SETTLED, draft=DRAFT)
+            move(order_id, Event.DECODED, draft=DRAFT)
         move(shown, Event.PROPOSED, **MADE)
         move(done, Event.ACCEPTED, **MADE)
         for order_id in (doubted, claimed, decided):

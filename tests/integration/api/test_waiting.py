@@ -96,7 +96,6 @@ def test_a_step_that_does_not_settle_is_waited_through(told: World) -> None:
     order_id = told.text()["id"]
     with polling(told, [order_id]) as (poll,):
         assert "saycart_clients_waiting 1.0" in told.http.get("/metrics").text
-        told.advance(order_id, Event.READ)
         told.advance(order_id, Event.DECODED)
         time.sleep(0.3)
         assert not poll.done()

@@ -11,7 +11,6 @@ import pytest
 from llguidance import LLMatcher
 
 from infra.processes.ports import any_free
-from schemas.cart import CartDraft
 from schemas.errors import (
     DecodeCancelled,
     DecodeInvalid,
@@ -20,20 +19,26 @@ from schemas.errors import (
     EngineMisconfigured,
     EngineUnavailable,
 )
-from services.engines.decoding.decoder import PROBE_WORD, OpenAIDecoder
-from services.engines.decoding.prompt import messages
-from services.engines.masks.grammar import build_mask, mask_version
-from services.engines.masks.labels import Labels
+from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from services.decoding.reading import MenuContext
+from services.decoding.short_form import Names
+from services.decoding.wire_mask import wire_mask
 from services.reading.order import read_order
-from tests.servers.staged_server import Answer, StagedServer, completion, model, staged_server
+from tests.servers.staged_server import (
+    Answer,
+    StagedServer,
+    completion,
+    model,
+    scores,
+    spelled,
+    staged_server,
+)
 from tests.stand_ins import CAFE, RIGHT, SAID
 
 EVIDENCE = read_order(SAID, CAFE, 1)
-LABELS = Labels(CAFE)
-WIRE = LABELS.to_wire(RIGHT)
-MAYBE = EVIDENCE.model_copy(
-    update={"lines": tuple(line.model_copy(update={"required": False}) for line in EVIDENCE.lines)}
-)
+CONTEXT = MenuContext(CAFE)
+MASK = wire_mask(Names(CAFE), SAID)
+WIRE = spelled(RIGHT, CAFE)
 
 
 @pytest.fixture
@@ -42,12 +47,13 @@ def server() -> Iterator[StagedServer]:
         yield staged
 
 
-def test_a_cart_comes_back_as_a_draft(server: StagedServer) -> None:
+def test_a_cart_comes_back_as_lines(server: StagedServer) -> None:
     decoded = server.decoder().decode(EVIDENCE)
-    assert decoded.draft == RIGHT
+    assert decoded.text == WIRE
+    assert [line["sku"] for line in decoded.lines] == ["latte", "muffin"]
     assert (decoded.prompt_tokens, decoded.completion_tokens) == (11, 22)
-    assert decoded.engine == "llama.cpp:qwen"
-    assert decoded.grammar == mask_version(CAFE, 1, "qwen")
+    assert (decoded.engine, decoded.trained) == ("llama.cpp:qwen", False)
+    assert decoded.grammar == MASK.version
     assert decoded.seconds > 0
     assert server.paths == ["/v1/chat/completions"]
 
@@ -58,25 +64,24 @@ def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and
     server.adapters = (503, b"")  # it loads its model, or is too busy to answer in time
     decoder = server.decoder(adapter="orders", api_key="secret")
     for _ in range(2):
-        with pytest.raises(EngineUnavailable, match="reader"):
-            decoder.read(EVIDENCE)
+        with pytest.raises(EngineUnavailable, match="adapter"):
+            decoder.decode(EVIDENCE)
     server.adapters = (200, b"[]")
-    assert decoder.read(EVIDENCE) is None  # now it did say, and has none
+    assert not decoder.decode(EVIDENCE).trained  # now it did say, and has none
     assert set(server.authorizations) == {"Bearer secret"}
-    assert server.decoder().read(EVIDENCE) is None  # nobody asks for one
+    server.adapters = (200, b'[{"id": 0}]')
+    assert server.decoder(adapter="orders").decode(EVIDENCE).trained
 
 
 def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
     server.answer = model('{"lines":[]}')
-    nothing_ordered = read_order("hello, how are you", CAFE, 1)
-    assert server.decoder().decode(nothing_ordered).draft == CartDraft(lines=())
+    assert server.decoder().decode(read_order("hello, how are you", CAFE, 1)).lines == ()
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServer, dialect: str) -> None:
     server.decoder(dialect).decode(EVIDENCE)
-    (body,) = server.bodies
-    mask = build_mask(EVIDENCE, LABELS, "v")
+    body, mask = server.bodies[0], MASK
     if dialect == "vllm":
         assert body["structured_outputs"] == {"grammar": mask.lark}
         assert not {"grammar", "cache_prompt"} & set(body)
@@ -89,13 +94,8 @@ def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServe
     assert body["grammar" if dialect != "vllm" else "structured_outputs"]
     assert body["model"] == "qwen"
     assert body["temperature"] == 0
-    assert body["messages"] == messages(EVIDENCE, LABELS)
+    assert body["messages"] == CONTEXT.messages(SAID, trained=False)
     assert not LLMatcher.validate_grammar(mask.lark)
-
-
-def test_any_allowed_cart_fits_into_max_tokens(server: StagedServer) -> None:
-    server.decoder().decode(EVIDENCE)
-    assert server.bodies[0]["max_tokens"] > build_mask(EVIDENCE, LABELS, "v").longest
 
 
 def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedServer) -> None:
@@ -105,7 +105,7 @@ def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedS
     decoder.decode(read_order("hello", CAFE, 1))
     first, second = (body["messages"] for body in server.bodies)
     assert first[:-1] == second[:-1]
-    assert first[-1] == {"role": "user", "content": f"Customer: {SAID}"}
+    assert first[-1]["content"].startswith(SAID)
 
 
 def test_the_prompt_shows_no_price(server: StagedServer) -> None:
@@ -127,8 +127,8 @@ ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
     "stopped for another reason": (completion(WIRE, "content_filter"), DecodeTruncated),
     "free text": (completion("Sure! Here is your cart: a latte."), DecodeInvalid),
     "a cart in a fence": (completion(f"```json\n{WIRE}\n```"), DecodeInvalid),
-    "a cart with a price": (completion(WIRE.replace('"kind"', '"price":0,"kind"', 1)), DecodeInvalid),
-    "a cart of things nobody said": (completion(WIRE.replace("latte", "mocha")), DecodeInvalid),
+    "a cart with a price": (completion(WIRE.replace('"item"', '"price":0,"item"', 1)), DecodeInvalid),
+    "a cart of another menu": (completion(WIRE.replace("latte", "bicycle")), DecodeInvalid),
     "half a cart that says it is whole": (completion(WIRE[:60]), DecodeInvalid),
     "nothing": (completion(""), DecodeInvalid),
     "null": (completion(None), DecodeInvalid),
@@ -164,7 +164,7 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
 def test_a_server_that_is_not_there_is_an_outage() -> None:
     decoder = OpenAIDecoder(f"http://127.0.0.1:{any_free()}", dialect="llama.cpp", model="qwen")
     with pytest.raises(EngineUnavailable, match="did not answer"):
-        decoder.decode(MAYBE)
+        decoder.decode(EVIDENCE)
     with pytest.raises(EngineUnavailable):
         decoder.warm(EVIDENCE)
     with pytest.raises(EngineUnavailable):
@@ -216,20 +216,18 @@ def test_warming_asks_for_the_fixed_part_and_one_token(server: StagedServer) -> 
     decoder.warm(EVIDENCE)
     (warmed,) = server.bodies
     assert warmed["max_tokens"] == 1
-    assert warmed["messages"] == messages(EVIDENCE, LABELS)
+    assert warmed["messages"] == CONTEXT.messages("hello", trained=False)
     assert not {"grammar", "structured_outputs"} & set(warmed)
 
 
 def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     decoder = server.decoder()
-    first = decoder.decode(EVIDENCE)
+    decoder.decode(EVIDENCE)
     renamed = CAFE.items[0].model_copy(update={"name": "caffe latte", "aliases": ("latte",)})
     second_menu = CAFE.model_copy(update={"items": (renamed, *CAFE.items[1:])})
-    evidence = read_order(SAID, second_menu, 1)
-    server.answer = model(Labels(second_menu).to_wire(RIGHT))
-    second = decoder.decode(evidence)
-    assert first.grammar != second.grammar
-    assert second.draft == RIGHT
+    wish = spelled(RIGHT, second_menu)
+    server.answer = model(wish)
+    assert decoder.decode(read_order(SAID, second_menu, 1)).text == wish
 
 
 def test_a_call_that_is_called_off_closes_its_connection(server: StagedServer) -> None:
@@ -248,38 +246,25 @@ def test_a_call_that_is_called_off_closes_its_connection(server: StagedServer) -
 
 
 def test_an_answer_before_the_call_is_called_off_counts(server: StagedServer) -> None:
-    assert server.decoder().decode(EVIDENCE, threading.Event()).draft == RIGHT
+    assert server.decoder().decode(EVIDENCE, threading.Event()).text == WIRE
 
 
 def test_tokens_from_the_prefix_cache_are_counted(server: StagedServer) -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 7}}
-    server.answer = lambda body: completion(WIRE, usage=usage)
+    server.answer = lambda body: scores(body, WIRE) if "prompt" in body else completion(WIRE, usage=usage)
     assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 7
-    server.answer = lambda body: completion(WIRE, usage={"prompt_tokens_details": None})
+    usage = {"prompt_tokens_details": None}
+    server.answer = lambda body: scores(body, WIRE) if "prompt" in body else completion(WIRE, usage=usage)
     assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 0
 
 
-SCORES = {"choices": [{"prompt_logprobs": [None, {"5": {"logprob": 0.0, "rank": 2, "decoded_token": "{"}}]}]}
-
-
-def scoring(body: dict[str, Any]) -> Answer:
-    """As vLLM: token ids with the cart where they are asked for, scores of a prompt of token ids."""
-    if "prompt" in body:
-        return 200, json.dumps(SCORES).encode()
-    status, content = completion(WIRE, prompt_token_ids=[4])
-    document = json.loads(content)
-    document["choices"][0]["token_ids"] = [5]
-    return status, json.dumps(document).encode()
-
-
-def test_a_cart_is_scored_by_the_very_tokens_that_made_it(server: StagedServer) -> None:
-    server.answer = scoring
-    decoded = server.decoder("vllm", score=True).decode(EVIDENCE)
+def test_vllm_is_asked_for_the_scores_of_the_very_tokens_that_made_a_cart(server: StagedServer) -> None:
+    server.answer = lambda body: scores(body, WIRE, -0.5) if "prompt" in body else completion(WIRE)
+    decoded = server.decoder("vllm").decode(EVIDENCE)
     assert server.paths == ["/v1/chat/completions", "/v1/completions"]
     assert server.bodies[0]["return_token_ids"] is True
     assert server.bodies[1]["prompt"] == [4, 5]
-    assert decoded.scored is not None
-    assert decoded.scored.overruled == {"": 1}
+    assert (decoded.logprob, decoded.overruled) == (-0.5, 0)
 
 
 def test_llama_cpp_tells_the_scores_with_the_cart(server: StagedServer) -> None:
@@ -287,23 +272,22 @@ def test_llama_cpp_tells_the_scores_with_the_cart(server: StagedServer) -> None:
     document = json.loads(completion(WIRE)[1])
     document["choices"][0]["logprobs"] = {"content": [token]}
     server.answer = lambda body: (200, json.dumps(document).encode())
-    decoded = server.decoder("llama.cpp", score=True).decode(EVIDENCE)
+    decoded = server.decoder("llama.cpp").decode(EVIDENCE)
     assert (server.bodies[0]["logprobs"], server.bodies[0]["top_logprobs"]) == (True, 1)
     assert server.paths == ["/v1/chat/completions"]
-    assert decoded.scored is not None
-    assert decoded.scored.overruled == {"": 1}
+    assert (decoded.logprob, decoded.overruled) == (-0.5, 1)
 
 
-@pytest.mark.parametrize("dialect", ["vllm", "llama.cpp"])
-def test_nothing_is_scored_unasked(server: StagedServer, dialect: str) -> None:
-    assert server.decoder(dialect).decode(EVIDENCE).scored is None
-    assert set(server.paths) == {"/v1/chat/completions"}
-    assert not {"logprobs", "return_token_ids"} & set(server.bodies[0])
-
-
-@pytest.mark.parametrize("trouble", [(500, b""), (200, b"{}"), (200, b'{"choices": [{}]}')])
-def test_a_cart_without_scores_is_still_a_cart(server: StagedServer, trouble: Answer) -> None:
-    server.answer = lambda body: trouble if "prompt" in body else scoring(body)
-    decoded = server.decoder("vllm", score=True).decode(EVIDENCE)
-    assert decoded.draft == RIGHT
-    assert decoded.scored is None
+def test_only_a_trained_model_is_told_what_to_expect_and_answers_by_its_adapter(server: StagedServer) -> None:
+    server.adapters = (200, b'[{"id": 0}]')
+    server.decoder(adapter="orders", check=True).decode(EVIDENCE, None, RIGHT, settled=True, in_gaps=True)
+    server.decoder().decode(EVIDENCE, None, RIGHT, settled=True, in_gaps=True)
+    trained, base = server.bodies
+    assert trained["prediction"]["content"] == WIRE
+    assert (trained["check"], trained["menu_s"] > 0, trained["lora"]) == (
+        True,
+        True,
+        [{"id": 0, "scale": 1.0}],
+    )
+    assert not {"prediction", "check", "menu_s", "lora"} & set(base)
+    assert len(base["messages"][0]["content"]) > len(trained["messages"][0]["content"]), "the format is told"

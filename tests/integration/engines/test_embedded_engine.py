@@ -16,7 +16,7 @@ import pytest
 from infra.processes.ports import any_free
 from infra.settings import Settings, settings
 from infra.weights.models import resolve
-from services.engines.decoding.decoder import OpenAIDecoder
+from services.decoding.decoder import OpenAIDecoder
 from services.engines.reader import adapters
 from services.engines.servers.embedded import checker_of, decode_server, engine_child, served_at
 from services.engines.servers.variables import KEY_ENV

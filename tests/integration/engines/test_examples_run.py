@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.engines.decoding.calls import Calls
-from services.engines.decoding.completion import Completions
+from services.decoding.calls import Calls
+from services.decoding.completion import Completions
 from services.examples import __main__ as command
 from services.examples.registered import EXAMPLES
 from services.examples.runner import figures, run

@@ -21,7 +21,7 @@ from schemas.errors import (
     EngineUnavailable,
     UnmaskableSchema,
 )
-from services.engines.decoding.completion import MOST_ASKED
+from services.decoding.completion import MOST_ASKED
 from services.engines.ports import Sampling
 from services.masked.bounds import Bounds
 from services.masked.call import answer, masked

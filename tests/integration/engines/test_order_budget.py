@@ -13,8 +13,8 @@ from llguidance import LLTokenizer
 from infra.settings import Settings, settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import TooMuchToRead
-from services.engines.decoding.decoder import OpenAIDecoder
-from services.engines.masks.vocabulary import read_vocabulary
+from services.decoding.decoder import OpenAIDecoder
+from services.decoding.vocabulary import read_vocabulary
 from services.reading.order import read_order
 from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 from tests.stand_ins import CAFE
@@ -79,13 +79,12 @@ def decoder(server: StagedServer, dialect: str) -> OpenAIDecoder:
     return server.decoder(dialect, adapter="orders", order_tokens=MOST)
 
 
-@pytest.mark.parametrize("ask", ["read", "decode"])
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
-def test_no_model_is_asked_about_words_over_it(server: StagedServer, dialect: str, ask: str) -> None:
+def test_no_model_is_asked_about_words_over_it(server: StagedServer, dialect: str) -> None:
     asked = decoder(server, dialect)
     asked._has_reader = True
     with pytest.raises(TooMuchToRead, match="tokens"):
-        getattr(asked, ask)(read_order(MANY_BYTES, CAFE, 1))
+        asked.decode(read_order(MANY_BYTES, CAFE, 1))
     assert server.paths == ["/tokenize"]
 
 
@@ -93,6 +92,6 @@ def test_short_words_are_not_counted_and_the_answer_is_bounded_too(
     server: StagedServer,
 ) -> None:
     with pytest.raises(Exception, match="finish_reason"):
-        decoder(server, "llama.cpp").read(read_order("a small latte", CAFE, 1))
+        decoder(server, "llama.cpp").decode(read_order("a small latte", CAFE, 1))
     assert server.paths == ["/v1/chat/completions"]
     assert server.bodies[0]["max_tokens"] == MOST

@@ -80,12 +80,12 @@ def test_it_reads_what_the_decode_server_reads_whatever_is_expected(
     config: Settings, own: Settings, said: str
 ) -> None:
     evidence = read_order(said, MENU, 1)
-    theirs = Container(config).decoder.read(evidence)
+    theirs = Container(config).decoder.decode(evidence)
     other = guessed(read_order("three cheeseburgers", MENU, 1))
     assert theirs is not None
     assert other is not None
     for expected in (None, guessed(evidence), other):
-        ours = Container(own).readers.read(evidence, None, expected)
+        ours = Container(own).readers.decode(evidence, None, expected)
         assert ours is not None
         assert (ours.text, ours.lines, ours.overruled) == (theirs.text, theirs.lines, theirs.overruled)
         assert ours.completion_tokens == theirs.completion_tokens
@@ -101,7 +101,7 @@ def test_it_reads_what_the_decode_server_reads_whatever_is_expected(
 
 
 def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: Settings) -> None:
-    found = Container(config).decoder.read(read_order("two cheeseburgers, one with no pickles", MENU, 1))
+    found = Container(config).decoder.decode(read_order("two cheeseburgers, one with no pickles", MENU, 1))
     assert found is not None
     cheeseburger = next(item.sku for item in MENU.items if item.name == "Cheeseburger")
     pickles = next((g.id, o.id) for g in MENU.option_groups for o in g.options if "ickle" in o.name)
@@ -114,7 +114,7 @@ def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: S
 
 
 def test_a_wish_off_the_menu_has_a_way_out(config: Settings) -> None:
-    found = Container(config).decoder.read(read_order("a bicycle please", MENU, 1))
+    found = Container(config).decoder.decode(read_order("a bicycle please", MENU, 1))
     assert found is not None
     assert [line["kind"] for line in found.lines] == ["not_on_menu"]
 
@@ -139,12 +139,8 @@ def test_other_requests_go_to_the_base_as_it_is(server: str, request: pytest.Fix
 def test_the_proof_that_a_server_masks_does_not_cost_the_next_order_its_menu(config: Settings) -> None:
     evidence = read_order("a cheeseburger", MENU, 1)
     Container(config).decoder.warm(evidence)
-    found = Container(config).decoder.read(evidence)  # of another process, which asks for a proof of its own
+    found = Container(config).decoder.decode(
+        evidence
+    )  # of another process, which asks for a proof of its own
     assert found is not None
     assert found.cached_tokens > found.prompt_tokens - 12, "all but the customer's words"
-
-
-def test_a_model_without_an_adapter_is_not_asked(config: Settings) -> None:
-    other = config.model_copy(update={"llm_model": "smollm2-135m-instruct-q4_1.gguf"})
-    assert Container(other).tools.reader == "off"
-    assert Container(config).tools.reader == "all"

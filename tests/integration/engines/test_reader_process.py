@@ -22,7 +22,8 @@ from schemas.errors import DecodeCancelled, EngineMisconfigured
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.checks.one_cart import undoubted_cart
-from services.engines.decoding.calls import Calls
+from services.decoding.calls import Calls
+from services.decoding.gguf import metadata
 from services.engines.reader import adapters
 from services.engines.reader_server.__main__ import main
 from services.engines.servers.embedded import (
@@ -31,7 +32,6 @@ from services.engines.servers.embedded import (
     engine_child,
     served_at,
 )
-from services.engines.servers.gguf import metadata
 from services.reading.order import read_order
 from services.training.notation import read_menu
 
@@ -70,7 +70,7 @@ def test_what_is_warmed_need_not_be_read_by_the_order(parts: Container, config: 
     evidence = read_order("a cheeseburger", MENU, 1)
     parts.warm_menu(MENU, 1)
     fresh = Container(config)  # of another process, which asks for a proof of its own
-    found = fresh.readers.read(evidence)
+    found = fresh.readers.decode(evidence)
     assert found is not None
     assert found.cached_tokens > found.prompt_tokens - 12, "all but the customer's words"
     fresh.close()
@@ -93,8 +93,8 @@ def test_it_is_proved_and_asked_for_its_health(config: Settings) -> None:
 def test_a_settled_cart_that_a_smaller_model_comes_to_needs_no_more(parts: Container) -> None:
     evidence = read_order("two hamburgers and a large fries", MENU, 1)
     cart = undoubted_cart(evidence)
-    checked = parts.readers.read(evidence, None, cart, settled=True)
-    read = parts.readers.read(evidence, None, cart)
+    checked = parts.readers.decode(evidence, None, cart, settled=True)
+    read = parts.readers.decode(evidence, None, cart)
     assert checked is not None
     assert read is not None
     assert (checked.text, checked.lines) == (read.text, read.lines)
@@ -106,8 +106,8 @@ def test_a_settled_cart_that_a_smaller_model_comes_to_needs_no_more(parts: Conta
 def test_a_cart_that_it_does_not_come_to_is_the_readers_to_read(parts: Container) -> None:
     evidence = read_order("two hamburgers and a large fries", MENU, 1)
     other = undoubted_cart(read_order("three hamburgers and a large fries", MENU, 1))
-    found = parts.readers.read(evidence, None, other, settled=True)
-    plain = parts.readers.read(evidence, None, None)
+    found = parts.readers.decode(evidence, None, other, settled=True)
+    plain = parts.readers.decode(evidence, None, None)
     assert found is not None
     assert plain is not None
     assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
@@ -117,7 +117,7 @@ def test_a_cart_that_it_does_not_come_to_is_the_readers_to_read(parts: Container
 def test_it_is_not_asked_to_where_none_is_set(config: Settings) -> None:
     parts = Container(config.model_copy(update={"reader_checker": ""}))
     evidence = read_order("two hamburgers and a large fries", MENU, 1)
-    found = parts.readers.read(evidence, None, undoubted_cart(evidence), settled=True)
+    found = parts.readers.decode(evidence, None, undoubted_cart(evidence), settled=True)
     parts.close()
     assert found is not None
     assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
@@ -189,7 +189,7 @@ def test_a_prompt_beyond_its_context_is_refused_and_the_next_is_answered(
     calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
     with pytest.raises(EngineMisconfigured, match="refused"):
         calls.post(CHAT, {**HELLO, "messages": [{"role": "user", "content": "word " * 20_000}]})
-    assert parts.readers.read(read_order("a cheeseburger", MENU, 1)) is not None
+    assert parts.readers.decode(read_order("a cheeseburger", MENU, 1)) is not None
 
 
 def test_what_is_called_off_is_not_read_to_its_end(config: Settings) -> None:

@@ -16,7 +16,7 @@ import pytest
 from infra.settings import settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
-from services.engines.masks.vocabulary import Vocabulary, read_vocabulary
+from services.decoding.vocabulary import Vocabulary, read_vocabulary
 from services.engines.reader_server.answering import Answer, Answering
 from services.engines.reader_server.gaps import AGAIN_S
 from services.engines.reader_server.llama import Llama

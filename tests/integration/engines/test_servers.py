@@ -16,18 +16,18 @@ from infra.processes.ports import any_free
 from infra.settings import Settings
 from schemas.errors import DecodeInvalid, EngineMisconfigured, EngineUnavailable
 from services.bootstrap import bootstrap
-from services.engines.decoding import servers as several
-from services.engines.decoding.decoder import PROBE_WORD, OpenAIDecoder
-from services.engines.decoding.servers import Servers
-from services.engines.masks.grammar import build_mask
-from services.engines.masks.labels import Labels
+from services.decoding import servers as several
+from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from services.decoding.servers import Servers
+from services.decoding.short_form import Names
+from services.decoding.wire_mask import wire_mask
 from services.reading.order import read_order
-from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 from tests.waiting import until
 
 EVIDENCE = read_order(SAID, CAFE, 1)
-WIRE = Labels(CAFE).to_wire(RIGHT)
+WIRE = spelled(RIGHT, CAFE)
 AWAY: Answer = (503, b"")
 
 
@@ -59,7 +59,7 @@ def probes(server: StagedServer) -> int:
 
 def test_idle_servers_are_asked_in_turns(two: tuple[StagedServer, StagedServer]) -> None:
     servers = behind_one_name(*two)
-    assert all(servers.decode(EVIDENCE).draft == RIGHT for _ in range(6))
+    assert all(servers.decode(EVIDENCE).text == WIRE for _ in range(6))
     assert [orders(server) for server in two] == [3, 3]
 
 
@@ -80,14 +80,14 @@ def test_the_less_busy_is_asked(two: tuple[StagedServer, StagedServer]) -> None:
         for _ in range(3):
             servers.decode(EVIDENCE)
         go_on.set()
-        assert first.result(10).draft == RIGHT
+        assert first.result(10).text == WIRE
     assert [orders(server) for server in two] == [1, 3]
 
 
 def test_another_server_does_what_one_that_is_away_can_not(two: tuple[StagedServer, StagedServer]) -> None:
     two[0].answer = lambda body: AWAY
     servers = behind_one_name(*two)
-    assert [servers.decode(EVIDENCE).draft for _ in range(4)] == [RIGHT] * 4
+    assert [servers.decode(EVIDENCE).text for _ in range(4)] == [WIRE] * 4
     assert orders(two[1]) == 4
     assert len(two[0].bodies) == 1, "a server that failed is asked last for a while"
 
@@ -108,7 +108,7 @@ def test_an_order_in_hand_waits_for_a_server_that_was_killed(two: tuple[StagedSe
         work = pool.submit(behind_one_name(*two).decode, EVIDENCE)
         assert two[1].looked_at.wait(10)
         two[1].answer, two[1].health = masked, 200
-        assert work.result(30).draft == RIGHT
+        assert work.result(30).text == WIRE
 
 
 @pytest.mark.parametrize("called_off", [False, True])
@@ -141,7 +141,7 @@ def test_no_order_goes_to_a_server_that_did_not_pass_the_probe(
 ) -> None:
     two[0].answer = unmasked
     servers = behind_one_name(*two)
-    assert [servers.decode(EVIDENCE).draft for _ in range(3)] == [RIGHT] * 3
+    assert [servers.decode(EVIDENCE).text for _ in range(3)] == [WIRE] * 3
     assert (orders(two[0]), orders(two[1])) == (0, 3)
     two[1].answer = unmasked
     with pytest.raises(DecodeInvalid):
@@ -225,7 +225,7 @@ def test_a_call_with_a_time_of_its_own_has_the_probe_within_it(
         return masked(body)
 
     two[0].answer = busy
-    chat, mask = [{"role": "user", "content": "hello"}], build_mask(EVIDENCE, Labels(CAFE), "test")
+    chat, mask = [{"role": "user", "content": "hello"}], wire_mask(Names(CAFE), SAID)
     servers, began = Servers([two[0].decoder(timeout_s=30.0)], patience_s=0.0), time.monotonic()
     with pytest.raises(EngineUnavailable, match="did not answer within"):
         servers.complete(chat, mask, timeout_s=0.3)
@@ -265,9 +265,7 @@ def test_one_setting_names_them_all(two: tuple[StagedServer, StagedServer], tmp_
     urls = f"{two[0].url}, {two[1].url}"
     parts = bootstrap(Settings(home=tmp_path, llm_url=urls, llm_model="qwen"))
     parts.prove_decoder()
-    maybe = [line.model_copy(update={"required": False}) for line in EVIDENCE.lines]
-    evidence = EVIDENCE.model_copy(update={"lines": tuple(maybe)})
-    assert [parts.decoder.decode(evidence).draft for _ in range(2)] == [RIGHT] * 2
+    assert [parts.decoder.decode(EVIDENCE).text for _ in range(2)] == [WIRE] * 2
     assert [orders(server) for server in two] == [1, 1]
     until(lambda: parts.ready()["decoder"] == "ok")
     for server in two:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -14,13 +13,11 @@ from infra.sql.database import Database
 from schemas.cart import CartDraft, Severity
 from schemas.compare import canonical_draft
 from schemas.decision import Agreement, Readings, Verdict
-from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
-from services.checks.questions import open_question
 from services.decoding.short_form import Names
 from services.engines.ports import Reading
 from services.pipeline import kept_evidence
@@ -42,12 +39,11 @@ def reading(text: str, probability: float) -> Reading:
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
     made = Works(database, BlobFolder(tmp_path / "blobs"))
-    made.skip_settled, made.reader, made.two_readings = True, "all", True
     return made
 
 
 def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    world.decoder = ScriptedDecoder([reading(SAME, 0.5)])
     order = world.until_settled(world.typed())
     assert order.state is State.COMPLETED
     assert order.draft is not None
@@ -56,14 +52,12 @@ def test_a_settled_order_that_both_read_alike_completes(world: Works) -> None:
     assert order.decision is not None
     assert order.decision.verdict is Verdict.ACCEPTED
     assert order.decision.basis.cart_probability == 0.5
-    assert world.types(order.id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(order.id) == ["received", "transcribed", "decoded", "accepted"]
 
 
 def test_the_readers_notes_come_with_the_order(world: Works) -> None:
     said = SAID + " to go"
-    world.decoder = ScriptedDecoder(
-        [AWAY], reading=replace(reading(SAME, 0.999), notes=(("other", "to go"),))
-    )
+    world.decoder = ScriptedDecoder([replace(reading(SAME, 0.999), notes=(("other", "to go"),))])
     order = world.until_settled(world.typed(said))
     assert order.draft is not None
     assert order.cart is not None
@@ -73,7 +67,7 @@ def test_the_readers_notes_come_with_the_order(world: Works) -> None:
 
 def test_an_allergy_that_the_reader_noted_waits_for_a_person(world: Works) -> None:
     noted = replace(reading(SAME, 0.999), notes=(("allergy", "walnuts burn my tongue"),))
-    world.decoder = ScriptedDecoder([AWAY], reading=noted)
+    world.decoder = ScriptedDecoder([noted])
     order = world.until_settled(world.typed(SAID + " walnuts burn my tongue"))
     assert order.state is State.IN_REVIEW
     assert order.findings[0].code == "allergy_said"
@@ -83,12 +77,12 @@ def test_an_allergy_that_the_reader_noted_waits_for_a_person(world: Works) -> No
 
 def test_a_spoken_order_goes_from_the_ears_to_the_reader(world: Works) -> None:
     """The worker that asks it works the evidence out where nobody has, and keeps it for the checks."""
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    world.decoder = ScriptedDecoder([reading(SAME, 0.5)])
     order_id = world.spoken()
-    assert world.runner().run(order_id, "transcribe") is State.READ
-    assert world.bell.rung == [(order_id, State.READ, 0.0)]
+    assert world.runner().run(order_id, "transcribe") is State.TRANSCRIBED
+    assert world.bell.rung == [(order_id, State.TRANSCRIBED, 0.0)]
     assert world.runner().run(order_id, "decode") is State.COMPLETED
-    assert world.types(order_id) == ["received", "heard", "decoded", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     order = world.orders.get(order_id)
     assert order.evidence is not None
 
@@ -101,19 +95,19 @@ def test_words_that_nobody_has_read_yet_are_read_once(world: Works, monkeypatch:
         return read_order(text, menu, version)
 
     monkeypatch.setattr(kept_evidence, "read_order", once)
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
-    new = NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0), to_model=True)
+    world.decoder = ScriptedDecoder([reading(SAME, 0.5)])
+    new = NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0))
     order_id = world.orders.create(new)[0].id
     assert world.runner().run(order_id, "decode") is State.COMPLETED
     assert read == [SAID]
     kept = world.orders.get(order_id)
     assert kept.evidence is not None
     assert kept.evidence["reader"] == kept_evidence.reader_version()
-    assert {"read", "decode", "validate"} <= set(kept.timings)
+    assert {"decode", "validate"} == set(kept.timings)
 
 
 def test_a_settled_order_that_they_read_differently_goes_to_a_human_with_the_likelier(world: Works) -> None:
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.995))
+    world.decoder = ScriptedDecoder([reading(OTHER, 0.995)])
     order = world.until_settled(world.typed())
     assert order.state is State.IN_REVIEW
     assert "readers_differ" in {finding.code for finding in order.findings}
@@ -125,7 +119,7 @@ def test_a_settled_order_that_they_read_differently_goes_to_a_human_with_the_lik
 def test_what_no_rule_can_read_completes_where_the_reader_is_sure(
     world: Works, probability: float, state: State
 ) -> None:
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, probability))
+    world.decoder = ScriptedDecoder([reading(SAME, probability)])
     order = world.until_settled(world.typed(STRANGE))
     assert order.state is state
     assert order.draft is not None
@@ -135,24 +129,14 @@ def test_what_no_rule_can_read_completes_where_the_reader_is_sure(
 
 
 def test_a_wish_off_the_menu_goes_to_a_human_however_sure_the_reader_is(world: Works) -> None:
-    world.decoder = ScriptedDecoder([AWAY], reading=reading("1 ?", 1.0))
+    world.decoder = ScriptedDecoder([reading("1 ?", 1.0)])
     order = world.until_settled(world.typed(STRANGE))
     assert order.state is State.IN_REVIEW
     assert "not_on_menu" in {finding.code for finding in order.findings}
 
 
-def test_open_orders_alone_are_read_where_that_is_set(world: Works) -> None:
-    world.reader, world.two_readings = "open", False
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(OTHER, 0.995))
-    settled = world.until_settled(world.typed())
-    assert settled.engine == {"decoder": "none: settled"}
-    strange = world.until_settled(world.typed(STRANGE))
-    assert strange.readings is not None
-    assert strange.readings.agreement is Agreement.CONFIDENT
-
-
-def test_who_reads_may_be_another_server_and_is_told_which_cart_to_expect(world: Works) -> None:
-    world.readers = readers = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+def test_the_model_is_told_which_cart_to_expect(world: Works) -> None:
+    world.decoder = readers = ScriptedDecoder([reading(SAME, 0.5)])
     assert world.until_settled(world.typed()).state is State.COMPLETED
     assert world.until_settled(world.typed(STRANGE)).state is State.IN_REVIEW
     plain, strange = readers.expected
@@ -161,89 +145,61 @@ def test_who_reads_may_be_another_server_and_is_told_which_cart_to_expect(world:
     assert strange is None
 
 
-@dataclass
-class Asked(ScriptedDecoder):
-    """Remembers of which orders a smaller model's word was enough."""
-
-    settled: list[bool] = field(default_factory=list)
-
-    def read(
-        self, _evidence: Evidence, *_asked: object, settled: bool = False, **_how: object
-    ) -> Reading | None:
-        self.settled.append(settled)
-        return self.reading
-
-
 def test_a_smaller_model_may_check_in_the_readers_place_only_where_the_rules_have_no_doubt(
     world: Works,
 ) -> None:
-    world.readers = readers = Asked([AWAY], reading=reading(SAME, 0.5))
+    world.decoder = readers = ScriptedDecoder([reading(SAME, 0.5)])
     world.until_settled(world.typed())
     world.until_settled(world.typed(STRANGE))
     assert readers.settled == [True, False]
 
 
-@pytest.mark.parametrize("reader", ["all", "off"])
-def test_a_cart_that_the_rules_alone_came_to_is_its_customers(
-    world: Works, reader: Literal["all", "off"]
-) -> None:
-    """The server has not loaded the learned reader, or there is none for the model."""
-    world.decoder, world.reader = ScriptedDecoder([RIGHT]), reader
+def test_an_untrained_model_accepts_only_what_the_rules_do_not_doubt(world: Works) -> None:
+    """The server has not loaded the trained adapter, or there is none for the model."""
+    world.decoder = ScriptedDecoder([replace(reading(SAME, 1.0), trained=False)])
+    agreed = world.until_settled(world.typed())
+    assert (agreed.state, agreed.readings and agreed.readings.agreement) == (
+        State.COMPLETED, Agreement.AGREED,
+    )  # fmt: skip
+    strange = world.until_settled(world.typed(STRANGE))
+    assert (strange.state, strange.readings and strange.readings.agreement) == (
+        State.IN_REVIEW, Agreement.UNSURE,
+    )  # fmt: skip
+    assert "reading_unsure" in blocking(strange)
+
+
+def test_where_an_untrained_model_differs_the_rules_cart_is_proposed(world: Works) -> None:
+    world.decoder = ScriptedDecoder([replace(reading(OTHER, 1.0), trained=False)])
     order = world.until_settled(world.typed())
-    assert order.state is State.IN_REVIEW
-    assert order.engine["decoder"] == "none: settled"
-    assert world.decoder.asked == []
-    assert blocking(order) == ["read_once"]
-    asked = open_question(order.findings, order.reasons)
-    assert asked is not None
-    assert (asked.id, [choice.id for choice in asked.answers]) == ("order/right", ["yes", "no"])
+    assert "readers_differ" in blocking(order)
+    assert order.draft is not None
+    assert canonical_draft(order.draft) == canonical_draft(RIGHT)
 
 
-def test_so_is_one_that_another_decoder_wrote_while_the_first_was_away(world: Works) -> None:
-    world.decoder, world.fallback = Away([AWAY]), ScriptedDecoder([RIGHT])
+def test_another_decoder_is_held_to_the_rules_too_while_the_first_is_away(world: Works) -> None:
+    world.decoder, world.fallback = ScriptedDecoder([AWAY]), ScriptedDecoder([reading(OTHER, 0.5)])
     order = world.until_settled(world.typed())
-    assert (order.state, blocking(order)) == (State.IN_REVIEW, ["read_once"])
-
-
-def test_that_it_was_read_once_is_no_doubt_beside_another(world: Works) -> None:
-    world.decoder, world.reader = ScriptedDecoder([RIGHT]), "off"
-    order = world.until_settled(world.typed(STRANGE))
-    assert order.state is State.IN_REVIEW
-    assert blocking(order)
-    assert "read_once" not in blocking(order)
-
-
-def test_a_customer_who_sees_every_cart_is_not_asked_of_it_too(world: Works) -> None:
-    world.decoder, world.reader = ScriptedDecoder([RIGHT]), "off"
-    transcript = Transcript(text=SAID, confidence=1.0)
-    order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript, confirm=True))
-    shown = world.until_settled(order.id)
-    assert (shown.state, blocking(shown)) == (State.PROPOSED, [])
+    assert "readers_differ" in blocking(order)
+    assert "decoded_elsewhere" in world.types(order.id)
 
 
 def blocking(order: OrderRecord) -> list[str]:
     return [finding.code for finding in order.findings if finding.severity is Severity.BLOCKING]
 
 
-class Away(ScriptedDecoder):
-    def read(self, *_asked: object, **_how: object) -> Reading | None:
-        raise EngineUnavailable("The decode server did not answer")
-
-
-@pytest.mark.parametrize("to_model", [False, True])
-def test_a_server_that_is_away_settles_nothing(world: Works, to_model: bool) -> None:
+def test_a_server_that_is_away_settles_nothing(world: Works) -> None:
     transcript = Transcript(text=SAID, confidence=1.0)
-    order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript, to_model=to_model))
-    world.decoder = Away([AWAY])
+    order, _ = world.orders.create(NewOrder(CAFE.id, 1, "en", transcript=transcript))
+    world.decoder = ScriptedDecoder([AWAY])
     assert world.until_settled(order.id).state is State.IN_REVIEW
 
 
 def test_words_that_nobody_has_read_outlast_an_outage(world: Works) -> None:
     order, _ = world.orders.create(
-        NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0), to_model=True)
+        NewOrder(CAFE.id, 1, "en", transcript=Transcript(text=SAID, confidence=1.0))
     )
-    world.decoder = Away([AWAY])
-    assert world.runner().run(order.id, "decode") is State.READ
-    assert world.types(order.id) == ["received", "heard", "retry"]
-    world.decoder = ScriptedDecoder([AWAY], reading=reading(SAME, 0.5))
+    world.decoder = ScriptedDecoder([AWAY])
+    assert world.runner().run(order.id, "decode") is State.TRANSCRIBED
+    assert world.types(order.id) == ["received", "transcribed", "retry"]
+    world.decoder = ScriptedDecoder([reading(SAME, 0.5)])
     assert world.until_settled(order.id).state is State.COMPLETED

@@ -27,12 +27,12 @@ def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def reviewed(world: World, said: str, *, keeps: bool = True, with_noise: str | None = None) -> str:
-    """The id of the review of an order that said so; `keeps` its evidence as the stage `read` leaves it."""
+    """The id of the review of an order that said so; `keeps` its evidence."""
     parts = world.parts
     heard = Transcript(text=said, confidence=1.0, with_noise=with_noise)
     order, _ = parts.orders.create(NewOrder("corner-cafe", 1, "en", transcript=heard))
     _, document = kept_evidence.to_keep(order, parts.menus.of("main").get("corner-cafe"))
-    order = parts.orders.commit(order, Outcome(Event.READ, evidence=document if keeps else None))
+    order = parts.orders.commit(order, Outcome(Event.DECODED, evidence=document if keeps else None))
     parts.orders.commit(order, Outcome(Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,)))
     review = parts.reviews.by_order(order.id)
     assert review is not None

@@ -185,12 +185,10 @@ def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("fails", [["before"], ["before"] * 5, ["after"], ["before", "after", "before"]])
 def test_a_result_is_stored_once_the_database_is_back(world: Works, fails: list[str]) -> None:
     """Also when the first commit counted and only its answer was lost: what is
-    next is gone on with, or rung for, once."""
+    next is gone on with once."""
     order_id = world.typed()
-    assert faulty(world, commit=[*fails]).run(order_id, "read") is State.READ
-    assert [state for _, state, _ in world.bell.rung] == [State.READ]
     assert faulty(world, commit=[*fails]).run(order_id, "decode") is State.COMPLETED
-    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     assert len(world.decoder.asked) == 1
     assert world.orders.code_counts() == {}
 
@@ -198,7 +196,7 @@ def test_a_result_is_stored_once_the_database_is_back(world: Works, fails: list[
 def test_a_retry_is_stored_once_the_database_is_back(world: Works) -> None:
     world.decoder.script = [AWAY]
     order_id = world.to_decode()
-    assert faulty(world, release=["before"] * 3).run(order_id, "decode") is State.READ
+    assert faulty(world, release=["before"] * 3).run(order_id, "decode") is State.TRANSCRIBED
     assert world.types(order_id)[-1] == "retry"
 
 
@@ -206,7 +204,7 @@ def test_a_result_that_can_not_be_stored_is_run_again_after_its_lease(world: Wor
     order_id = world.to_decode()
     assert faulty(world, lease_s=0.1, commit=["before"] * 999).run(order_id, "decode") is None
     until(lambda: world.runner().run(order_id, "decode"))
-    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     assert world.orders.code_counts() == {("extra_run", "decode"): 1}
 
 
@@ -235,15 +233,14 @@ def test_events_name_stage_attempt_and_worker(world: Works) -> None:
     assert [(e.type, e.stage, e.attempt, e.worker) for e in events] == [
         ("received", None, None, None),
         ("transcribed", None, None, None),
-        ("read", "read", 1, "worker-1"),
         ("retry", "decode", 1, "host:1:2"),
         ("decoded", "decode", 2, "host:1:2"),
         ("accepted", "validate", 1, "host:1:2"),
     ]
     by = [shown(event).by for event in events]
     assert by[0] is None
-    assert by[4] is not None
-    assert by[4].model_dump() == {"stage": "decode", "attempt": 2, "worker": nickname("host:1:2")}
+    assert by[3] is not None
+    assert by[3].model_dump() == {"stage": "decode", "attempt": 2, "worker": nickname("host:1:2")}
 
 
 def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
@@ -255,4 +252,4 @@ def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
     assert (free.lease_owner, free.lease_until, free.attempt) == (None, None, 0)
     assert free.version == mine.version + 1
     assert world.orders.get(others.id) == others
-    assert world.orders.code_counts() == {("extra_run", "read"): 1}
+    assert world.orders.code_counts() == {("extra_run", "decode"): 1}

@@ -52,12 +52,12 @@ def moved(orders: OrderStore, *events: Event) -> OrderRecord:
 
 
 def completed(orders: OrderStore) -> OrderRecord:
-    return moved(orders, Event.SETTLED, Event.ACCEPTED)
+    return moved(orders, Event.DECODED, Event.ACCEPTED)
 
 
 def proposed_and_confirmed(orders: OrderStore) -> OrderRecord:
     """An order with two messages."""
-    return moved(orders, Event.SETTLED, Event.PROPOSED, Event.CONFIRMED)
+    return moved(orders, Event.DECODED, Event.PROPOSED, Event.CONFIRMED)
 
 
 def claim(outbox: Outbox, limit: int = 10, lease_s: float = 60) -> list[Message]:
@@ -133,7 +133,7 @@ def test_only_what_was_asked_for_is_written(database: Database, outbox: Outbox) 
 def test_a_move_that_does_not_happen_leaves_no_message(
     orders: OrderStore, outbox: Outbox, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = moved(orders, Event.SETTLED)
+    order = moved(orders, Event.DECODED)
     with pytest.raises(OSError, match="staged"):
         _move_and_break(database, order)
     assert orders.get(order.id) == order
@@ -142,7 +142,7 @@ def test_a_move_that_does_not_happen_leaves_no_message(
         orders.commit(order, Outcome(Event.ACCEPTED))
     assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.needs_review"]
     # And the other way round: no move without its message.
-    waiting = moved(orders, Event.SETTLED)
+    waiting = moved(orders, Event.DECODED)
     monkeypatch.setattr(changes, "tell", _broken)
     with pytest.raises(OSError, match="staged"):
         orders.commit(waiting, Outcome(Event.ACCEPTED))

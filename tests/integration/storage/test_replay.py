@@ -53,7 +53,7 @@ def test_a_failed_order_is_heard_anew_and_completes(world: Works) -> None:
     assert (again.state, again.error, again.transcript, again.attempt) == (State.RECEIVED, None, None, 0)
     assert world.until_settled(order_id).state is State.COMPLETED
     assert world.types(order_id) == [
-        "received", "broke", "replayed_from_audio", "transcribed", "read", "decoded", "accepted",
+        "received", "broke", "replayed_from_audio", "transcribed", "decoded", "accepted",
     ]  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def test_elsewhere_nothing_is_replayed(world: Works) -> None:
 def test_the_late_result_of_the_first_life_is_dropped(world: Works) -> None:
     """A worker that hangs while its order goes to review and is replayed must not write into the second."""
     order_id = world.to_decode()
-    slow = world.orders.claim(order_id, State.READ, owner="slow", lease_s=60)
+    slow = world.orders.claim(order_id, State.TRANSCRIBED, owner="slow", lease_s=60)
     assert slow is not None
     world.drop_lease(order_id)
     world.decoder.script = [DecodeTruncated("cut"), RIGHT]

@@ -31,11 +31,10 @@ FINDING = Finding(code="size_assumed", severity=Severity.INFO, message="said no 
 PATHS: dict[State, tuple[Event, ...]] = {
     State.RECEIVED: (),
     State.TRANSCRIBED: (Event.TRANSCRIBED,),
-    State.READ: (Event.TRANSCRIBED, Event.READ),
-    State.DECODED: (Event.TRANSCRIBED, Event.READ, Event.DECODED),
-    State.PROPOSED: (Event.TRANSCRIBED, Event.SETTLED, Event.PROPOSED),
+    State.DECODED: (Event.TRANSCRIBED, Event.DECODED),
+    State.PROPOSED: (Event.TRANSCRIBED, Event.DECODED, Event.PROPOSED),
     State.IN_REVIEW: (Event.DOUBTED,),
-    State.COMPLETED: (Event.TRANSCRIBED, Event.SETTLED, Event.ACCEPTED),
+    State.COMPLETED: (Event.TRANSCRIBED, Event.DECODED, Event.ACCEPTED),
     State.REJECTED: (Event.DOUBTED, Event.REFUSED),
     State.FAILED: (Event.BROKE,),
     State.CANCELLED: (Event.CANCELLED,),
@@ -74,12 +73,6 @@ def test_what_was_stored_comes_back(orders: OrderStore) -> None:
     assert (typed.state, typed.transcript) == (State.TRANSCRIBED, HEARD)
     assert [event.type for event in orders.events(typed.id)] == ["received", "transcribed"]
     assert typed.id > spoken.id
-
-    for_model, _ = orders.create(replace(TYPED, to_model=True))
-    assert for_model == orders.get(for_model.id)
-    assert (for_model.state, for_model.evidence) == (State.READ, None)
-    assert [event.type for event in orders.events(for_model.id)] == ["received", "heard"]
-    assert orders.create(replace(SPOKEN, to_model=True))[0].state is State.RECEIVED
 
 
 def test_an_order_needs_something_to_hear_or_read(orders: OrderStore) -> None:
@@ -140,7 +133,7 @@ def test_commit_fills_merges_and_gives_the_lease_back(orders: OrderStore) -> Non
     order = orders.commit(
         order,
         Outcome(
-            Event.SETTLED,
+            Event.DECODED,
             draft=CartDraft(lines=()),
             cart=CART,
             findings=(FINDING,),
@@ -164,7 +157,7 @@ def test_a_commit_may_hold_the_order_for_what_is_at_hand(orders: OrderStore) -> 
     assert (order.lease_until - order.updated_at).total_seconds() == 600
     assert orders.claim(order.id, order.state, owner="w2", lease_s=60) is None
     assert orders.renew(order, 900)
-    assert orders.commit(order, Outcome(Event.READ)).lease_owner is None
+    assert orders.commit(order, Outcome(Event.DECODED)).lease_owner is None
 
 
 def test_a_stale_commit_is_refused(orders: OrderStore) -> None:
@@ -173,14 +166,14 @@ def test_a_stale_commit_is_refused(orders: OrderStore) -> None:
     assert again is not None
     assert (again.attempt, again.lease_owner) == (2, "w2")
     for act in (
-        lambda: orders.commit(late, Outcome(Event.SETTLED, draft=CartDraft(lines=()))),
+        lambda: orders.commit(late, Outcome(Event.DECODED, draft=CartDraft(lines=()))),
         lambda: orders.release(late, retry_in_s=0, detail={}),
         lambda: orders.commit(replace(again, state=State.RECEIVED), Outcome(Event.TRANSCRIBED)),
     ):
         with pytest.raises(StaleState):
             act()
     assert orders.get(late.id) == again
-    assert orders.commit(again, Outcome(Event.SETTLED)).state is State.DECODED
+    assert orders.commit(again, Outcome(Event.DECODED)).state is State.DECODED
 
 
 def test_one_of_sixteen_claims_wins(orders: OrderStore, race: Any) -> None:
@@ -276,7 +269,7 @@ def test_no_move_without_its_review(
     with pytest.raises(IntegrityError):
         orders.commit(order, Outcome(Event.DOUBTED))
     assert orders.get(order.id) == order
-    assert len(orders.events(order.id)) == 4
+    assert len(orders.events(order.id)) == 3
 
 
 def test_a_key_makes_one_order(orders: OrderStore, race: Any) -> None:

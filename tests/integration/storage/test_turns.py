@@ -16,9 +16,10 @@ from schemas.errors import MenuBeingRead
 from schemas.evidence import Evidence
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
+from services.engines.ports import Reading
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
-from tests.stand_ins import RIGHT, SAID, TESTER, Works, speech
+from tests.stand_ins import RIGHT, SAID, TESTER, Works, read_as, speech
 
 TILL, OTHER_TILL = "till", "second-till"
 
@@ -37,12 +38,12 @@ class Queue:
     def came(self, *clients: str, shop: str = "main") -> None:
         for client in clients:
             words = speech("a latte")
-            new = NewOrder("trap-cafe", 1, "en", transcript=words, to_model=True, client=client)
+            new = NewOrder("trap-cafe", 1, "en", transcript=words, client=client)
             order, _ = OrderStore(self.database, shop).create(new)
             self.named[order.id] = f"{shop}:{client}"
 
     def take(self) -> OrderRecord | None:
-        return self.orders.claim_next(State.READ, owner="h:1:1", lease_s=60)
+        return self.orders.claim_next(State.TRANSCRIBED, owner="h:1:1", lease_s=60)
 
     def served(self, count: int, *, seconds: dict[str, float] | None = None) -> list[str]:
         """Whose orders are worked on, one after the other, each as long as `seconds` has for them."""
@@ -138,7 +139,7 @@ def test_a_message_says_that_there_is_work_and_not_whose(queue: Queue) -> None:
 
 
 def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(queue: Queue) -> None:
-    new = NewOrder("trap-cafe", 1, "en", transcript=speech(SAID), to_model=True, client="page:/6.6.6.6/v")
+    new = NewOrder("trap-cafe", 1, "en", transcript=speech(SAID), client="page:/6.6.6.6/v")
     first, second = (queue.works.orders.create(new)[0].id for _ in range(2))
 
     def meanwhile() -> None:
@@ -147,27 +148,27 @@ def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(que
 
     queue.works.decoder.meanwhile = meanwhile
     assert queue.works.runner().run(first, "decode") is not None
-    assert (second, State.READ, 0.0) in queue.works.bell.rung
+    assert (second, State.TRANSCRIBED, 0.0) in queue.works.bell.rung
 
 
 def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: Queue) -> None:
     works = queue.works
-    works.reader, works.decoder.reading = "all", None
     new, other = works.to_decode(), works.to_decode()
     asked: list[str] = []
 
-    def read(evidence: Evidence, *_asked: object, in_gaps: bool, **_how: object) -> None:
+    def decode(evidence: Evidence, *_asked: object, in_gaps: bool, **_how: object) -> Reading:
         asked.append(evidence.transcript)
         assert in_gaps
         if len(asked) < 10:
             raise MenuBeingRead("new", wait_s=0.0)
+        return read_as(RIGHT)
 
-    works.decoder.read = read  # type: ignore[method-assign]
+    works.decoder.decode = decode  # type: ignore[method-assign]
     for _ in range(9):
-        assert works.runner().run(new, "decode") is State.READ
+        assert works.runner().run(new, "decode") is State.TRANSCRIBED
     order = works.orders.get(new)
     assert (order.attempt, order.lease_owner, works.types(new)) == (0, None, works.types(other))
-    assert works.bell.rung == [(new, State.READ, 0.0)] * 9
+    assert works.bell.rung == [(new, State.TRANSCRIBED, 0.0)] * 9
     assert works.runner().run(new, "decode") is State.COMPLETED
     assert works.orders.get(new).state is State.COMPLETED, "it was first, and so it was next"
 

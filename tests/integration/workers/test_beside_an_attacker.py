@@ -21,11 +21,10 @@ from schemas.errors import MenuBeingRead
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
-from services.engines.masks.labels import Labels
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
-from tests.servers.staged_server import Answer, StagedServer, model, staged_server
+from tests.servers.staged_server import Answer, StagedServer, model, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID, TESTER, Works, speech
 
 ATTACKER, CUSTOMER, TILL = "page:/6.6.6.6/v", "page:/7.7.7.7/v", "till"
@@ -36,7 +35,7 @@ PIECES = 15
 
 @pytest.fixture
 def server() -> Iterator[StagedServer]:
-    write = model(Labels(CAFE).to_wire(RIGHT))
+    write = model(spelled(RIGHT, CAFE))
 
     def answer(body: dict[str, Any]) -> Answer:
         if "content" in body:
@@ -60,7 +59,7 @@ class Stack:
         self.runner = replace(self.works.runner(), orders=OrderStore(database, "*"))
 
     def post(self, client: str, text: str = SAID, *, shop: str = "main", menu: str = CAFE.id) -> str:
-        new = NewOrder(menu, 1, "en", transcript=speech(text), to_model=True, client=client)
+        new = NewOrder(menu, 1, "en", transcript=speech(text), client=client)
         return OrderStore(self.database, shop).create(new)[0].id
 
     def honest(self) -> dict[str, str]:
@@ -78,7 +77,7 @@ class Stack:
             turn += 1
             assert self.runner.run("", "decode") is not None, "nobody is served any more"
             for name, order_id in orders.items():
-                if name not in took and self.runner.orders.get(order_id).state is not State.READ:
+                if name not in took and self.runner.orders.get(order_id).state is not State.TRANSCRIBED:
                     took[name] = turn
         return took
 

@@ -19,12 +19,11 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.bootstrap import bootstrap
-from services.engines.decoding.decoder import PROBE_WORD
-from services.engines.masks.labels import Labels
+from services.decoding.decoder import PROBE_WORD
 from services.storage.shops.menus import MenuStore
 from services.workers.stack import as_environment
 from services.workers.worker import WORKERS, celery_argv
-from tests.servers.staged_server import Answer, completion, is_probe, staged_server
+from tests.servers.staged_server import Answer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, TESTER, Works
 from tests.waiting import until
 
@@ -68,8 +67,7 @@ def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(tmp_path: Path
 def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis_url: str) -> None:
     """Three hundred menus whose prompts take half a minute each: it takes orders at once, and one that comes
     ends what is being warmed."""
-    # Checked, the order is decoded whole, though its words settle it.
-    settings: dict[str, Any] = {"redis_url": redis_url, "check_settled": 1}
+    settings: dict[str, Any] = {"redis_url": redis_url}
     asked: list[str] = []
     over = threading.Event()
 
@@ -78,7 +76,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
         asked.append(kind)
         if kind == "prompt":
             over.wait(PROMPT_S)
-        return completion(PROBE_WORD if kind == "probe" else Labels(CAFE).to_wire(RIGHT))
+        return completion(PROBE_WORD if kind == "probe" else spelled(RIGHT, CAFE))
 
     with staged_server(answer) as server:
         process = worker("decode", tmp_path, menus=300, llm_url=server.url, **settings)
@@ -88,7 +86,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
             _until(lambda: "prompt" in asked, process)
             assert not (tmp_path / "ready").exists(), "the first order would wait for a prompt"
             order_id = works.to_decode()
-            assert parts.doorbell.ring(order_id, State.READ)
+            assert parts.doorbell.ring(order_id, State.TRANSCRIBED)
             _until(lambda: works.orders.get(order_id).state is State.COMPLETED, process)
             assert server.gone.is_set(), "the prompt that was being warmed went on"
             before = asked.index("order")

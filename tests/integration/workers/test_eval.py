@@ -55,7 +55,7 @@ class Works:
         return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
     def started(self, **settings: str) -> subprocess.Popen[str]:
-        nobody = {"SAYCART_LLM_URL": self.llm_url, "SAYCART_READER": "off"}
+        nobody = {"SAYCART_LLM_URL": self.llm_url}
         words = ["eval", "--menu", MENU, "--gold", self.gold, "--out", self.out, "--limit", "99"]
         words += ["--keep", self.folder / "kept", "--report", self.folder / "report"]
         return subprocess.Popen(

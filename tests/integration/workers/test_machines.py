@@ -53,9 +53,7 @@ class Worker:
     def __init__(self, home: Path, taken_in: World) -> None:
         shared = taken_in.parts.settings
         self.home = home
-        self.box = Container(
-            shared.model_copy(update={"home": home, "whisper_second": "", "check_settled": 0})
-        )
+        self.box = Container(shared.model_copy(update={"home": home, "whisper_second": ""}))
         self.orders = OrderStore(self.box.database, "main")
         self.ears, self.bell = Ears(), Bell()
         tools = replace(self.box.tools, transcriber=lambda: self.ears)

@@ -47,7 +47,7 @@ def until_sent(app: object, order: str) -> None:
     end = time.monotonic() + 30
     while True:
         try:
-            return send(app, "saycart.read", (order, "read"), queue="read")  # type: ignore[arg-type]
+            return send(app, "saycart.decode", (order, "decode"), queue="decode")  # type: ignore[arg-type]
         except BrokerAway:
             assert time.monotonic() < end, "nothing is taken"
             time.sleep(0.05)
@@ -70,17 +70,17 @@ def test_the_master_dies_and_orders_go_on(
     first, second = world.typed(), world.typed()
     until(lambda: parts.ready()["queue"] == "ok")
     with app.connection_for_read() as connection:
-        queue = connection.SimpleQueue("read")
+        queue = connection.SimpleQueue("decode")
         until_sent(app, first)
         until_sent(app, second)
-        assert set(messages(app, ["read"], fresh_s=30)) == {
-            ("saycart.read", (o, "read")) for o in (first, second)
+        assert set(messages(app, ["decode"], fresh_s=30)) == {
+            ("saycart.decode", (o, "decode")) for o in (first, second)
         }
         assert take(queue) == first
         assert sweep(parts, idle_s=0) == 1, "the first is done with, as its message says"
         with redis_address(url).client(1, 1) as client:
             assert client.connection_pool.connection_kwargs["db"] == 1
-            client.delete("read")  # what was sent a moment before the master died, and not passed on
+            client.delete("decode")  # what was sent a moment before the master died, and not passed on
         watched.kill("master")
         watched.until_promoted()
         end = time.monotonic() + 20
@@ -96,7 +96,7 @@ def test_the_master_dies_and_orders_go_on(
     watched.kill("replica")
     until(lambda: parts.ready()["queue"] == "no answer")
     with pytest.raises(BrokerAway):
-        messages(app, ["read"], fresh_s=30)
+        messages(app, ["decode"], fresh_s=30)
     parts.close()
 
 
@@ -134,8 +134,8 @@ def test_a_queue_behind_a_unix_socket(tmp_path: Path) -> None:
     try:
         until(path.exists, 10)
         app = make_celery(f"unix://:pw@{path}?db=1")
-        send(app, "saycart.read", ("ord_1", "read"), queue="read")
-        assert set(messages(app, ["read"], fresh_s=30)) == {("saycart.read", ("ord_1", "read"))}
+        send(app, "saycart.decode", ("ord_1", "decode"), queue="decode")
+        assert set(messages(app, ["decode"], fresh_s=30)) == {("saycart.decode", ("ord_1", "decode"))}
         assert asyncio.run(_hit(Counts(f"unix://:pw@{path}?db=1")))
     finally:
         server.kill()

@@ -58,27 +58,27 @@ def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
     order_id = world.spoken()
     order = world.until_settled(order_id)
     assert order.state is State.COMPLETED
-    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     assert order.transcript == speech(SAID)
     assert order.draft == RIGHT
     assert order.cart is not None
     assert order.cart.total == 500 + 60 + 350
     assert order.cart.lines[0].heard.start_s == 0.0
-    assert set(order.timings) == {"transcribe", "read", "decode", "validate"}
+    assert set(order.timings) == {"transcribe", "decode", "validate"}
     assert order.engine["decoder"] == "stand-in"
     assert order.engine["grammar"] == "mask-1"
     assert (order.attempt, order.lease_owner, order.reasons, order.error) == (0, None, (), None)
     assert world.reviews.by_order(order_id) is None
     # What was at hand was gone on with; only the decoder's worker had to be rung for.
-    assert [state for _, state, _ in world.bell.rung] == [State.READ]
+    assert [state for _, state, _ in world.bell.rung] == [State.TRANSCRIBED]
     assert world.transcriber.heard[0][1] == "en"
     assert world.decoder.asked[0].transcript == SAID
 
 
-def test_an_order_of_text_begins_at_reading(world: Works) -> None:
+def test_an_order_of_text_begins_at_decoding(world: Works) -> None:
     order_id = world.typed()
     assert world.until_settled(order_id).state is State.COMPLETED
-    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     assert world.transcriber.heard == []
 
 
@@ -162,18 +162,18 @@ def test_an_outage_is_waited_out(world: Works) -> None:
     order_id = world.to_decode()
     runner = world.runner()
     asked_at = datetime.now(UTC)
-    assert runner.run(order_id, "decode") is State.READ
+    assert runner.run(order_id, "decode") is State.TRANSCRIBED
     waiting = world.orders.get(order_id)
     assert (waiting.attempt, waiting.lease_owner) == (1, None)
     assert waiting.next_attempt_at is not None
     assert waiting.next_attempt_at - asked_at < timedelta(seconds=BACKOFF_S + 5)
     # The bell rings for the retry, no sooner than it is due.
     rung_id, state, delay_s = world.bell.rung[-1]
-    assert (rung_id, state) == (order_id, State.READ)
+    assert (rung_id, state) == (order_id, State.TRANSCRIBED)
     assert 0 <= delay_s <= BACKOFF_S
     assert world.until_settled(order_id).state is State.COMPLETED
     assert world.types(order_id) == [
-        "received", "transcribed", "read", "retry", "retry", "decoded", "accepted",
+        "received", "transcribed", "retry", "retry", "decoded", "accepted",
     ]  # fmt: skip
     assert world.orders.events(order_id)[3].detail == {"code": "engine_unavailable"}
 
@@ -218,7 +218,7 @@ def test_a_decoder_that_stays_down_is_replaced(world: Works) -> None:
     assert len(world.decoder.asked) == ATTEMPTS, "the alternative is no routine"
     assert len(world.fallback.asked) == 1
     assert "decode.fallback_used" in [entry["event"] for entry in logs]
-    assert world.types(order_id)[3:6] == ["retry"] * (ATTEMPTS - 1) + ["decoded_elsewhere"]
+    assert world.types(order_id)[2:5] == ["retry"] * (ATTEMPTS - 1) + ["decoded_elsewhere"]
 
 
 @pytest.mark.parametrize("configured", [False, True])
@@ -291,7 +291,7 @@ def test_a_message_that_comes_three_times_is_run_once(world: Works) -> None:
     ends = [world.runner(f"w{n}").run(order_id, "decode") for n in range(3)]
     assert ends == [State.COMPLETED, None, None]
     assert len(world.decoder.asked) == 1
-    assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
 
 
 def test_three_workers_with_one_message_run_it_once(world: Works, race: Callable[..., list[Any]]) -> None:
@@ -304,9 +304,9 @@ def test_three_workers_with_one_message_run_it_once(world: Works, race: Callable
 
 def test_a_message_for_another_stage_finds_nothing(world: Works) -> None:
     order_id = world.to_decode()
-    for stage in ("transcribe", "read", "validate"):
+    for stage in ("transcribe", "validate"):
         assert world.runner().run(order_id, stage) is None
-    assert world.orders.get(order_id).version == 4
+    assert world.orders.get(order_id).version == 2
 
 
 def test_a_cancelled_orders_late_result_is_dropped(world: Works) -> None:
@@ -317,7 +317,7 @@ def test_a_cancelled_orders_late_result_is_dropped(world: Works) -> None:
     order = world.orders.get(order_id)
     assert (order.state, order.draft) == (State.CANCELLED, None)
     assert "stage.stale_result_dropped" in [entry["event"] for entry in logs]
-    assert world.types(order_id) == ["received", "transcribed", "read", "cancelled"]
+    assert world.types(order_id) == ["received", "transcribed", "cancelled"]
     assert world.bell.rung == []
 
 
@@ -366,18 +366,18 @@ class _Belled(Container):
 def test_a_lost_bell_is_rung_by_the_sweeper(world: Works, database_url: str, tmp_path: Path) -> None:
     world.bell.works = False
     order_id = world.spoken()
-    assert world.runner().run(order_id, "transcribe") is State.READ, "a lost bell fails no stage"
+    assert world.runner().run(order_id, "transcribe") is State.TRANSCRIBED, "a lost bell fails no stage"
     parts = _Belled(Settings(home=tmp_path, database_url=database_url))
     try:
         parts.bell = Bell()
         assert sweep(parts, idle_s=3600) == 0, "it was touched a moment ago"
         assert sweep(parts, idle_s=0) == 1
-        assert parts.bell.rung == [(order_id, State.READ, 0.0)]
+        assert parts.bell.rung == [(order_id, State.TRANSCRIBED, 0.0)]
         parts.bell.works = False
         assert sweep(parts, idle_s=0) == 0, "what could not be rung is not counted"
         # What a worker holds, what is not due, and what is settled is left alone.
         parts.bell = Bell()
-        held = world.orders.claim(order_id, State.READ, owner="w", lease_s=60)
+        held = world.orders.claim(order_id, State.TRANSCRIBED, owner="w", lease_s=60)
         assert held is not None
         assert sweep(parts, idle_s=0) == 0
         world.orders.release(held, retry_in_s=60, detail={})

@@ -42,7 +42,7 @@ def settled(works: Works, new: NewOrder) -> OrderRecord:
 
 def typed(text: str = SPACESHIP, *, client: str = BROWSER, confirm: bool = True) -> NewOrder:
     said = speech(text).model_copy(update={"confidence": 1.0})
-    return NewOrder("trap-cafe", 1, "en", transcript=said, to_model=True, client=client, confirm=confirm)
+    return NewOrder("trap-cafe", 1, "en", transcript=said, client=client, confirm=confirm)
 
 
 def silence(works: Works) -> NewOrder:

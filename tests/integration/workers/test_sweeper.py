@@ -22,7 +22,7 @@ from services.doorbell import CeleryDoorbell
 from services.workers.sweeper import sweep
 from tests.stand_ins import Works
 
-QUEUES = ("transcribe", "read", "decode", "validate")
+QUEUES = ("transcribe", "decode", "validate")
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +109,8 @@ def test_a_message_that_a_worker_took_counts_for_a_while(
     doorbell, app = parts.doorbell, make_celery(server.url)
     assert doorbell.ring(order_id, State.TRANSCRIBED)
     with app.connection_for_read() as connection:
-        connection.SimpleQueue("read").get(timeout=5)  # taken, and never acknowledged
-        assert queue.llen("read") == 0
+        connection.SimpleQueue("decode").get(timeout=5)  # taken, and never acknowledged
+        assert queue.llen("decode") == 0
         assert doorbell.held(30) == Counter([State.TRANSCRIBED])
         assert sweep(parts, idle_s=0) == 0, "the worker may be about to claim it"
         assert doorbell.held(0) == Counter()
@@ -128,7 +128,7 @@ def test_a_delayed_message_counts_until_it_was_due(
     app = make_celery(server.url)
     parts.doorbell.ring(order_id, State.TRANSCRIBED, delay_s=20)
     with app.connection_for_read() as connection:
-        connection.SimpleQueue("read").get(timeout=5)  # as a worker keeps it until its time
+        connection.SimpleQueue("decode").get(timeout=5)  # as a worker keeps it until its time
         queue.zadd("unacked_index", {queue.zrange("unacked_index", 0, 0)[0]: 1.0})
         assert parts.doorbell.held(5) == Counter([State.TRANSCRIBED])
         assert sweep(parts, idle_s=0) == 0
@@ -140,7 +140,7 @@ def test_the_message_of_a_former_stage_does_not_count(
     order_id = world.spoken()
     assert parts.doorbell.ring(order_id, State.RECEIVED)
     world.bell.works = False
-    assert world.runner().run(order_id, "transcribe") is State.READ
+    assert world.runner().run(order_id, "transcribe") is State.TRANSCRIBED
     assert sweep(parts, idle_s=0) == 1
     assert queue.llen("decode") == 1
 

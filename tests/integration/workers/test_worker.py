@@ -51,7 +51,6 @@ class Worker:
             database_url=database_url,
             redis_url=server.url,
             stage_lease_s=LEASE_S,
-            check_settled=1,  # the words settle its orders, and the decoder is to be asked
             metrics_port=any_free(),
         )
         self._metrics = f"http://127.0.0.1:{settings.metrics_port}/metrics"
@@ -109,7 +108,7 @@ class Worker:
     def order(self) -> str:
         """A new order, rung for."""
         order_id = self.world.to_decode()
-        assert self.parts.doorbell.ring(order_id, State.READ)
+        assert self.parts.doorbell.ring(order_id, State.TRANSCRIBED)
         return order_id
 
     def state(self, order_id: str) -> State:
@@ -152,7 +151,7 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.until(lambda: worker.asked() == 1)
     claimed = world.orders.get(long)
     time.sleep(1.5 * LEASE_S)
-    assert world.orders.claim(long, State.READ, owner="thief", lease_s=9) is None
+    assert world.orders.claim(long, State.TRANSCRIBED, owner="thief", lease_s=9) is None
     assert world.orders.get(long).version == claimed.version, "a renewal is no change"
 
     # Stopped for longer than its lease, its order goes to another; what it says afterwards is dropped. It is
@@ -166,7 +165,7 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.until(lambda: world.orders.code_counts().get(("dropped", "decode")) == 1)
     assert worker.measured(STAGES, stage="decode", outcome="dropped") == 1
     assert worker.measured("saycart_lease_troubles_total", trouble="lost") <= 1
-    assert world.types(long) == ["received", "transcribed", "read", "decoded", "accepted"]
+    assert world.types(long) == ["received", "transcribed", "decoded", "accepted"]
     assert [event.worker for event in world.orders.events(long)] == [None, None, "worker-1", "other", "other"]
     assert world.orders.code_counts()["extra_run", "decode"] == 1
 
@@ -211,9 +210,9 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.until(lambda: worker.asked() == 8)
     assert worker.told_to_stop() == 0
     given_back = world.orders.get(last)
-    assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.READ, None, 0)
+    assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.TRANSCRIBED, None, 0)
     assert worker.redis.llen("decode") == 1
-    assert (worker.parts.doorbell.held(0) or {}).get(State.READ)
+    assert (worker.parts.doorbell.held(0) or {}).get(State.TRANSCRIBED)
 
     # The queue's user may do all that a worker and a sweeper ask of it, and no log tells its password.
     # Newer servers are asked for notices of maintenance, by a command that they may refuse.
@@ -241,13 +240,13 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
     worker.hold(True)
     orders = [worker.order() for _ in range(8)]
     worker.until(lambda: worker.asked() == 8)
-    assert {worker.state(order_id) for order_id in orders} == {State.READ}
+    assert {worker.state(order_id) for order_id in orders} == {State.TRANSCRIBED}
     assert worker.measured("saycart_worker_slots_busy") == worker.measured("saycart_worker_slots") == 8
     worker.hold(False)
     worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
     worker.until(lambda: worker.redis.hlen("unacked") == 0)
     for order_id in orders:
-        assert world.types(order_id) == ["received", "transcribed", "read", "decoded", "accepted"]
+        assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     worker.hold(True)
     kept = [worker.order() for _ in range(8)]
     worker.until(lambda: worker.asked() == 16)

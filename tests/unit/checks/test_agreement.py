@@ -85,7 +85,7 @@ def test_an_unsure_reading_is_told_with_how_sure_it_is() -> None:
     found = compare(reading("1 large | cappuccino", 0.5), read_order(STRANGE, MENU, 1))
     (finding,) = findings_of(found.readings, MENU)
     assert finding.code == "reading_unsure"
-    assert finding.detail == "The trained reader is 50% sure of its cart."
+    assert finding.detail == "The language model is 50% sure of its cart."
 
 
 def test_what_the_reader_was_least_sure_of_is_told_by_name() -> None:

@@ -35,7 +35,6 @@ AGREED = Readings(agreement=Agreement.AGREED, answer=OAT, probability=0.99)
 DIFFER = Readings(agreement=Agreement.DIFFER, answer=OAT, probability=0.99, other=draft(SOY))
 UNSURE = Readings(agreement=Agreement.UNSURE, answer=OAT, probability=0.7)
 UNLIKELY = Readings(agreement=Agreement.UNSURE, answer=OAT, probability=0.3)
-RULES_ALONE = Readings(agreement=Agreement.RULES_ALONE)
 LOW = ReviewReason.LOW_ASR_CONFIDENCE
 
 
@@ -47,7 +46,6 @@ LOW = ReviewReason.LOW_ASR_CONFIDENCE
         (DIFFER, Verdict.ASKS, "order/which", ["readers_differ"]),
         (UNSURE, Verdict.ASKS, "order/right", ["reading_unsure"]),
         (UNLIKELY, Verdict.NEEDS_REVIEW, None, ["reading_unsure"]),
-        (RULES_ALONE, Verdict.ASKS, "order/right", ["read_once"]),
     ],
 )
 def test_what_two_readings_come_to_decides(
@@ -76,11 +74,6 @@ def test_a_total_over_the_limit_needs_a_person() -> None:
     decision = decided(OAT, AGREED, policy=POLICY.model_copy(update={"max_total": 100})).decision
     assert decision.verdict is Verdict.NEEDS_REVIEW
     assert [doubt.code for doubt in decision.doubts] == ["total_over_limit"]
-
-
-def test_that_only_rules_read_it_is_no_doubt_where_the_customer_sees_every_cart() -> None:
-    policy = POLICY.model_copy(update={"confirm": True})
-    assert decided(OAT, RULES_ALONE, policy=policy).decision.verdict is Verdict.ACCEPTED
 
 
 def test_a_decision_tells_what_it_rests_on() -> None:

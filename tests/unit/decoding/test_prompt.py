@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from services.decoding.prompt import messages, names_line, turn
+from services.decoding.prompt import _EXAMPLE as EXAMPLE
+from services.decoding.prompt import _EXAMPLE_SAID as EXAMPLE_SAID
+from services.decoding.prompt import field_notes, messages, names_line, turn, untrained, worked_example
+from services.decoding.short_form import Names
+from services.decoding.wire_mask import wire_mask
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Retrieval, retrieve
 from services.training.forms import FORMS
@@ -49,3 +53,20 @@ def test_what_is_asked_in_training_is_what_is_asked_when_it_serves(second: str) 
     line = names_line(found(said), NAMES, found(second) if second else None)
     assert form.messages("Menu:", asked) == messages("Menu:", said, line, second)
     assert ("\nOr: " in asked) == bool(second)
+
+
+def test_a_model_that_was_not_trained_is_told_the_format_before_the_menu() -> None:
+    system, order = untrained("Menu: x", "a latte", "Named: Latte")
+    assert system["content"].endswith("Menu: x"), "the same for every order, so that it stays cached"
+    assert order["content"] == "a latte\nNamed: Latte"
+
+
+def test_every_field_that_is_spelled_has_its_description() -> None:
+    notes = field_notes()
+    for key in ("item", "quantity", "size", "options", "option", "amount", "count", "not_on_menu", "allergy"):
+        assert f"  {key}: " in notes, key
+
+
+def test_the_worked_example_is_a_cart_of_its_own_menu() -> None:
+    cart = worked_example().rpartition("Its cart: ")[2]
+    assert wire_mask(Names(EXAMPLE), EXAMPLE_SAID).accepts(cart)

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.cart import MAX_LINES, MAX_NOTES, MAX_OPTIONS, CartDraft
+from schemas.cart import MAX_LINES, MAX_NOTES, CartDraft
 from schemas.menu import Menu
 from services.decoding import wire
 from services.decoding.short_form import Line, Names, Unreadable
-from services.decoding.short_mask import short_mask
 from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
-from services.training.forms import FORMS, with_words
+from services.training.forms import CartJson, with_words
 from services.training.orders import Row, Shop, shops
 from services.training.score import cart_of
 
@@ -140,26 +139,6 @@ def test_the_mask_follows_the_pydantic_source(change: str, line: str, before: bo
     assert accepted == [before, after]
 
 
-@pytest.mark.parametrize(("line", "allowed"), [("3 Latte", [True, True]), ("4 Latte", [True, False])])
-def test_the_short_form_follows_the_pydantic_source_too(line: str, allowed: list[bool]) -> None:
-    assert [short_mask(MENU, NAMES, cart).accepts(line) for cart in (CART, _edited("bound"))] == allowed
-
-
-def test_a_field_that_the_short_form_cannot_spell_is_refused() -> None:
-    with pytest.raises(TypeError, match="warmth"):
-        short_mask(MENU, NAMES, _edited("field"))
-
-
-def test_no_short_form_is_longer_than_its_bound() -> None:
-    longest = {
-        "sku": "latte", "quantity": 999, "size": "L",
-        "options": [{**OAT, "amount": "extra", "count": 12}] * MAX_OPTIONS,
-    }  # fmt: skip
-    text, mask = NAMES.write([longest] * MAX_LINES), short_mask(MENU, NAMES)
-    assert mask.accepts(text)
-    assert len(text.encode()) <= mask.longest
-
-
 def test_no_text_of_the_mask_is_longer_than_its_bound() -> None:
     longest = {
         "sku": "macchiato",
@@ -178,7 +157,7 @@ def _orders() -> list[tuple[Shop, Row]]:
 
 
 def test_every_order_that_is_learned_can_be_spelled_and_read_back() -> None:
-    form = FORMS["json"]
+    form = CartJson()
     for shop, row in _orders():
         lines = with_words(row, row.said, (), shop)
         text = form.answer(lines, shop)
@@ -257,9 +236,3 @@ def test_notes_follow_the_lines_in_the_customers_words(notes: str, allowed: bool
         told = wire.read_cart(text, NAMES)
         assert told.notes == (("preparation", "no foam"), ("allergy", "a spaceship"))
         assert wire.write(told.lines, NAMES, told.notes) == text
-
-
-def test_what_later_readers_write_is_no_part_of_what_ships() -> None:
-    draft = CartDraft.model_validate({"lines": []})
-    assert draft.model_dump(mode="json") == {"lines": []}
-    assert "left" not in short_mask(HALVED, HALVES).lark

@@ -169,7 +169,7 @@ def test_a_worker_has_the_pool_that_the_settings_say() -> None:
 
     assert pool("decode", 1) == ["--pool=prefork", "--concurrency=1"]
     assert pool("decode", 32) == ["--pool=threads", "--concurrency=32"]
-    assert pool("read", 32) == ["--pool=prefork", "--concurrency=1"]
+    assert pool("transcribe", 32) == ["--pool=prefork", "--concurrency=1"]
 
 
 def test_becoming_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,7 +358,7 @@ def test_each_role_has_its_image() -> None:
     for name, target in built.items():
         assert SERVICES[name]["image"] == f"saycart-{target}:${{TAG:-local}}"
     assert built["worker-transcribe"] == "hearing"
-    assert {built[name] for name in ("worker-decode", "worker-read", "sweeper", "courier")} == {"worker"}
+    assert {built[name] for name in ("worker-decode", "sweeper", "courier")} == {"worker"}
 
 
 def test_on_a_gpu_the_same_worker_hears() -> None:

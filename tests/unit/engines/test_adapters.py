@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EngineMisconfigured
+from services.decoding.gguf import metadata
 from services.engines.reader import adapters
 from services.engines.reader.adapters import (
     CARD,
@@ -23,7 +24,6 @@ from services.engines.reader.adapters import (
     to_gguf,
     written_once,
 )
-from services.engines.servers.gguf import metadata
 
 LAYER = "base_model.model.model.layers.3.self_attn.q_proj.lora_{}.weight"
 A = np.arange(6, dtype=np.float32).reshape(2, 3) / 4

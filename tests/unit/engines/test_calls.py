@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from services.engines.decoding import calls
+from services.decoding import calls
 from tests.servers.loopback import Handler, serving
 
 

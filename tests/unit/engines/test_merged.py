@@ -10,9 +10,9 @@ from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
 from gguf.quants import dequantize, quantize
 
 from schemas.errors import EngineMisconfigured
+from services.decoding.gguf import metadata
 from services.engines.reader.adapters import finish
 from services.engines.reader.merged import merged, write
-from services.engines.servers.gguf import metadata
 from tests.unit.engines.test_adapters import LAYER, kept
 
 ROWS, COLUMNS = 4, 64

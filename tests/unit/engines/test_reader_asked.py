@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import DecodeInvalid, EngineUnavailable
-from services.decoding.reading import read
+from services.decoding.reading import Asked, read
 from services.decoding.spellings import CART_JSON, ONE_LINE, MenuContext, Spelling
 from tests.stand_ins import CAFE, RIGHT
 
@@ -42,7 +42,7 @@ class Server:
 
 
 def asked(server: Server, spelling: Spelling) -> Any:
-    return read("words", CONTEXT, spelling, dialect="vllm", model="base", adapter="orders", post=server)
+    return read("words", CONTEXT, Asked("vllm", "base", spelling, "orders"), post=server)
 
 
 @pytest.mark.parametrize("spelling", [CART_JSON, ONE_LINE], ids=["json", "line"])
@@ -81,5 +81,5 @@ def test_a_shape_that_is_not_known_is_an_outage() -> None:
         def __call__(self, path: str, body: Document) -> Document:
             return {}
 
-    with pytest.raises(EngineUnavailable, match="no answer that can be read"):
+    with pytest.raises(EngineUnavailable, match="sent no completion"):
         asked(Other("1 latte"), ONE_LINE)

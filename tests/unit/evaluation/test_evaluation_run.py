@@ -14,7 +14,7 @@ from tests.stand_ins import CAFE
 class Faulty:
     """A decoder with a fault that nobody foresaw."""
 
-    def decode(self, *_: Any) -> Any:
+    def decode(self, *_: Any, **_how: Any) -> Any:
         raise ValueError("seventeen options")
 
 
@@ -35,7 +35,6 @@ def test_a_fault_at_one_row_is_its_error_and_a_review() -> None:
         asr_threshold=0.5,
         field_threshold=0.5,
         max_order_total=100_00,
-        skip_settled=False,
     )
     gold = {"id": "a", "utterance": "a latte", "cart": {"lines": [{"sku": "latte", "quantity": 1}]}}
     predicted = predict(gold, CAFE, tools, None)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from schemas.errors import EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.ports import Decoded, Scored
+from services.decoding.spellings import Explained
 from services.evaluation import kept as kept_module
 from services.evaluation.kept import Kept, KeptDecoder, KeptEars
 from services.reading.order import read_order
@@ -24,6 +22,7 @@ from tests.stand_ins import (
     SAID,
     ScriptedDecoder,
     ScriptedTranscriber,
+    read_as,
     recorded,
     sample_menu,
     speech,
@@ -66,21 +65,8 @@ def ears(folder: Path, name: str = "base", script: list[Any] | None = None) -> t
     return KeptEars(inner, name, Kept(folder)), inner
 
 
-@dataclass
-class Scoring(ScriptedDecoder):
-    """Tells probabilities as a server does that scores drafts."""
-
-    script: list[Any] = field(default_factory=lambda: [RIGHT])
-
-    def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        made = super().decode(evidence, called_off, whole=whole)
-        return replace(made, scored=Scored({"/lines/0/sku": 0.123456789012345}, {"/lines/0/sku": 2}))
-
-
 def decoder(folder: Path, model: str = MODEL, script: list[Any] | None = None) -> tuple[KeptDecoder, Any]:
-    inner = Scoring(script or [RIGHT])
+    inner = ScriptedDecoder(script or [RIGHT])
     return KeptDecoder(inner, model, Kept(folder)), inner
 
 
@@ -153,7 +139,7 @@ def test_a_second_hearing_is_kept_by_its_hints_and_its_first(folder: Path, recor
 
 def test_the_same_evidence_is_decoded_once(folder: Path) -> None:
     made = decoder(folder)[0].decode(evidence())
-    assert made.draft == RIGHT
+    assert made == read_as(RIGHT)
     later, idle = decoder(folder, script=[AWAY])
     assert later.decode(evidence()) == made
     assert not idle.asked
@@ -165,10 +151,9 @@ def test_the_same_evidence_is_decoded_once(folder: Path) -> None:
         (evidence("a large latte with soy milk"), MODEL),
         (evidence(SAID + " please"), MODEL),
         (evidence(menu=OTHER_MENU), MODEL),
-        (evidence(version=2), MODEL),
         (evidence(), "other-model.gguf"),
     ],
-    ids=["other words", "the same cart in other words", "other menu", "later menu", "other model"],
+    ids=["other words", "the same cart in other words", "other menu", "other model"],
 )
 def test_what_a_cart_depends_on_makes_it_decoded_anew(folder: Path, asked: Evidence, model: str) -> None:
     decoder(folder)[0].decode(evidence())
@@ -177,32 +162,11 @@ def test_what_a_cart_depends_on_makes_it_decoded_anew(folder: Path, asked: Evide
     assert inner.asked == [asked]
 
 
-def test_evidence_that_opens_other_values_for_the_same_words_is_decoded_anew(folder: Path) -> None:
-    """A rule of reading was changed: the prompt is the same, the mask is not."""
-    before = evidence()
-    narrowed = before.model_copy(update={"lines": before.lines[:1]})
-    assert narrowed != before
-    decoder(folder)[0].decode(before)
-    later, inner = decoder(folder)
-    later.decode(narrowed)
-    assert len(inner.asked) == 1
-
-
-def test_other_words_written_for_a_line_are_decoded_anew(folder: Path) -> None:
-    """They are no part of the mask, and stand in the cart."""
-    told = evidence()
-    decoder(folder)[0].decode(told)
-    lines = tuple(line.model_copy(update={"words": line.anchor}) for line in told.lines)
-    later, inner = decoder(folder)
-    later.decode(told.model_copy(update={"lines": lines}))
-    assert len(inner.asked) == 1
-
-
 def test_another_prompt_under_the_same_mask_is_decoded_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoder(folder)[0].decode(evidence())
-    monkeypatch.setattr(kept_module, "messages", lambda *_: [{"role": "user", "content": "hello"}])
+    monkeypatch.setattr(Explained, "messages", lambda *_, **__: [{"role": "user", "content": "hello"}])
     later, inner = decoder(folder)
     later.decode(evidence())
     assert len(inner.asked) == 1
@@ -231,7 +195,7 @@ def test_an_error_is_not_kept(folder: Path, recording: Path) -> None:
     assert not list(folder.iterdir())
     assert not kept.made
     assert hears.transcribe(recorded(recording), "en") == FIRST
-    assert decodes.decode(evidence()).draft == RIGHT
+    assert decodes.decode(evidence()) == read_as(RIGHT)
     assert kept.made == {"hearings": 1, "carts": 1}
 
 

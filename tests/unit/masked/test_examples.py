@@ -13,8 +13,8 @@ from typing import Any, get_args
 import pytest
 from llguidance import LLMatcher
 
+from services.decoding.conformance import any_texts
 from services.decoding.mask import BYTES, Mask
-from services.engines.masks.conformance import any_texts
 from services.examples import actions, conjugation, fields, query, triage
 from services.examples.conjugation import Form
 from services.examples.registered import EXAMPLES, TASKS

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pydantic import UUID4, AliasChoices, BaseModel, ConfigDict, Field, RootModel, SecretStr, create_model
 
 from schemas.errors import AnswerRefused, UnmaskableSchema
-from services.engines.masks.conformance import any_text
+from services.decoding.conformance import any_text
 from services.masked.bounds import MOST_BYTES, MOST_LEVELS, NONE_GIVEN, Bounds, bounded
 from services.masked.output import OutputType
 from tests.masked_tasks import TICKET

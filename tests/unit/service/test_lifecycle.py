@@ -26,7 +26,7 @@ CONTRACT_STATUSES = {
     "cancelled", "unknown",
 }  # fmt: skip
 REPLAYS = {Event.REPLAYED, Event.REPLAYED_FROM_AUDIO}
-HAPPY = (Event.TRANSCRIBED, Event.READ, Event.DECODED, Event.ACCEPTED)
+HAPPY = (Event.TRANSCRIBED, Event.DECODED, Event.ACCEPTED)
 
 
 def test_the_happy_way_ends_completed() -> None:
@@ -108,7 +108,7 @@ def test_only_validate_review_and_the_customer_complete_an_order() -> None:
 
 def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
     assert set(FLOW) == WAITING
-    assert [stage.name for stage in FLOW.values()] == ["transcribe", "read", "decode", "validate"]
+    assert [stage.name for stage in FLOW.values()] == ["transcribe", "decode", "validate"]
     assert {state: stage.name for state, stage in FLOW.items()} == STAGES
     assert {name: stage.state for name, stage in BY_NAME.items()} == {
         stage.name: state for state, stage in FLOW.items()
@@ -119,12 +119,12 @@ def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
 
 
 def test_a_state_of_a_later_release_is_unknown_and_nothing_leads_from_or_to_it() -> None:
-    assert [State.stored(value) for value in ("read", "boxed")] == [State.READ, State.UNKNOWN]
+    assert [State.stored(value) for value in ("decoded", "boxed")] == [State.DECODED, State.UNKNOWN]
     assert State.UNKNOWN not in {state for state, _ in TRANSITIONS} | set(TRANSITIONS.values())
 
 
 def test_a_stage_ends_in_its_past_participle() -> None:
-    participles = {"transcribe": "transcribed", "read": "read", "decode": "decoded"}
+    participles = {"transcribe": "transcribed", "decode": "decoded"}
     for name, participle in participles.items():
         event = Event(participle)
         assert TRANSITIONS[BY_NAME[name].state, event] is State(participle)

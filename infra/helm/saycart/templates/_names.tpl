@@ -31,7 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* Whether orders are read at all, by whichever server has the adapter: empty if not. */}}
 {{- define "saycart.reads" -}}
-{{- if and .Values.reader.adapter (ne (get .Values.settings "SAYCART_READER") "off") }}yes{{ end -}}
+{{- if .Values.reader.adapter }}yes{{ end -}}
 {{- end -}}
 
 {{/* Whether the learned reader has a server beside another decoder: empty if not. */}}

@@ -80,7 +80,7 @@ affinity:
 {{- ternary "SAYCART_DATABASE_DIRECT_URL" "DATABASE_URL" $values.database.direct -}}
 {{- else -}}
 {{- $keys := list "DATABASE_URL" -}}
-{{- if has .part (list "api" "transcribe" "decode" "read" "sweeper") }}{{- $keys = append $keys "REDIS_URL" -}}{{- end }}
+{{- if has .part (list "api" "transcribe" "decode" "sweeper") }}{{- $keys = append $keys "REDIS_URL" -}}{{- end }}
 {{- if and (has .part (list "api" "migrate")) $values.database.direct }}{{- $keys = append $keys "SAYCART_DATABASE_DIRECT_URL" -}}{{- end }}
 {{- if eq .part "api" }}{{- $keys = append $keys "SAYCART_SECRET" -}}{{- end }}
 {{- if and (eq .part "api") $values.limits.shared }}{{- $keys = append $keys "SAYCART_LIMITS_URL" -}}{{- end }}

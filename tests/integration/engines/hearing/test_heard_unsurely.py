@@ -40,7 +40,7 @@ class Readers(ScriptedDecoder):
     answers: dict[str, Reading | Exception] = field(default_factory=dict)
     read_of: list[str] = field(default_factory=list)
 
-    def read(self, evidence: Evidence, *_called_off: object, **_how: object) -> Reading | None:
+    def decode(self, evidence: Evidence, *_called_off: object, **_how: object) -> Reading:
         self.read_of.append(evidence.transcript)
         answer = self.answers[evidence.transcript]
         if isinstance(answer, Exception):
@@ -55,7 +55,6 @@ def unsure(text: str = OPEN, confidence: float = 0.85) -> Transcript:
 @pytest.fixture
 def world(database: Database, tmp_path: Path) -> Works:
     made = Works(database, BlobFolder(tmp_path / "blobs"))
-    made.skip_settled, made.reader = True, "all"
     made.transcriber = ScriptedTranscriber([unsure()])
     made.decoder = Readers([AWAY], answers={OPEN: reading(SAME, 0.995), OTHERWISE: reading(SAME, 0.995)})
     return made
@@ -150,22 +149,14 @@ def test_a_pair_that_was_not_measured_bears_nothing_out(
         assert order.transcript.witness == witness
 
 
-def test_without_the_learned_reader_open_orders_are_not_heard_again(world: Works) -> None:
-    world.reader = "off"
-    assert settled(world, OPEN).state is State.IN_REVIEW
-    assert world.second is not None
-    assert world.second.heard == []
-
-
 def test_a_reading_that_is_called_off_is_no_answer(world: Works) -> None:
     answers(world)[OTHERWISE] = DecodeCancelled("the order is another worker's")
     order_id = world.spoken()
     world.second = ScriptedTranscriber([speech(OTHERWISE)])
     runner = world.runner()
-    for stage in ("transcribe", "read"):
-        runner.run(order_id, stage)
+    runner.run(order_id, "transcribe")
     runner.run(order_id, "decode")
-    assert world.orders.get(order_id).state is State.READ
+    assert world.orders.get(order_id).state is State.TRANSCRIBED
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.settings import REPOSITORY
+from schemas.cart import CartDraft
+from schemas.evidence import Evidence
 from schemas.order import Order
 from services.cli.samples import same_cart
+from services.engines.ports import Reading
 from services.pipeline.flow import FLOW
 from services.pipeline.runner import Runner
 from tests.integration.api_world import World, running
+from tests.stand_ins import ScriptedDecoder, read_as
 
 pytestmark = pytest.mark.models
 SPANISH = REPOSITORY / "infra" / "samples" / "spanish"
@@ -26,13 +31,20 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Without a decode server: what Spanish words settle needs none."""
+    """A stack whose decoder is a stand-in: only hearing and the rules are Spanish."""
     home = tmp_path_factory.mktemp("spanish")
-    with running(home, max_audio_s=4, reader="off", skip_settled=True) as made:
+    with running(home, max_audio_s=4) as made:
         for menu in (SPANISH / "menus").glob("*.json"):
             answer = made.http.put(f"/v1/menus/{menu.stem}", json=json.loads(menu.read_text()))
             assert answer.is_success, answer.text
         yield made
+
+
+class Agreeing(ScriptedDecoder):
+    """Comes to the cart that the rules expect, if there is one."""
+
+    def decode(self, _evidence: Evidence, _gone: Any = None, expected: Any = None, **_how: Any) -> Reading:
+        return read_as(expected or CartDraft(lines=()))
 
 
 def ordered(world: World, row: dict[str, Any]) -> dict[str, Any]:
@@ -42,7 +54,8 @@ def ordered(world: World, row: dict[str, Any]) -> dict[str, Any]:
     answer = world.http.post("/v1/orders", files=sent, data={"menu": row["menu"]})
     assert answer.status_code == 202, answer.text
     order_id = answer.json()["id"]
-    runner = Runner(world.parts.orders, world.parts.bell, world.parts.tools, "worker-1", 1, 60)
+    tools = replace(world.parts.tools, decoder=lambda: Agreeing([]))
+    runner = Runner(world.parts.orders, world.parts.bell, tools, "worker-1", 1, 60)
     while (state := world.parts.orders.get(order_id).state) in FLOW:
         runner.run(order_id, FLOW[state].name)
     found: dict[str, Any] = world.http.get(f"/v1/orders/{order_id}").json()

@@ -54,7 +54,7 @@ def outbox(database: Database) -> Outbox:
 def proposed(orders: OrderStore) -> OrderRecord:
     """An order with its first message; confirming it adds the second."""
     order, _ = orders.create(TYPED)
-    order = orders.commit(order, Outcome(Event.SETTLED))
+    order = orders.commit(order, Outcome(Event.DECODED))
     return orders.commit(order, Outcome(Event.PROPOSED))
 
 

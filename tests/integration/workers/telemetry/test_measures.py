@@ -22,7 +22,6 @@ from schemas.errors import AudioDamaged, AudioRefused, DecodeTruncated, EngineUn
 from schemas.lifecycle import State
 from schemas.transcript import Transcript
 from services.bootstrap import Container
-from services.engines.masks.labels import Labels
 from services.engines.ports import Recording
 from services.engines.recognition import adapted
 from services.engines.recognition.whisper import WhisperTranscriber
@@ -30,7 +29,7 @@ from services.pipeline.heartbeat import Heartbeat
 from services.storage.base.tables import OrderRow
 from services.workers import measuring
 from services.workers.sweeper import _done
-from tests.servers.staged_server import completion, staged_server
+from tests.servers.staged_server import completion, spelled, staged_server
 from tests.shown import Shown, shown_by
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedTranscriber, Works, speech
 
@@ -65,10 +64,10 @@ def world(database: Database, tmp_path: Path) -> Works:
 def test_an_order_that_goes_through(world: Works, measured: Measured) -> None:
     world.transcriber = ScriptedTranscriber([speech(SAID).model_copy(update={"duration_s": 3600.0})])
     assert world.until_settled(world.spoken()).state is State.COMPLETED
-    for stage in ("transcribe", "read", "decode", "validate"):
+    for stage in ("transcribe", "decode", "validate"):
         assert measured(STAGES, stage=stage, outcome="done") == 1, stage
-    assert measured(STAGES) == 4
-    # Two are claimed from a queue; the two after them are at hand.
+    assert measured(STAGES) == 3
+    # Two are claimed from a queue; the last is at hand.
     assert measured("saycart_queue_wait_seconds_count", stage="transcribe") == 1
     assert measured("saycart_queue_wait_seconds_count", stage="decode") == 1
     assert measured("saycart_queue_wait_seconds_count") == 2
@@ -131,17 +130,17 @@ def test_the_wait_begins_when_an_order_is_due(world: Works) -> None:
         row = session.get(OrderRow, order_id)
         assert row is not None
         row.updated_at -= ago
-    claimed = world.orders.claim(order_id, State.READ, owner="a", lease_s=9)
+    claimed = world.orders.claim(order_id, State.TRANSCRIBED, owner="a", lease_s=9)
     assert claimed is not None
     assert 100 <= claimed.waited_s < 130
     world.orders.release(claimed, retry_in_s=-40, detail={})
-    again = world.orders.claim(order_id, State.READ, owner="a", lease_s=9)
+    again = world.orders.claim(order_id, State.TRANSCRIBED, owner="a", lease_s=9)
     assert again is not None
     assert again.waited_s < 30
 
 
 def test_leases_in_trouble(world: Works, measured: Measured) -> None:
-    order = world.orders.claim(world.to_decode(), State.READ, owner="a", lease_s=9)
+    order = world.orders.claim(world.to_decode(), State.TRANSCRIBED, owner="a", lease_s=9)
     assert order is not None
 
     class Gone:
@@ -161,12 +160,12 @@ def test_leases_in_trouble(world: Works, measured: Measured) -> None:
 
 def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
     order_id = world.to_decode()
-    answers = [(503, b""), completion(Labels(CAFE).to_wire(RIGHT))]
+    answers = [(503, b""), completion(spelled(RIGHT, CAFE))]
     with staged_server(lambda body: answers[0] if len(answers) == 2 else answers[-1]) as server:
-        decoder = server.decoder("llama.cpp", whole=True)
+        decoder = server.decoder("llama.cpp")
         runner = world.runner()
         runner = replace(runner, tools=replace(runner.tools, decoder=lambda: decoder))
-        assert runner.run(order_id, "decode") is State.READ
+        assert runner.run(order_id, "decode") is State.TRANSCRIBED
         assert measured(ENGINES, engine="decoder", outcome="engine_unavailable") == 1
         answers.pop(0)
         world.make_due(order_id)
@@ -178,7 +177,7 @@ def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
         assert measured("saycart_mask_seconds_count", step=step) == times, step
     assert measured("saycart_tokens_total", engine="decoder", kind="completion") == 22
     assert measured("saycart_tokens_total", engine="decoder", kind="prompt") == 11
-    assert measured("saycart_overruled_tokens_total") == 0, "it was not scored"
+    assert measured("saycart_overruled_tokens_total") == 0
 
 
 class Ears:

@@ -45,7 +45,7 @@ if sys.argv[1] == "forks":
         stage()
         os._exit(0)
     os.waitpid(child, 0)
-with measures.stage_took("read"):
+with measures.stage_took("decode"):
     print("begun", flush=True)
     time.sleep(600)
 """
@@ -193,9 +193,9 @@ def test_ages_in_the_database(own_world: World) -> None:
             )
         )  # fmt: skip
     found = shown(own_world.http.get("/metrics/database").text)
-    assert 300 <= found("saycart_queue_oldest_seconds", stage="read") < 360
-    assert 100 <= found("saycart_lease_oldest_seconds", stage="read") < 160
-    assert found("saycart_orders_held", stage="read") == 1
+    assert 300 <= found("saycart_queue_oldest_seconds", stage="decode") < 360
+    assert 100 <= found("saycart_lease_oldest_seconds", stage="decode") < 160
+    assert found("saycart_orders_held", stage="decode") == 1
     assert 50 <= found("saycart_webhooks_oldest_seconds") < 110
     assert found("saycart_queue_oldest_seconds", stage="decode") == 0
     # What waits for its next try waits for nobody.
@@ -203,7 +203,7 @@ def test_ages_in_the_database(own_world: World) -> None:
         later = parts.database.now(session) + timedelta(seconds=60)
         session.execute(update(OrderRow).where(OrderRow.id == old).values(next_attempt_at=later))
     found = shown(own_world.http.get("/metrics/database").text)
-    assert 20 <= found("saycart_queue_oldest_seconds", stage="read") < 80
+    assert 20 <= found("saycart_queue_oldest_seconds", stage="decode") < 80
     for order_id in (old, young, held):
         parts.orders.cancel(order_id)
     found = shown(own_world.http.get("/metrics/database").text)

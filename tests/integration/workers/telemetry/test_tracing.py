@@ -21,7 +21,7 @@ from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from schemas.errors import DecodeInvalid, EngineUnavailable, InputError
 from services.bootstrap import Container
-from services.engines.decoding.calls import Calls
+from services.decoding.calls import Calls
 from tests.counted_messages import counted
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World
@@ -129,8 +129,8 @@ def test_every_attempt_is_below_the_acceptance_also_when_it_is_replayed(
     assert [
         (span.name, span.attributes["saycart.attempt"], span.attributes["saycart.outcome"]) for span in stages
     ] == [
-        ("stage read", 1, "read"), ("stage decode", 1, "retry"), ("stage decode", 2, "in_review"),
-        ("stage read", 1, "read"), ("stage decode", 1, "decoded"), ("stage validate", 1, "completed"),
+        ("stage decode", 1, "retry"), ("stage decode", 2, "in_review"),
+        ("stage decode", 1, "decoded"), ("stage validate", 1, "completed"),
     ]  # fmt: skip
     assert [span.attributes.get("error.type") for span in stages if span.failed] == [
         EngineUnavailable.code, DecodeInvalid.code
@@ -264,7 +264,7 @@ def test_traces_cost_no_message_to_the_database(database: Database, tmp_path: Pa
 def test_what_is_off_imports_nothing_and_makes_nothing() -> None:
     code = """
 import sys
-import infra.observability.tracing as tracing, services.engines.decoding.calls
+import infra.observability.tracing as tracing, services.decoding.calls
 import services.pipeline.runner, services.workers.courier
 from infra.settings import Settings
 tracing.start(Settings(), "api")

@@ -95,7 +95,7 @@ def test_from_upload_to_webhook_also_after_a_lost_message(tmp_path: Path, queue:
     with collecting() as collector, shop() as (address, told), traced(collector):
         wanted: dict[str, Any] = {
             "redis_url": queue.url, "webhook_url": address, "webhook_secret": SECRET,
-            "traces_url": collector.url, "skip_settled": False, "reader": "off",
+            "traces_url": collector.url,
         }  # fmt: skip
         with running(tmp_path, container=Container, **wanted) as world:
             _follow(world, collector, queue, told)
@@ -105,14 +105,14 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
     parts, settings = world.parts, world.parts.settings
     parts.menus.of("main").put(CAFE, by=TESTER)
     courier = Part(settings, "courier", [sys.executable, "-m", "services.workers.courier"])
-    argv = celery_argv("all", "read,decode,validate", 1, "INFO")
+    argv = celery_argv("all", "decode,validate", 1, "INFO")
     argv = tuple(
         "tests.processes.flushing_worker" if word == "services.workers.app" else word for word in argv
     )
     with redis.Redis.from_url(queue.operator_url) as broker:
         # Accepted and rung for, and then the queue loses it, before anybody listens.
         lost = submit(world)
-        until(lambda: broker.llen("read") == 1, SOON_S)
+        until(lambda: broker.llen("decode") == 1, SOON_S)
         broker.flushall()
     worker = Part(settings, "worker", argv)
     try:
@@ -123,7 +123,7 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
         for order_id in orders:
             until(lambda: parts.orders.get(order_id).state is State.COMPLETED, SOON_S)  # noqa: B023
         until(lambda: set(told) == set(orders), SOON_S)
-        assert collector.named("stage read") == []
+        assert collector.named("stage decode") == []
         # What a part has left is sent when it ends; of the worker by its child, that has the exporter.
         assert worker.told_to_stop() == 0
         assert courier.told_to_stop() == 0
@@ -133,7 +133,7 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
     collector.until(lambda: all(len(collector.of(order_id)) >= 7 for order_id in orders))
     for order_id in orders:
         _is_one_trace(parts, collector, order_id, told[order_id])
-    sent = [span for order_id in orders for span in collector.of(order_id) if span.name == "send read"]
+    sent = [span for order_id in orders for span in collector.of(order_id) if span.name == "send decode"]
     assert {span.part for span in sent} == {"saycart-api"}
     assert len(sent) >= len(orders) + 1, "the sweeper rang again"
     stages = [span for span in collector.spans if span.name in STAGES]
@@ -150,7 +150,7 @@ def _is_one_trace(parts: Container, collector: Collector, order_id: str, told: s
     stages = [span for span in spans if span.name in STAGES]
     assert [span.name for span in stages] == STAGES
     assert {span.parent for span in stages} == {accept.id}
-    assert [span.attributes["saycart.outcome"] for span in stages] == ["read", "decoded", "completed"]
+    assert [span.attributes["saycart.outcome"] for span in stages] == ["decoded", "completed"]
     [tell] = [span for span in spans if span.name == "tell shop"]
     assert (tell.parent, tell.part) == (accept.id, "saycart-courier")
     [post] = [span for span in collector.named("POST") if span.parent == tell.id]

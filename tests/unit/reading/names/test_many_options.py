@@ -8,14 +8,12 @@ from schemas.cart import MAX_OPTIONS, CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
 from services.checks.evidence import check_evidence
 from services.checks.one_cart import undoubted_cart
-from services.engines.masks.grammar import SCHEMA
-from services.engines.masks.json_schema import cart_schema
-from services.engines.masks.labels import Labels
+from services.decoding.json_schema import cart_schema
+from services.decoding.spelling import SCHEMA
 from services.reading.order import read_order
 from services.web.staff.review_controls import controls_of
 from services.web.staff.review_form import lines_of
 from tests.stand_ins import CAFE
-from tests.wire_text import mask_of
 
 TOPPINGS = (
     "lettuce, tomato, red onion, pickles, black olives, green peppers, jalapenos, spinach, cucumber, "
@@ -57,15 +55,6 @@ def test_every_topping_that_was_said_is_on_the_line(toppings: int) -> None:
     line = cart.lines[0]
     assert isinstance(line, ItemLine)
     assert line.options == sub(toppings).lines[0].options  # type: ignore[union-attr]
-    mask, labels = mask_of(evidence), Labels(DELI)
-    whole = labels.to_wire(sub(toppings))
-    assert mask.accepts(whole)
-    assert mask.longest >= len(whole)
-    short = line.model_copy(update={"options": line.options[1:]})
-    twice = line.model_copy(update={"options": (*line.options[1:], line.options[-1])})
-    for wrong in (short, twice):
-        assert not mask.accepts(labels.to_wire(CartDraft(lines=(wrong.model_copy(update={"heard": "sub"}),))))
-    assert not mask.accepts(labels.to_wire(sub(toppings - 1)))
 
 
 def test_more_toppings_than_a_line_may_hold_are_a_doubt() -> None:
@@ -75,8 +64,6 @@ def test_more_toppings_than_a_line_may_hold_are_a_doubt() -> None:
     for toppings in (0, 10, MAX_OPTIONS):
         codes = {finding.code for finding in check_evidence(sub(toppings), evidence)}
         assert "too_many_options" in codes
-    mask = mask_of(evidence)
-    assert mask.accepts(Labels(DELI).to_wire(sub(MAX_OPTIONS)))
     beside = read_order("a soup", DELI, 1)
     assert "too_many_options" not in {f.code for f in check_evidence(sub(0), beside)}
 

@@ -17,7 +17,7 @@ from typing import Any
 from llguidance import LLTokenizer
 
 from schemas.errors import EngineMisconfigured
-from services.engines.servers.gguf import metadata
+from services.decoding.gguf import metadata
 
 # Kinds of token, by GGUF's numbers.
 _CONTROL, _USER_DEFINED, _UNUSED = 3, 4, 5

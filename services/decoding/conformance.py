@@ -17,22 +17,21 @@ from typing import Any
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
-from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.decoding.mask import BYTES, Mask
-from services.engines.masks.grammar import SCHEMA, build_mask
-from services.engines.masks.labels import Labels
-from services.engines.masks.vocabulary import Vocabulary
+from services.decoding.short_form import Names
+from services.decoding.spelling import SCHEMA
+from services.decoding.vocabulary import Vocabulary
+from services.decoding.wire_mask import wire_mask
 
 # What the mask's walk reads, and what says nothing of the text. A keyword outside both is not held.
 HELD = frozenset(
     "$defs $ref additionalProperties const default items maxItems maxLength maximum minLength minimum oneOf "
-    "properties required type x-each x-later x-values".split()
+    "properties required type x-aligned x-each x-implied x-key x-later x-named-by x-told-by x-values "
+    "x-where".split()
 )
 NOTES = frozenset("description discriminator title".split())
-# How the compact spelling is written (services/decoding/spelling.py), which has a walk of its own.
-SPELLING = frozenset("x-aligned x-implied x-key x-named-by x-told-by x-where".split())
 # A choice of plain types is a value's own (`str | None`), and its values come from `x-values`.
 CHOICES = frozenset({"anyOf", "enum"})
 
@@ -46,7 +45,6 @@ FEATURES: dict[str, tuple[str, tuple[str, ...]]] = {
         'start: S\nS: W & /.{8}/\nW: %regex {"substring_chunks": ["quix", "otry"]}',
         ("quixotry",),
     ),
-    "signs by number": (r"start: S" + "\n" + r"S: /q\x{75}ix\x{7C}otry/", ("quix|otry",)),
     "past ASCII": ('start: "quïx🍵otry"', ("quïx🍵otry",)),
     "escapes": (r'start: "\"quix\\otry\""', ('"quix\\otry"',)),
 }
@@ -72,10 +70,10 @@ class Result:
 def schema_features() -> Result:
     """Whether the mask's walk knows every keyword of the schema."""
     used = set(_keywords(SCHEMA))
-    unknown = sorted(used - HELD - NOTES - SPELLING - CHOICES)
+    unknown = sorted(used - HELD - NOTES - CHOICES)
     figures = {"held": sorted(used & HELD), "not_held": unknown}
     if unknown:
-        hint = "Teach services/engines/masks/lark.py the keyword, or take it out of schemas/cart.py."
+        hint = "Teach services/decoding/spelling.py the keyword, or take it out of schemas/cart.py."
         return Result("schema", f"the mask does not hold {', '.join(unknown)}", figures, hint)
     return Result("schema", f"{len(figures['held'])} keywords, all of them held by the mask", figures)
 
@@ -109,13 +107,9 @@ def takes(tokens: LLTokenizer, lark: str, text: str) -> bool:
 
 def marks(vocabulary: Vocabulary, menu: Menu) -> Result:
     """Control marks of this model that a menu's name, as the model has to write it, still holds."""
-    labels = Labels(menu)
-    names = [
-        *labels.items.values(),
-        *labels.sizes.values(),
-        *labels.groups.values(),
-        *labels.options.values(),
-    ]
+    spelled = Names(menu)
+    options = (choice.name for item in menu.items for choice in spelled.choices(item))
+    names = [*spelled.items.values(), *spelled.sizes.values(), *options]
     control = [
         token["content"] for token in json.loads(vocabulary.document)["added_tokens"] if token["special"]
     ]
@@ -138,10 +132,9 @@ def strings(tokens: LLTokenizer, menu: Menu) -> Result:
     for text in map(writable, AWKWARD):
         spelled = tokens.tokenize_str(text)
         said = text.strip()  # as `heard` is
-        evidence = Evidence(transcript=said, menu=menu, menu_version=0)
         heard = json.dumps(said, ensure_ascii=False)
-        line = f'{{"lines":[{{"kind":"not_on_menu","heard":{heard},"quantity":1}}]}}'
-        lark = build_mask(evidence, Labels(menu), "check").lark
+        line = f'{{"lines":[{{"not_on_menu":{heard}}}]}}'
+        lark = wire_mask(Names(menu), said).lark
         pieces = [token for byte in line.encode() for token in tokens.tokenize_bytes(bytes([byte]))]
         matcher = LLMatcher(tokens, lark)
         if not (
@@ -160,9 +153,8 @@ def strings(tokens: LLTokenizer, menu: Menu) -> Result:
 
 def numbers(tokens: LLTokenizer, menu: Menu) -> Result:
     """Where a quantity stands, "2" is open, and neither "two" nor " two", " 2" or a string is."""
-    start = '{"lines":[{"kind":"not_on_menu","heard":"lattes","quantity":'
-    evidence = Evidence(transcript="two lattes", menu=menu, menu_version=0, off_menu_quantities=(1, 2))
-    lark = build_mask(evidence, Labels(menu), "check").lark
+    start = '{"lines":[{"not_on_menu":"lattes","quantity":'
+    lark = wire_mask(Names(menu), "two lattes").lark
     taken = {}
     for text in ("2", "two", " two", " 2", '"2"', "02", "2.0"):
         matcher = LLMatcher(tokens, lark)
@@ -175,16 +167,14 @@ def numbers(tokens: LLTokenizer, menu: Menu) -> Result:
     return Result("numbers", 'where "2" is open, "two", " two" and " 2" are not', {"open": taken})
 
 
-def timings(tokens: LLTokenizer, menu: Menu, orders: Iterable[Evidence], seed: int = 0) -> Result:
+def timings(tokens: LLTokenizer, menu: Menu, orders: Iterable[str], seed: int = 0) -> Result:
     """Compile and mask times, and tokens that the mask forces, over one random cart of each order."""
-    rng, labels = random.Random(seed), Labels(menu)  # noqa: S311  # a sample, no secret
+    rng, names = random.Random(seed), Names(menu)  # noqa: S311  # a sample, no secret
     compiled: list[float] = []
     masked: list[float] = []
     forced = count = 0
-    everything = build_mask(Evidence.everything(menu, 0, "one of everything, please"), labels, "check")
-    menu_ms = _timed(partial(LLMatcher, tokens, everything.lark)) * 1e3
-    for evidence in orders:
-        mask = build_mask(evidence, labels, "check")
+    for transcript in orders:
+        mask = wire_mask(names, transcript)
         compiled.append(_timed(partial(LLMatcher, tokens, mask.lark)))
         matcher = LLMatcher(tokens, mask.lark)
         for token in tokens.tokenize_bytes(any_text(mask, rng)):
@@ -194,16 +184,15 @@ def timings(tokens: LLTokenizer, menu: Menu, orders: Iterable[Evidence], seed: i
             matcher.consume_token(token)
         if not matcher.is_accepting():
             hint = "Run `make fuzz`, and keep its words: this is a fault in saycart or in llguidance."
-            return Result(f"decode of {menu.id}", f"a cart is refused: {evidence.transcript!r}", {}, hint)
+            return Result(f"decode of {menu.id}", f"a cart is refused: {transcript!r}", {}, hint)
     an_order, a_token = _percentiles(compiled, 1e3), _percentiles(masked, 1e6)
     share = round(forced / count, 3) if count else 0.0
     said = (
-        f"compiles in {menu_ms:.0f} ms whole, {an_order['p50']:.1f} ms an order (p99 {an_order['p99']:.1f}); "
+        f"compiles in {an_order['p50']:.1f} ms an order (p99 {an_order['p99']:.1f}); "
         f"mask {a_token['p50']:.0f} µs a token (p99 {a_token['p99']:.0f}); "
         f"{share:.0%} of {count} tokens forced"
     )
     figures = {
-        "menu_compile_ms": round(menu_ms, 2),
         "compile_ms": an_order,
         "mask_us": a_token,
         "tokens": count,

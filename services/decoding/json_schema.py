@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from schemas.menu import Menu
-from services.engines.masks.grammar import SCHEMA, schema_version
+from services.decoding.spelling import SCHEMA, schema_version
 
 
 def cart_schema(menu: Menu | None = None, menu_version: int | None = None) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def cart_schema(menu: Menu | None = None, menu_version: int | None = None) -> di
 
     It is looser than the mask of an order: which size goes with which item is the grammar's to say.
     """
-    schema: dict[str, Any] = copy.deepcopy(SCHEMA)
+    schema: dict[str, Any] = copy.deepcopy(dict(SCHEMA))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["version"] = schema_version()
     if menu is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas.errors import TooMuchToRead
 from schemas.writable import writable
-from services.engines.decoding.calls import Calls
+from services.decoding.calls import Calls
 
 TOKENIZE = "/tokenize"
 _COUNTING = "counting"

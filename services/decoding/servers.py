@@ -17,11 +17,11 @@ import structlog
 from schemas.cart import CartDraft
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
 from schemas.evidence import Evidence
+from services.decoding.calls import LEAST_S
+from services.decoding.completion import How
+from services.decoding.decoder import OpenAIDecoder
 from services.decoding.mask import Mask
-from services.engines.decoding.calls import LEAST_S
-from services.engines.decoding.completion import How
-from services.engines.decoding.decoder import OpenAIDecoder
-from services.engines.ports import Completed, Decoded, Message, Reading
+from services.engines.ports import Completed, Message, Reading
 
 log = structlog.get_logger()
 
@@ -90,12 +90,6 @@ class Servers:
         self._lock = threading.Lock()
 
     def decode(
-        self, evidence: Evidence, called_off: threading.Event | None = None, *, whole: bool = False
-    ) -> Decoded:
-        """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
-        return self._ask(lambda decoder: decoder.decode(evidence, called_off, whole=whole), called_off)
-
-    def read(
         self,
         evidence: Evidence,
         called_off: threading.Event | None = None,
@@ -103,10 +97,10 @@ class Servers:
         *,
         settled: bool = False,
         in_gaps: bool = False,
-    ) -> Reading | None:
-        """See `CartDecoder.read`; raises as `decode`."""
+    ) -> Reading:
+        """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
         return self._ask(
-            lambda decoder: decoder.read(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
+            lambda decoder: decoder.decode(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
             called_off,
         )
 

@@ -28,8 +28,8 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from services.decoding import unmasked
+from services.decoding.calls import LEAST_S, Calls
 from services.decoding.mask import Mask, compiles
-from services.engines.decoding.calls import LEAST_S, Calls
 from services.engines.ports import GREEDY, Completed, Message, Sampling, Scored
 
 log = structlog.get_logger()
