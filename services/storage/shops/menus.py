@@ -117,12 +117,6 @@ class MenuStore:
                 return found
         return self._follow(menu_id)
 
-    def chain_of(self, menu_id: str) -> str | None:
-        """The shop whose menu this is, where it is a chain's; names are changed there."""
-        with glancing(self._database) as session:
-            found = chains.newest(session, self._shop, menu_id)
-        return None if found.is_own or found.chain_version is None else found.chain
-
     def versions(self, menu_id: str, *, limit: int) -> list[MenuVersion]:
         """Up to `limit` versions of one menu, newest first; none for a menu that does not exist."""
         self._catch_up()
