@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+TIMEOUT_S = 45.0
+"""One answer; past it the decode server counts as away. Under the minute that a proxy waits."""
 MAX_TEXT_CHARS = 8_000
 """Of what is asked about. With the task's page of prompt and the answer it has to fit into the context of one
-slot of the embedded server, 12,288 tokens unless set otherwise."""
+slot of the embedded server, 12,288 tokens."""
 MOST_SEED = 2**31 - 1
 
 

@@ -9,15 +9,12 @@ from typing import Any
 
 import structlog
 
-from schemas.masked import MaskedAnswer, MaskedBy, MaskedRequest, MaskedTask
+from schemas.masked import TIMEOUT_S, MaskedAnswer, MaskedBy, MaskedRequest, MaskedTask
 from services.engines.ports import Sampling
 from services.masked.call import MaskedEngine, answer
 from services.masked.task import Task, Tasks, shown
 
 log = structlog.get_logger()
-
-TIMEOUT_S = 45.0
-"""One answer; past it the decode server counts as away. Under the minute that a proxy waits."""
 
 
 class Answering:

@@ -18,11 +18,10 @@ from infra.processes.supervisor import SupervisorError
 from infra.settings import settings
 from infra.weights.models import ModelError
 from schemas.errors import InputError
-from schemas.masked import MAX_TEXT_CHARS, MOST_SEED, MaskedRequest, MaskedTasks
+from schemas.masked import MAX_TEXT_CHARS, MOST_SEED, TIMEOUT_S, MaskedRequest, MaskedTasks
 from services.bootstrap import Container, bootstrap
 from services.cli.client import answer, api, told
 from services.engines.servers.embedded import decode_server
-from services.masked.answering import TIMEOUT_S
 
 Document = dict[str, Any]
 BESIDE_S = 15.0
