@@ -13,8 +13,9 @@ from schemas.cart import CartDraft
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
+from services.engines.ports import Reading
 from services.pipeline.flow import FLOW
-from tests.stand_ins import Works, speech
+from tests.stand_ins import Works, read_as, speech
 
 SPACESHIP = "a spaceship and something strange"
 OFF_MENU = CartDraft.model_validate(
@@ -23,6 +24,11 @@ OFF_MENU = CartDraft.model_validate(
 EMPTY = CartDraft.model_validate({"lines": []})
 AGAIN, PERSON = State.FAILED, State.IN_REVIEW
 BROWSER, OTHER = "page:/6.6.6.6/one", "page:/6.6.6.6/two"
+
+
+def unsure(draft: CartDraft) -> Reading:
+    """This cart, of which the model is not sure."""
+    return replace(read_as(draft), logprob=-3.0)
 
 
 @pytest.fixture
@@ -55,7 +61,7 @@ def silence(works: Works) -> NewOrder:
 
 @pytest.mark.parametrize("draft", [OFF_MENU, EMPTY], ids=["off the menu", "nothing"])
 def test_nonsense_is_said_again_twice_and_then_a_person_looks(works: Works, draft: CartDraft) -> None:
-    works.decoder.script = [draft]
+    works.decoder.script = [unsure(draft)]
     orders = [settled(works, typed()) for _ in range(3)]
     assert [order.state for order in orders] == [AGAIN, AGAIN, PERSON]
     assert orders[0].error is not None
@@ -63,12 +69,12 @@ def test_nonsense_is_said_again_twice_and_then_a_person_looks(works: Works, draf
 
 
 def test_who_names_another_browser_each_time_reaches_no_person(works: Works) -> None:
-    works.decoder.script = [OFF_MENU]
+    works.decoder.script = [unsure(OFF_MENU)]
     assert {settled(works, typed(client=f"{BROWSER}{n}")).state for n in range(5)} == {AGAIN}
 
 
 def test_a_browser_is_not_asked_for_what_another_said(works: Works) -> None:
-    works.decoder.script = [OFF_MENU]
+    works.decoder.script = [unsure(OFF_MENU)]
     assert [settled(works, typed()).state for _ in range(2)] == [AGAIN, AGAIN]
     assert settled(works, typed(client=OTHER)).state is AGAIN
 
@@ -88,5 +94,5 @@ def test_silence_is_said_again_and_its_recording_goes(works: Works) -> None:
     ids=["a till's", "something of the menu was named"],
 )
 def test_what_a_person_should_see_at_once(works: Works, new: NewOrder, draft: CartDraft) -> None:
-    works.decoder.script = [draft]
+    works.decoder.script = [unsure(draft)]
     assert settled(works, new).state is PERSON

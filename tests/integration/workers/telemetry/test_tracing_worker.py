@@ -32,7 +32,7 @@ from tests.stand_ins import CAFE, SAID, TESTER
 from tests.waiting import until
 
 STARTED_S, SOON_S = 90, 60
-STAGES = ["stage read", "stage decode", "stage validate"]
+STAGES = ["stage decode", "stage validate"]
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
     finally:
         worker.close()
         courier.close()
-    collector.until(lambda: all(len(collector.of(order_id)) >= 7 for order_id in orders))
+    collector.until(lambda: all(len(collector.of(order_id)) >= 5 for order_id in orders))
     for order_id in orders:
         _is_one_trace(parts, collector, order_id, told[order_id])
     sent = [span for order_id in orders for span in collector.of(order_id) if span.name == "send decode"]
@@ -156,6 +156,3 @@ def _is_one_trace(parts: Container, collector: Collector, order_id: str, told: s
     [post] = [span for span in collector.named("POST") if span.parent == tell.id]
     assert (post.kind, post.attributes["http.response.status_code"]) == ("client", 204)
     assert post.is_at(told), "the shop's system can go on with it"
-    # From the stage that it was sent in: no worker of the trace begins one of its own.
-    [onward] = [span for span in spans if span.name == "send decode"]
-    assert onward.parent == stages[0].id
