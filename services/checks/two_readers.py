@@ -86,7 +86,7 @@ def compare(
 
 
 def _sure(reading: Reading) -> float:
-    """How sure the model is of the whole cart, 0 where it was not trained for it, or the mask overruled it."""
+    """How sure the model is of the whole cart: 0 where it was not trained for it or the mask overruled it."""
     return math.exp(reading.logprob) if reading.trained and not reading.overruled else 0.0
 
 
