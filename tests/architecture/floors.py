@@ -138,7 +138,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.cli.provenance",
         "services.engines.recognition.whisper",
     ): "a report names the options it was heard with",
-    ("services.cli.recordings", "services.engines.recognition.containers"): "media types, as above",
     (
         "services.pipeline.counted",
         "infra.observability.measures",
