@@ -18,6 +18,7 @@ from rich.markup import escape
 from infra.home import kept_key
 from infra.processes.child import ChildFailed, SupervisorError
 from infra.settings import settings
+from infra.sql.dumps import DumpFailed
 from infra.sql.prepare import prepare
 from infra.sql.revisions import TablesUnfit
 from infra.weights.lock import ModelError
@@ -28,7 +29,7 @@ from schemas.writable import one_line
 from services.bootstrap import Container, bootstrap
 from services.desk import Desk
 
-_WITH_HINT = (SaycartError, TablesUnfit, ModelError, SupervisorError)
+_WITH_HINT = (SaycartError, TablesUnfit, ModelError, SupervisorError, DumpFailed)
 
 
 def api(url: str | None = None) -> httpx.Client:
@@ -111,8 +112,8 @@ def opened() -> Iterator[Container]:
 
 
 @contextmanager
-def told() -> Iterator[Console]:
-    """Errors that were raised on purpose become a sentence, a hint and exit code 1."""
+def errors_shown() -> Iterator[Console]:
+    """A console; errors that were raised on purpose become a sentence, a hint and exit code 1."""
     problem = Console(stderr=True, highlight=False)
     try:
         yield Console(highlight=False)

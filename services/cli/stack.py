@@ -22,7 +22,7 @@ from infra.processes.supervisor import Change
 from infra.settings import Settings, settings
 from schemas.lifecycle import StageName
 from schemas.menu import Menu
-from services.cli.client import told
+from services.cli.client import errors_shown
 from services.cli.commands.demo import run_demo
 from services.cli.samples import load_menus
 from services.workers.stack import Stack
@@ -132,7 +132,7 @@ def _credential(stack: Stack) -> str:
 
 def run() -> None:
     """Start the stack and serve until Ctrl-C."""
-    with told() as console:
+    with errors_shown() as console:
         run_stack(settings(), console)
 
 
@@ -142,7 +142,7 @@ def demo(
     ] = False,
 ) -> None:
     """Start the stack, order the sample recordings over HTTP, show the carts, keep serving."""
-    with told() as console:
+    with errors_shown() as console:
         menus = [Menu.read(document)[0] for document in load_menus().values()]
         fine = run_stack(
             settings(),

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from infra.settings import settings
 from schemas.errors import InputError
 from schemas.menu import Menu
-from services.cli.client import told
+from services.cli.client import errors_shown
 from services.evaluation.cases import Names
 from services.evaluation.compare import compare, load_run, write_comparison
 from services.evaluation.figures import errors, figures
@@ -62,7 +62,7 @@ def evaluate(
         return
     if menu is None or gold is None:
         raise typer.BadParameter("required", param_hint="'--menu' and '--gold'")
-    with told() as console:
+    with errors_shown() as console:
         rows = _all_said(read_rows(gold)[:limit], audio_dir)
         how = {"audio_dir": audio_dir, "out": out, "keep": keep}
         asked = EvalRequest(_menu(menu), gold, rows, condition=condition, jobs=jobs, **how)
@@ -80,7 +80,7 @@ def compare_runs(
     report: Report = None,
 ) -> None:
     """Show which orders changed between two runs of one gold file, with paired tests."""
-    with told() as console:
+    with errors_shown() as console:
         rows = None if gold is None else [row for row in read_rows(gold) if "error" not in row]
         before, after = load_run(a, rows), load_run(b, rows)
         found = compare(before, after)

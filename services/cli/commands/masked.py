@@ -13,7 +13,7 @@ from rich.table import Table
 from infra.settings import settings
 from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS, MOST_SEED, MaskedRequest
-from services.cli.client import answer, api, told
+from services.cli.client import answer, api, errors_shown
 
 Document = dict[str, Any]
 MARGIN_S = 15.0
@@ -33,7 +33,7 @@ def masked(
 ) -> None:
     """One answer about TEXT, in the form of a registered task, or an error."""
     path = "/v1/masked" if name is None else f"/v1/masked/{quote(name, safe='')}"
-    with told() as console, api(url) as client:
+    with errors_shown() as console, api(url) as client:
         if text is None:
             found: Document = answer(client.get(path))
         else:

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from infra.settings import settings
 from infra.weights.models import ModelError, default_names, fetch, installed, lock, test_names, verify
 from services.bootstrap import bootstrap
-from services.cli.client import told
+from services.cli.client import errors_shown
 
 app = typer.Typer(help="Fetch, list and verify model weights.", no_args_is_help=True)
 output = Console()
@@ -46,7 +46,7 @@ def fetch_command(
         )
         wanted += [name for name in named if name in lock().names]
     wanted = list(dict.fromkeys(wanted))
-    with told():
+    with errors_shown():
         fetch(wanted, configured.models_dir, messages)
         # Here, where the folder can be written to, and not where each worker starts.
         bootstrap(configured).write_adapted(wanted)
@@ -74,7 +74,7 @@ def verify_command() -> None:
     folder = settings().models_dir
     present = [name for name in lock().names if (folder / name).exists()]
     damaged = []
-    with told():
+    with errors_shown():
         for name in present:
             problems = verify(name, folder, messages)
             output.print(f"{name}: {'; '.join(problems) or 'ok'}", soft_wrap=True, highlight=False)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from schemas.lifecycle import SETTLED, STATUS
 from schemas.order import Order
-from services.cli.client import answer, api, shown_json, told
+from services.cli.client import answer, api, errors_shown, shown_json
 from services.cli.receipt import show
 
 Document = dict[str, Any]
@@ -29,7 +29,7 @@ def order(
     url: Annotated[str | None, typer.Option("--url", help="API to talk to")] = None,
 ) -> None:
     """Order by recording: each FILE is one order."""
-    with told() as console, api(url) as client:
+    with errors_shown() as console, api(url) as client:
         for sent in [send(client, file, menu) for file in files]:
             made = list(followed(client, sent["id"]))[-1] if wait else sent
             _print(console, made, as_json=as_json, settled=wait)

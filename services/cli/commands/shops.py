@@ -9,7 +9,7 @@ from rich.table import Table
 
 from schemas.errors import InputError
 from schemas.shops.retention import parse_days
-from services.cli.client import opened, operator, told
+from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
 _KEPT = "1 to 36500, `forever`, or `default` (from the settings)"
@@ -22,7 +22,7 @@ def add(
     menus_of: Annotated[str | None, typer.Option(help="the shop whose menus it uses")] = None,
 ) -> None:
     """Make a shop."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         made = box.shops.add(shop, name or shop, by=operator(), menus_of=menus_of)
         console.print(f"{made.id} created; next: `saycart keys add NAME --shop {made.id} --scope ...`")
 
@@ -37,7 +37,7 @@ def set_(
     own_menus: Annotated[bool, typer.Option("--own-menus", help="use its own menus again")] = False,
 ) -> None:
     """Set how many days a shop keeps data after an order ends, and whose menus it uses."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         given = {
             "recordings": keep_recordings_days,
             "transcripts": keep_transcripts_days,
@@ -59,7 +59,7 @@ def set_(
 @app.command("list")
 def list_() -> None:
     """List all shops."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         table = Table(
             "id", "name", "since", "keeps recordings", "transcripts", "orders", "menus of", box=None
         )

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from schemas.errors import InputError
 from schemas.shops.access import MAIN_SHOP
-from services.cli.client import opened, operator, told
+from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="the endpoint's id; see `saycart webhooks endpoints`")]
@@ -27,7 +27,7 @@ def list_(
     after: Annotated[str | None, typer.Option(help="cursor from the previous list")] = None,
 ) -> None:
     """List waiting messages."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         table = Table("message", "order", "seq", "type", "endpoint", "tries", "last error", box=None)
         shown = box.outbox.list(dead=dead, withdrawn=withdrawn, limit=limit, after=after)
         for one in shown:
@@ -45,7 +45,7 @@ def replay(
     dead: Annotated[bool, typer.Option("--dead", help="all messages that were given up on")] = False,
 ) -> None:
     """Resend messages, with the same ids."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         if bool(messages) == dead:
             raise InputError(
                 "Which messages?", hint="Pass message ids, or --dead for all that were given up on."
@@ -57,7 +57,7 @@ def replay(
 @app.command()
 def endpoints() -> None:
     """List all shops' endpoints, without secrets."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         table = Table("endpoint", "shop", "url", "events", "waiting", "dead", "", box=None)
         for one in box.endpoints.list():
             events = "all" if one.events is None else " ".join(one.events)
@@ -74,7 +74,7 @@ def add(
     events: Annotated[str, typer.Option(help="comma-separated event types, or `all`")] = "all",
 ) -> None:
     """Add a shop's webhook endpoint and print its secret once."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         types = [word.strip() for word in events.split(",") if word.strip()]
         made, secret = box.endpoints.add(shop, url, None if types == ["all"] else types, by=operator())
         console.print(f"{made.id} receives the orders of {shop}. {_SECRET}")
@@ -89,7 +89,7 @@ def rotate(
     ] = 24,
 ) -> None:
     """Give an endpoint a new secret and print it once."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         _, secret = box.endpoints.rotate(endpoint, overlap_hours * 3600, by=operator())
         console.print(f"The old secret is also used for {overlap_hours:g} more hours. {_SECRET}")
         typer.echo(secret)
@@ -98,6 +98,6 @@ def rotate(
 @app.command()
 def remove(endpoint: Id) -> None:
     """Remove an endpoint and drop its waiting messages."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         withdrawn = box.endpoints.remove(endpoint, by=operator())
         console.print(f"{endpoint} removed; {withdrawn} waiting messages dropped")
