@@ -133,6 +133,22 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.cli.commands.doctor",
         "services.engines.decoding.decoder",
     ): "probes the decode server that it is asked about",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.engines.decoding.decoder",
+    ): "examines an engine by the very parts that use it",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.engines.masks.conformance",
+    ): "examines an engine by the very parts that use it",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.engines.masks.vocabulary",
+    ): "examines an engine by the very parts that use it",
+    (
+        "services.cli.commands.doctor_engine",
+        "services.storage.shops.menus",
+    ): "examines an engine by the very parts that use it",
     ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.cli.commands.privacy", "services.api.takeout"): "one form of what a customer is handed",
     (

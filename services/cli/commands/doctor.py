@@ -1,4 +1,4 @@
-"""`saycart doctor`: what is installed, what answers, what is missing and how to fix it."""
+"""`saycart doctor`: what is installed, what answers, what is missing and how to mend it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib.metadata
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated
 
 import httpx
@@ -29,9 +30,20 @@ def doctor(
     probe: Annotated[
         bool, typer.Option(help="start the embedded engine, if no server is set, and probe its mask")
     ] = True,
+    engine: Annotated[
+        bool, typer.Option("--engine", help="check the mask against schema, menus and the model's tokenizer")
+    ] = False,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="with --engine: GGUF file or tokenizer.json; default: the model's own")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="with --engine: print JSON")] = False,
 ) -> None:
     """Check this installation part by part; exit code 1 when something is missing."""
     console = Console(highlight=False)
+    if engine:
+        from services.cli.commands.doctor_engine import report
+
+        raise typer.Exit(report(console, settings(), tokenizer=tokenizer, ask=probe, as_json=json_))
     checks = [_python, _packages, _libraries, _models, _database, _recordings, _queue, _stack]
     if probe:
         checks.append(_decoder)

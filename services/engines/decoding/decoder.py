@@ -245,6 +245,14 @@ class OpenAIDecoder:
         if text != PROBE_WORD:
             raise EngineMisconfigured(f"The decode server ignores the mask: it said {text[:40]!r}")
 
+    def answer(self, lark: str, max_tokens: int) -> str:
+        """What the server says under a grammar that is no cart's, for checks of an engine.
+
+        Raises: as `decode`.
+        """
+        mask = Mask(lark, "check", max_tokens - 8)
+        return self._completions.whole(_HELLO, mask)[0]
+
     def _look_for_reader(self) -> bool | None:
         def get(path: str) -> Any:
             answer = httpx.get(f"{self.url}{path}", headers=self._key, timeout=READER_S, trust_env=False)

@@ -1,4 +1,4 @@
-"""A model's own tokenizer, for llguidance, from the vocabulary in its GGUF file.
+"""A model's own tokenizer, for llguidance: from the vocabulary in a GGUF file, or from a `tokenizer.json`.
 
 llguidance reads the `tokenizer.json` of Hugging Face; a GGUF file holds the same tokens and merges, and only
 the name of the rule by which text is split before merging. The rules known here are those of the models in
@@ -65,17 +65,25 @@ class Vocabulary:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Return the tokenizer of a GGUF file.
+    """The tokenizer of a GGUF file, a `tokenizer.json`, or a folder that holds one.
 
     Raises:
         EngineMisconfigured: no such file, not whole, or of a kind that is not known here.
     """
+    if path.is_dir():
+        path = path / "tokenizer.json"
+    if path.suffix == ".json":
+        return _from_json(path)
+    return _from_gguf(path)
+
+
+def _from_gguf(path: Path) -> Vocabulary:
     head = metadata(path)
     family, split = head.get("tokenizer.ggml.model"), head.get("tokenizer.ggml.pre", "default")
     if family != "gpt2" or split not in SPLITS:
         raise EngineMisconfigured(
             f"{path.name} has a tokenizer of the kind {family}/{split}, which is not known here",
-            hint="Serve a model with a byte-level BPE tokenizer.",
+            hint="Give the model's tokenizer.json with --tokenizer.",
         )
     tokens, kinds = head["tokenizer.ggml.tokens"], head["tokenizer.ggml.token_type"]
     added = [
@@ -100,3 +108,19 @@ def read_vocabulary(path: Path) -> Vocabulary:
     }
     end = head["tokenizer.ggml.eos_token_id"]
     return Vocabulary(path.name, json.dumps(document), len(tokens), end)
+
+
+def _from_json(path: Path) -> Vocabulary:
+    """The end of an answer is named in `tokenizer_config.json` beside it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text)
+        named = json.loads((path.parent / "tokenizer_config.json").read_text(encoding="utf-8"))["eos_token"]
+        ids = {**document["model"]["vocab"], **{t["content"]: t["id"] for t in document["added_tokens"]}}
+        end = ids[named["content"] if isinstance(named, dict) else named]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EngineMisconfigured(
+            f"No tokenizer could be read at {path}: {error!r:.100}",
+            hint="Name a folder with tokenizer.json and tokenizer_config.json, or a GGUF file.",
+        ) from None
+    return Vocabulary(path.parent.name, text, max(ids.values()) + 1, end)

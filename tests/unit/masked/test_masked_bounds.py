@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from pydantic import UUID4, AliasChoices, BaseModel, ConfigDict, Field, RootModel, SecretStr, create_model
 
 from schemas.errors import AnswerRefused, UnmaskableSchema
+from services.engines.masks.conformance import any_text
 from services.masked.bounds import MOST_BYTES, MOST_LEVELS, NONE_GIVEN, Bounds, bounded
 from services.masked.output import OutputType
 from tests.masked_tasks import TICKET
-from tests.random_texts import any_text
 
 
 class Node(BaseModel):
