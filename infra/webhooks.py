@@ -9,7 +9,6 @@ import base64
 import binascii
 import ssl
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ import anyio
 import anyio.to_thread
 import httpx
 from anyio.from_thread import start_blocking_portal
-from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+from standardwebhooks.webhooks import Webhook
 
 from infra.observability import tracing
 from infra.outward import AddressRefused, resolved, usable
@@ -39,7 +38,7 @@ _SHOWN_CHARS = 160
 
 
 class Signer:
-    """Signs under every secret of a space-separated list, and takes what is signed under one of them.
+    """Signs under every secret of a space-separated list.
 
     Raises:
         ValueError: no secret, or one that is not `whsec_` and base64 of 24 to 64 bytes.
@@ -61,19 +60,6 @@ class Signer:
                 for webhook in self._webhooks
             ),
         }
-
-    def verify(self, headers: Mapping[str, str], body: bytes) -> str:
-        """The id of a message that was signed under one of the secrets, at most 5 minutes ago.
-
-        Raises:
-            ValueError: it was not, or a header is missing.
-        """
-        for webhook in self._webhooks:
-            # Beside its own error the library lets out those of base64 and UTF-8, which are ValueErrors.
-            with suppress(WebhookVerificationError, ValueError):
-                webhook.verify(body, dict(headers), json_parse=False)
-                return {name.lower(): value for name, value in headers.items()}["webhook-id"]
-        raise ValueError("no fresh signature under a secret of ours")
 
 
 def _key(secret: str) -> bytes:

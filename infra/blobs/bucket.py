@@ -134,10 +134,6 @@ class BlobBucket:
         until = datetime.now(UTC) - timedelta(seconds=seconds)
         return (key for key, found in self._listed() if found["last_modified"] < until)
 
-    def sizes(self) -> dict[str, int]:
-        """Bytes of each recording, by its key; raises StoreAway."""
-        return {key: found["size"] for key, found in self._listed()}
-
     def _listed(self) -> Iterator[tuple[str, ObjectMeta]]:
         """A thousand objects are one request."""
         with _answered():

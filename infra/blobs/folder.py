@@ -74,10 +74,6 @@ class BlobFolder:
                 if is_key(file.name) and time.time() - file.stat().st_mtime > seconds:
                     yield file.name
 
-    def keys(self) -> Iterator[str]:
-        """Of all recordings, in no order."""
-        return self.older_than(float("-inf"))
-
     def clear_leftovers(self) -> None:
         """See `Blobs.clear_leftovers`."""
         for file in self._tmp.iterdir():

@@ -24,6 +24,8 @@ from infra.sql.database import Database
 class DumpFailed(Exception):
     """The copy could not be made, or not be put back; says why."""
 
+    hint = "Nothing was changed."
+
 
 def name_of(url: URL) -> str:
     """What a copy is called, by the kind of its database."""

@@ -16,15 +16,20 @@ from rich.console import Console
 from rich.markup import escape
 
 from infra.home import kept_key
+from infra.processes.child import ChildFailed, SupervisorError
 from infra.settings import settings
+from infra.sql.dumps import DumpFailed
 from infra.sql.prepare import prepare
 from infra.sql.revisions import TablesUnfit
+from infra.weights.lock import ModelError
 from schemas.errors import SaycartError
 from schemas.shops.access import ALL_SCOPES, Access
 from schemas.shops.audit import MAX_CHARS, Actor
 from schemas.writable import one_line
 from services.bootstrap import Container, bootstrap
 from services.desk import Desk
+
+_WITH_HINT = (SaycartError, TablesUnfit, ModelError, SupervisorError, DumpFailed)
 
 
 def api(url: str | None = None) -> httpx.Client:
@@ -107,8 +112,8 @@ def opened() -> Iterator[Container]:
 
 
 @contextmanager
-def told() -> Iterator[Console]:
-    """Errors that were raised on purpose become a sentence, a hint and exit code 1."""
+def errors_shown() -> Iterator[Console]:
+    """A console; errors that were raised on purpose become a sentence, a hint and exit code 1."""
     problem = Console(stderr=True, highlight=False)
     try:
         yield Console(highlight=False)
@@ -120,8 +125,10 @@ def told() -> Iterator[Console]:
         problem.print(f"[bold red]error[/] No saycart is running there: {escape(str(error))}")
         problem.print("[dim]hint[/]  Start it with `saycart run`, or use --url.")
         raise typer.Exit(1) from None
-    except (SaycartError, TablesUnfit, OSError) as error:
+    except (*_WITH_HINT, OSError) as error:
+        if isinstance(error, ChildFailed) and error.tail:
+            problem.print(f"[dim]{escape(error.tail)}[/]", soft_wrap=True)
         problem.print(f"[bold red]error[/] {escape(str(error))}", soft_wrap=True)
-        if isinstance(error, SaycartError | TablesUnfit):
+        if isinstance(error, _WITH_HINT):
             problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
         raise typer.Exit(1) from None

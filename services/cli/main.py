@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.cli import recordings, stack
+from services.cli import stack
 from services.cli.commands import (
     audit,
     backup,
@@ -44,7 +44,6 @@ app.command("erase")(privacy.erase)
 app.command("export")(privacy.export)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")
 app.add_typer(reviews.app, name="reviews", help="Export what staff corrected.")
-app.add_typer(recordings.app, name="recordings", help="Where customer recordings are stored.")
 app.add_typer(shops.app, name="shops", help="Manage shops.")
 app.add_typer(keys.app, name="keys", help="Manage API keys and their scopes.")
 app.add_typer(staff.app, name="staff", help="Manage staff accounts.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +17,15 @@ from schemas.wording import heard, money, option
 from schemas.writable import one_line
 
 _STATUS_STYLE = {"completed": "green", "needs_review": "yellow"}
+
+
+def show(console: Console, order: Order, label: str = "", sizes: Mapping[str, str] | None = None) -> None:
+    """Print state, words, cart and doubts. `sizes` gives the menu's names for size ids."""
+    console.print(headline(order, label))
+    if (table := cart_table(order, sizes)) is not None:
+        console.print(Padding(table, (0, 0, 0, 2)))
+    for doubt in doubts(order):
+        console.print(f"  [yellow]{escape(doubt)}[/]")
 
 
 def headline(order: Order, label: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The shipped samples: what they are, and whether an order came out as their gold carts say."""
+"""The shipped samples, and whether an order came out as their gold carts say."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from schemas.order import Order
 
 SAMPLES = REPOSITORY / "infra" / "samples"
 RECORDINGS = SAMPLES / "recordings"
+Document = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Sample:
-    """One row of the gold file and what became of it. Times are of the monotonic clock, in seconds."""
+    """One row of the gold file, its order, and the seconds from upload to result."""
 
-    row: dict[str, Any]
+    row: Document
     order: Order | None = None
-    sent_at: float = 0.0
-    stage_since: float = 0.0
-    settled_at: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def is_doubtful(self) -> bool:
+        return bool(self.row.get("expect") == "review")
 
     @property
     def right(self) -> bool:
         """A doubtful sample must reach a human; a plain one must complete with the gold cart."""
         if self.order is None:
             return False
-        if self.row.get("expect") == "review":
+        if self.is_doubtful:
             return self.order.status == "needs_review"
         return (
             self.order.status == "completed"
@@ -39,7 +42,7 @@ class Sample:
         )
 
 
-def same_cart(cart: Cart, gold: dict[str, Any]) -> bool:
+def same_cart(cart: Cart, gold: Document) -> bool:
     """Equal as multisets of lines: sku, quantity, options as sets, and the size where gold names one."""
     open_ = Counter[tuple[Any, ...]]()
     for line in cart.lines:
@@ -69,7 +72,7 @@ def load_samples() -> list[Sample]:
     return [Sample(json.loads(line)) for line in lines if line.strip()]
 
 
-def load_menus() -> dict[str, dict[str, Any]]:
+def load_menus() -> dict[str, Document]:
     """The shipped menu documents by id."""
     documents = [json.loads(path.read_text()) for path in sorted((SAMPLES / "menus").glob("*.json"))]
     return {menu["id"]: menu for menu in documents}

@@ -11,24 +11,20 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
-from rich.text import Text
 
 from infra.home import FILE as KEY_FILE
-from infra.processes.supervisor import Change, ChildFailed, SupervisorError
+from infra.processes.supervisor import Change
 from infra.settings import Settings, settings
-from infra.sql.revisions import TablesUnfit
-from infra.weights.models import ModelError
-from schemas.errors import SaycartError
 from schemas.lifecycle import StageName
 from schemas.menu import Menu
+from services.cli.client import errors_shown
 from services.cli.commands.demo import run_demo
 from services.cli.samples import load_menus
-from services.cli.waiting import EVERY_S, said_every
 from services.workers.stack import Stack
 
 _LABELS = {
@@ -40,12 +36,11 @@ _LABELS = {
 
 
 class StackView:
-    """A line a part: a spinner while it starts, seconds when it is ready, and below what is waited for.
-    Without a terminal plain lines, and every `every_s` seconds one that says what is waited for."""
+    """A line for each part: a spinner while it starts, seconds once it is ready. Without a terminal, a plain
+    line for each change."""
 
-    def __init__(self, console: Console, parts: list[str], every_s: float = EVERY_S) -> None:
+    def __init__(self, console: Console, parts: list[str]) -> None:
         self._console = console
-        self._every_s = every_s
         self._state = {part: Change(part, "waiting") for part in parts}
         self._since = dict.fromkeys(parts, time.monotonic())
         self._spinners = {part: Spinner("dots") for part in parts}
@@ -59,31 +54,19 @@ class StackView:
         # What must be seen after the start is a restart; the rest is for the start and the stop.
         if change.status == "died" or not self._console.is_terminal:
             label = _LABELS.get(change.name, change.name)
-            told = {"ready": f"ready ({change.seconds:.1f} s)"}.get(change.status, change.status)
-            self._console.print(f"{label}: {told}{f' ({escape(change.detail)})' if change.detail else ''}")
+            status = f"ready ({change.seconds:.1f} s)" if change.status == "ready" else change.status
+            self._console.print(f"{label}: {status}{f' ({escape(change.detail)})' if change.detail else ''}")
 
     @contextmanager
     def live(self) -> Iterator[None]:
         """Show the parts for as long as the block runs."""
         if not self._console.is_terminal:
-            with said_every(self._every_s, self._waits_for, self._console.print):
-                yield
+            yield
             return
         with Live(get_renderable=self._table, console=self._console, refresh_per_second=8):
             yield
 
-    def _waits_for(self) -> str:
-        """The parts that are on their way up or down, and since when; empty when there are none."""
-        now = time.monotonic()
-        with self._lock:
-            busy = [
-                f"{_LABELS.get(part, part)} ({now - self._since[part]:.0f} s)"
-                for part, change in self._state.items()
-                if change.status not in ("ready", "stopped", "waiting")
-            ]
-        return f"waiting for {', '.join(busy)}" if busy else ""
-
-    def _table(self) -> Group:
+    def _table(self) -> Table:
         table = Table.grid(padding=(0, 1))
         with self._lock:
             state, since = dict(self._state), dict(self._since)
@@ -96,9 +79,7 @@ class StackView:
             else:
                 text = change.status if change.status != "died" else change.detail
                 table.add_row(self._spinners[part], label, f"{escape(text)} {busy:.0f} s")
-        if waits := self._waits_for():
-            return Group(table, Text(waits, style="dim"))
-        return Group(table)
+        return table
 
 
 def run_stack(
@@ -109,8 +90,9 @@ def run_stack(
     once: bool = False,
     menus: Iterable[Menu] = (),
 ) -> bool:
-    """Start the stack with `menus`, call `on_ready`, serve until Ctrl-C (not with `once`), stop; what
-    `on_ready` said.
+    """Start the stack with `menus`, call `on_ready`, serve until Ctrl-C (not with `once`), and stop.
+
+    Returns what `on_ready` returned.
 
     Raises:
         SupervisorError, ModelError, SaycartError: as `Stack.start`, or a part was given up on later.
@@ -149,7 +131,8 @@ def _credential(stack: Stack) -> str:
 
 def run() -> None:
     """Start the stack and serve until Ctrl-C."""
-    _guarded(lambda console: run_stack(settings(), console))
+    with errors_shown() as console:
+        run_stack(settings(), console)
 
 
 def demo(
@@ -158,36 +141,18 @@ def demo(
     ] = False,
 ) -> None:
     """Start the stack, order the sample recordings over HTTP, show the carts, keep serving."""
-
-    def order_samples(console: Console, stack: Stack) -> bool:
-        fine = run_demo(stack.base_url, stack.key, console, stack.check)
+    with errors_shown() as console:
+        menus = [Menu.read(document)[0] for document in load_menus().values()]
+        fine = run_stack(
+            settings(),
+            console,
+            lambda stack: run_demo(stack.base_url, stack.key, console, stack.check),
+            once=once,
+            menus=menus,
+        )
         if not fine:
             console.print("[red]At least one sample ended in an error.[/]")
-        return fine
-
-    def start(console: Console) -> bool:
-        menus = [Menu.read(document)[0] for document in load_menus().values()]
-        return run_stack(
-            settings(), console, lambda stack: order_samples(console, stack), once=once, menus=menus
-        )
-
-    _guarded(start)
-
-
-def _guarded(work: Callable[[Console], bool]) -> None:
-    """Errors that were raised on purpose become a sentence, a hint and exit code 1."""
-    console = Console(highlight=False)
-    try:
-        fine = work(console)
-    except (SupervisorError, ModelError, SaycartError, TablesUnfit) as error:
-        problem = Console(stderr=True, highlight=False)
-        if isinstance(error, ChildFailed) and error.tail:
-            problem.print(f"[dim]{escape(error.tail)}[/]", soft_wrap=True)
-        problem.print(f"[bold red]error[/] {escape(error.detail)}", soft_wrap=True)
-        problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
-        raise typer.Exit(1) from error
-    if not fine:
-        raise typer.Exit(1)
+            raise typer.Exit(1)
 
 
 @contextmanager

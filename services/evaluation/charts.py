@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from services.evaluation.plots import Plot, bars, intervals, percent_ticks
+from services.evaluation.plots import Plot, bars, percent_ticks
 
 # Of the project: at most 1% silent errors with at most 20% sent to review.
 GOAL_RISK, GOAL_COVERAGE = 0.01, 0.8
@@ -73,26 +73,6 @@ def latency_chart(ms: Mapping[str, Mapping[str, float]]) -> str:
             for stage, at in ms.items()
         ],
     )
-
-
-def ladder_chart(series: Sequence[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]]) -> str:
-    """Exact share by condition, one line a set, with 95% intervals; conditions in order of appearance."""
-    conditions = list(dict.fromkeys(name for _, points in series for name, _ in points))
-    return intervals(
-        "Exact carts by condition",
-        ("exact carts", [(i / 5, f"{i / 5:.0%}") for i in range(6)]),
-        conditions,
-        [
-            (STYLES[index % len(STYLES)], {conditions.index(one): _span(name, one, c) for one, c in points})
-            for index, (name, points) in enumerate(series)
-        ],
-    )
-
-
-def _span(name: str, condition: str, counts: Mapping[str, Any]) -> tuple[float, float, float, str]:
-    low, high = counts["exact_ci"]
-    share = counts["exact_share"]
-    return low, share, high, f"{name}, {condition}: {share:.1%} exact"
 
 
 def _time(ms: float) -> str:

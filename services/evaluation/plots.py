@@ -3,7 +3,7 @@ so that one drawing serves light and dark. Sizes are in the units of a 480 wide 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 WIDTH, HEIGHT = 480, 330
@@ -13,8 +13,6 @@ BAR_HEIGHT, BAR_GAP, NAME_WIDTH = 22, 12, 150
 Point = tuple[float, float]
 Axis = tuple[str, Sequence[tuple[float, str]]]
 """A name, and ticks from low to high as (value, label)."""
-
-Spans = tuple[str, Mapping[int, tuple[float, float, float, str]]]
 
 
 class Plot:
@@ -109,39 +107,6 @@ def bars(title: str, rows: Sequence[tuple[str, float, float | None, str]]) -> st
         body.append(_bar(y, value / widest * room, "bar"))
         body.append(_label(NAME_WIDTH + long + 8, y + BAR_HEIGHT / 2 + 5, label, "start", "tick"))
     return _svg(8 + len(rows) * (BAR_HEIGHT + BAR_GAP), title, body)
-
-
-def intervals(title: str, x: Axis, rows: Sequence[str], series: Sequence[Spans]) -> str:
-    """Values with their intervals, a named row each, so that many long names stay legible.
-
-    A series is a style and, by row number, (low, value, high, what it says); its values are joined by a line.
-    """
-    low, high = x[1][0][0], x[1][-1][0]
-    room, step = WIDTH - NAME_WIDTH - RIGHT, 22 + 14 * len(series)
-    bottom = TOP + step * len(rows)
-
-    def at(value: float) -> float:
-        return round(NAME_WIDTH + (value - low) / (high - low) * room, 1)
-
-    body = []
-    for value, label in x[1]:
-        body.append(f'<path class="grid" d="M{at(value)} {TOP}V{bottom}"/>')
-        body.append(_label(at(value), bottom + 20, label, "middle", "tick"))
-    for index, name in enumerate(rows):
-        body.append(_label(NAME_WIDTH - 12, TOP + step * (index + 0.5) + 5, name, "end", "tick"))
-    body.append(f'<path class="axis" d="M{NAME_WIDTH} {TOP}V{bottom}H{WIDTH - RIGHT}"/>')
-    body.append(_label(NAME_WIDTH + room / 2, bottom + 46, x[0], "middle", "name"))
-    for place, (style, spans) in enumerate(series):
-        placed = {
-            row: TOP + step * (row + 0.5) + 14 * (place - (len(series) - 1) / 2) for row in sorted(spans)
-        }
-        joined = "L".join(f"{at(spans[row][1])} {y}" for row, y in placed.items())
-        body.append(f'<path class="line faint {style}" d="M{joined}"/>')
-        for row, y in placed.items():
-            left, value, right, says = spans[row]
-            body.append(f'<path class="line {style}" d="M{at(left)} {y}H{at(right)}"/>')
-            body.append(_dot(at(value), y, style, says))
-    return _svg(bottom + BOTTOM, title, body)
 
 
 def percent_ticks(highest: float) -> list[tuple[float, str]]:

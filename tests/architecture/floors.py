@@ -39,6 +39,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.evaluation.statistics",
     ),
     "services.evaluation.statistics": (),
+    "services.evaluation.provenance": ("schemas", "infra", "services.evaluation"),
+    "services.evaluation.session": (
+        "schemas", "infra", "services.bootstrap", "services.pipeline", "services.engines.servers.embedded",
+        "services.evaluation", "services.evaluation.provenance", "services.evaluation.kept",
+    ),
     # The engines of a wired process, with their answers kept; the rest of evaluation knows no engine.
     "services.evaluation.kept": (
         "schemas", "services.engines", "services.engines.ports", "services.decoding", "services.pipeline",
@@ -94,8 +99,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "services.cli": (
         "services.reading", "services.checks",
-        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.evaluation.kept",
-        "services.workers", "services.recordings", "services.engines.servers.embedded",
+        "schemas", "infra", "services.bootstrap", "services.evaluation", "services.evaluation.provenance",
+        "services.evaluation.session", "services.workers", "services.recordings", "services.engines.servers.embedded",
     ),
 }  # fmt: skip
 
@@ -152,10 +157,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.storage.reviews.log",
     ): "the log of the one shop that is asked for",
     (
-        "services.cli.provenance",
+        "services.evaluation.provenance",
         "services.engines.recognition.whisper",
     ): "a report names the options it was heard with",
-    ("services.cli.recordings", "services.engines.recognition.containers"): "media types, as above",
     (
         "services.pipeline.counted",
         "infra.observability.measures",

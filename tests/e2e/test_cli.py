@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from rich.console import Console
 
 from infra.settings import REPOSITORY
+from services.cli.commands.demo import run_demo
 from services.workers.stack import Stack, as_environment
 from tests.processes.running_stack import RECORDINGS
 
@@ -98,7 +101,13 @@ def test_eval_scores_rows_in_process(saycart, tmp_path: Path) -> None:
     assert later == figures
 
 
-def test_doctor_finds_nothing_to_mend(saycart) -> None:
+def test_doctor_finds_nothing_to_fix(saycart) -> None:
     found = saycart("doctor")
     assert found.returncode == 0, found.stdout
     assert "applies the mask" in found.stdout
+
+
+def test_the_demo_orders_every_sample_and_sends_the_doubtful_ones_to_a_person(stack: Stack) -> None:
+    out = io.StringIO()
+    assert run_demo(stack.base_url, stack.key, Console(file=out, width=200))
+    assert "2 of 2 doubtful ones went to a person" in out.getvalue()

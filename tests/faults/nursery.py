@@ -36,14 +36,13 @@ PRELOADED = (
     "kombu.transport.redis",
     "services.api.__main__",
     "services.api.app",
-    "services.cli.main",
-    "services.cli.receiver",
     "services.doorbell",
     "services.decoding.decoder",
     "services.workers.app",
     "services.workers.courier",
     "services.workers.sweeper",
     "tests.faults.api",
+    "tests.servers.receiver",
     "tests.stand_ins",
 )
 

@@ -194,9 +194,9 @@ def _settings(home: Path, receiver: int, **changes: Any) -> Settings:
 
 @contextmanager
 def _received(home: Path) -> Iterator[tuple[int, Path]]:
-    """The shipped receiver on a free port; the port and its file."""
+    """A receiver on a free port; the port and its file."""
     port, inbox = any_free(), home / "inbox.jsonl"
-    argv = [sys.executable, "-m", "services.cli.main", "webhooks", "receive", "--port", str(port)]
+    argv = [sys.executable, "-m", "tests.servers.receiver", "--port", str(port)]
     child = subprocess.Popen(
         [*argv, "--secret", SECRET, "--out", str(inbox)],
         stdout=subprocess.DEVNULL,

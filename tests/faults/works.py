@@ -212,12 +212,12 @@ class Works:
             self._readied(f"sweeper{n}", "services.workers.sweeper", ["sweeper"])
             for n in range(1, self.wanted.sweepers + 1)
         ]
-        inbox = ["saycart", "webhooks", "receive", "--port", str(receiver), "--secret", SECRET]
+        inbox = ["receiver", "--port", str(receiver), "--secret", SECRET, "--out", str(self.inbox)]
         redis_argv = list(self.wanted.redis_argv or self._embedded.child().argv)
         fd = {"SAYCART_API_FD": str(self._socket.fileno())}
         return [
             Part("redis", "", redis_argv, ready=self._redis_answers),
-            Part("receiver", "services.cli.main", [*inbox, "--out", str(self.inbox)]),
+            Part("receiver", "tests.servers.receiver", inbox),
             *workers,
             *sweepers,
             self._readied("courier1", "services.workers.courier", ["courier"]),

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from schemas.errors import NotFound
 from schemas.shops.audit import Head
-from services.cli.client import opened, told
+from services.cli.client import errors_shown, opened
 from services.cli.commands.replay import seconds
 
 app = typer.Typer(no_args_is_help=True)
@@ -32,7 +32,7 @@ def list_(
     json: Annotated[bool, typer.Option("--json", help="all entries as JSON Lines, for an auditor")] = False,
 ) -> None:
     """Show audit entries, oldest first."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         start = _start(since)
         if json:
             for entry in box.audit.entries(shop=shop, action=action, since=start):
@@ -58,7 +58,7 @@ def list_(
 def head(shop: Shop = None) -> None:
     """Print the newest entry of each shop with a digest of all up to it, to be kept where this database's
     owner can't change it."""
-    with told(), opened() as box:
+    with errors_shown(), opened() as box:
         for one in box.audit.heads(shop):
             typer.echo(str(one))
 
@@ -72,7 +72,7 @@ def verify(
 ) -> None:
     """Look for gaps from the first entry on, and for heads that no longer match; ends with 1 where there is
     one."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         noted = [Head.parse(text) for text in head or ()]
         found = box.audit.verify(shop, noted)
         if shop is not None and not any(one.head.seq or one.fault for one in found):

@@ -24,7 +24,7 @@ from infra.sql import dumps
 from schemas.errors import InputError
 from schemas.shops.audit import Head
 from services.bootstrap import Container, bootstrap
-from services.cli.client import opened, told
+from services.cli.client import errors_shown, opened
 
 MANIFEST = "backup.json"
 RECORDINGS = "recordings"
@@ -35,14 +35,14 @@ Folder = Annotated[
 
 def backup(folder: Folder) -> None:
     """Copy database, recordings and the secret that signs customers' links; the stack may run."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         private.keep_private()
         made = folder / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
         half = made.with_name(f"{made.name}.unfinished")
         half.mkdir(parents=True)
         heads = [str(head) for head in box.audit.heads()]
         file = half / dumps.name_of(box.database.url)
-        _dumped(lambda: dumps.dump(_past_pooler(box), file))
+        dumps.dump(_past_pooler(box), file)
         secret = box.settings.home / "secret"
         if secret.is_file():
             private.write(half / "secret", secret.read_text())
@@ -64,7 +64,7 @@ def restore(
     backup: Annotated[str | None, typer.Option(help="the backup's folder name; default: the newest")] = None,
 ) -> None:
     """Put a backup into this home, which must have no database yet. Then `saycart run`."""
-    with told() as console:
+    with errors_shown() as console:
         private.keep_private()
         config = settings()
         chosen = _chosen(folder, backup)
@@ -78,7 +78,7 @@ def restore(
                 )
             if dumps.sha256(file) != manifest["sha256"]:
                 raise InputError(f"{file} doesn't match its checksum", hint="Choose another backup.")
-            _dumped(lambda: dumps.load(file, _past_pooler(box)))
+            dumps.load(file, _past_pooler(box))
             if (chosen / "secret").is_file():
                 private.write(config.home / "secret", (chosen / "secret").read_text())
             copied = 0 if config.recordings_url else _copy_recordings(folder / RECORDINGS, config.blobs)
@@ -98,13 +98,6 @@ def restore(
             console.print(f"[bold red]audit log[/] {one.head.shop_id}: {escape(str(one.fault))}")
         if broken:
             raise typer.Exit(1)
-
-
-def _dumped(act: Any) -> None:
-    try:
-        act()
-    except dumps.DumpFailed as error:
-        raise InputError(str(error), hint="Nothing was changed.") from None
 
 
 def _past_pooler(box: Container) -> URL:

@@ -66,11 +66,8 @@ def _python(_config: Settings) -> Iterator[Check]:
 
 
 def _packages(_config: Settings) -> Iterator[Check]:
-    for name in PACKAGES:
-        try:
-            yield name, importlib.metadata.version(name), ""
-        except importlib.metadata.PackageNotFoundError:
-            yield name, "not installed", "Run `make setup`."
+    versions = (f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    yield from _tried("packages", lambda: ", ".join(versions), "Run `make setup`.")
 
 
 def _libraries(_config: Settings) -> Iterator[Check]:

@@ -22,7 +22,7 @@ from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript
 from services.checks.explained import explain as explained
-from services.cli.client import opened, told
+from services.cli.client import errors_shown, opened
 from services.cli.receipt import at_least
 from services.reading.order import read_order
 
@@ -37,7 +37,7 @@ def explain(
     shop: Annotated[str, typer.Option("--shop", help="with a menu's id: its shop")] = MAIN_SHOP,
 ) -> None:
     """Show what is found in TEXT, what is chosen over what, what the mask opens, and where the order goes."""
-    with told() as console:
+    with errors_shown() as console:
         if not text.strip() or len(text) > MAX_TRANSCRIPT_CHARS:
             raise InputError(
                 f"The text has {len(text.strip())} characters; it may have 1 to {MAX_TRANSCRIPT_CHARS}",

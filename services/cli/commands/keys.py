@@ -10,7 +10,7 @@ from rich.table import Table
 
 from schemas.errors import InputError
 from schemas.shops.access import MAIN_SHOP, Scope
-from services.cli.client import opened, operator, told
+from services.cli.client import errors_shown, opened, operator
 from services.storage.people.api_keys import ApiKey
 
 app = typer.Typer(no_args_is_help=True)
@@ -37,7 +37,7 @@ def add(
     ] = False,
 ) -> None:
     """Make a key and print it once."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         if page:
             made = box.keys.add_page(shop, name, by=operator())
             console.print(f"order page of {shop}: /at/{made.id}")
@@ -53,7 +53,7 @@ def add(
 @app.command("list")
 def list_() -> None:
     """List all keys, without their secrets."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         table = Table("id", "shop", "name", "scopes", "person", "made", "last used", "", box=None)
         now = datetime.now(UTC)
         for key in box.keys.list():
@@ -66,7 +66,7 @@ def list_() -> None:
 @app.command()
 def revoke(key: KeyId) -> None:
     """Revoke a key immediately."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         console.print(f"{box.keys.revoke(_id(key), by=operator()).name} revoked")
 
 
@@ -76,7 +76,7 @@ def rotate(
     overlap_hours: Annotated[float, typer.Option(min=0, help="hours until the old key expires")] = 24,
 ) -> None:
     """Replace a key with a new one, printed once; the old one expires after the overlap."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         _, token = box.keys.rotate(_id(key), overlap_hours * 3600, by=operator())
         console.print(f"The old key works for {overlap_hours:g} more hours. New key (shown only once):")
         typer.echo(token)

@@ -14,7 +14,7 @@ from infra.settings import settings
 from schemas.errors import InputError, InvalidMenu
 from schemas.menu import Menu
 from services.bootstrap import Container
-from services.cli.client import answer, api, shown_json, told
+from services.cli.client import answer, api, errors_shown, shown_json
 
 app = typer.Typer(no_args_is_help=True)
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="menu document (JSON)")]
@@ -27,7 +27,7 @@ def import_(
     url: Url = None,
 ) -> None:
     """Import a whole menu; a changed one becomes a new version."""
-    with told() as console:
+    with errors_shown() as console:
         document = _document(file)
         menu_id = document["id"]
         with api(url) as client:
@@ -43,7 +43,7 @@ def import_(
 def check(file: File) -> None:
     """Check a menu as an import would, without a running stack; lists every problem and every name that
     would be dropped, and stores nothing."""
-    with told() as console:
+    with errors_shown() as console:
         document = _document(file)
         try:
             menu, notes = Menu.read(document)
@@ -62,7 +62,7 @@ def check(file: File) -> None:
 @app.command()
 def export(menu_id: str, url: Url = None) -> None:
     """Print a menu document, as it can be imported again."""
-    with told(), api(url) as client:
+    with errors_shown(), api(url) as client:
         typer.echo(shown_json(answer(client.get(f"/v1/menus/{menu_id}")), indent=2))
 
 

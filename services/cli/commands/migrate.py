@@ -12,7 +12,7 @@ from infra.settings import settings
 from infra.sql.database import Database, DatabaseUnavailable
 from infra.sql.migrating import as_sql
 from schemas.errors import InputError, StorageUnavailable
-from services.cli.client import told
+from services.cli.client import errors_shown
 
 NEEDED = 3
 """Exit status of `--check` when there is something to do; 1 is for whatever went wrong."""
@@ -25,7 +25,7 @@ def migrate(
     sql: Annotated[bool, typer.Option("--sql", help="only print the SQL for PostgreSQL")] = False,
 ) -> None:
     """Bring the tables up to date. Safe beside running parts, on many machines at once, and again."""
-    with told() as console, _database() as database:
+    with errors_shown() as console, _database() as database:
         if check and sql:
             raise InputError("Either --check or --sql")
         if not check and not sql:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -15,22 +13,12 @@ from rich.table import Column, Table
 from infra.settings import settings
 from infra.weights.models import ModelError, default_names, fetch, installed, lock, test_names, verify
 from services.bootstrap import bootstrap
+from services.cli.client import errors_shown
 
 app = typer.Typer(help="Fetch, list and verify model weights.", no_args_is_help=True)
 output = Console()
 # Progress and errors go to stderr: a list stays clean in a pipe.
 messages = Console(stderr=True)
-
-
-@contextmanager
-def _errors_shown() -> Iterator[None]:
-    """Turns a `ModelError` into its sentence, its hint and exit code 1."""
-    try:
-        yield
-    except ModelError as error:
-        messages.print(f"[bold red]error[/] {escape(error.detail)}", soft_wrap=True, highlight=False)
-        messages.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True, highlight=False)
-        raise typer.Exit(1) from error
 
 
 @app.command("fetch")
@@ -58,7 +46,7 @@ def fetch_command(
         )
         wanted += [name for name in named if name in lock().names]
     wanted = list(dict.fromkeys(wanted))
-    with _errors_shown():
+    with errors_shown():
         fetch(wanted, configured.models_dir, messages)
         # Here, where the folder can be written to, and not where each worker starts.
         bootstrap(configured).write_adapted(wanted)
@@ -86,7 +74,7 @@ def verify_command() -> None:
     folder = settings().models_dir
     present = [name for name in lock().names if (folder / name).exists()]
     damaged = []
-    with _errors_shown():
+    with errors_shown():
         for name in present:
             problems = verify(name, folder, messages)
             output.print(f"{name}: {'; '.join(problems) or 'ok'}", soft_wrap=True, highlight=False)

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from schemas.errors import Conflict, InputError
 from schemas.shops.access import MAIN_SHOP
-from services.cli.client import opened, operators_desk, told
+from services.cli.client import errors_shown, opened, operators_desk
 
 Metadata = Annotated[str | None, typer.Option("--metadata", help="KEY=VALUE: all orders with this metadata")]
 ShopOf = Annotated[str, typer.Option("--shop", help="with --metadata: the shop's id")]
@@ -22,7 +22,7 @@ def erase(
     shop: ShopOf = MAIN_SHOP,
 ) -> None:
     """Erase recording, words and metadata of orders; the priced lines stay. It can't be undone."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         if bool(orders) == (metadata is not None):
             raise InputError("What should be erased?", hint="Pass order ids or --metadata KEY=VALUE.")
         if metadata is not None:
@@ -52,7 +52,7 @@ def export(
     """Write what is held of a customer: orders as the API shows them, one a line, and recordings."""
     from services.api.takeout import write
 
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         desk = operators_desk(box, shop)
         found = desk.customers.orders(*_named(metadata))
         files = write(desk, found, out)

@@ -12,7 +12,7 @@ from rich.markup import escape
 from schemas.errors import InputError, SaycartError
 from schemas.review import ReviewReason
 from services.bootstrap import Container
-from services.cli.client import opened, told
+from services.cli.client import errors_shown, opened
 
 # What a machine, and not the order itself, is the reason for: another try may go otherwise.
 MACHINE_REASONS = (
@@ -38,7 +38,7 @@ def replay(
     ] = None,
 ) -> None:
     """Send orders through again. Works on the database itself; workers take them up when the stack runs."""
-    with told() as console:
+    with errors_shown() as console:
         if bool(orders) + failed + (because is not None) != 1:
             raise InputError(
                 "What should be replayed?", hint="Pass order ids, --failed or --reviews-because."

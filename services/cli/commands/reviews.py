@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from schemas.shops.access import MAIN_SHOP
-from services.cli.client import opened, told
+from services.cli.client import errors_shown, opened
 from services.storage.reviews.log import ReviewLog
 
 app = typer.Typer(no_args_is_help=True)
@@ -34,7 +34,7 @@ def export(
     from services.evaluation.corrections import aliases as proposed
     from services.evaluation.corrections import gold_rows
 
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)
         count = _write(out, gold_rows(settled))
         console.print(f"{count} corrected of {len(settled)} settled orders in {out}")

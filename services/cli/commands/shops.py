@@ -9,7 +9,7 @@ from rich.table import Table
 
 from schemas.errors import InputError
 from schemas.shops.retention import parse_days
-from services.cli.client import opened, operator, told
+from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
 _KEPT = "1 to 36500, `forever`, or `default` (from the settings)"
@@ -21,7 +21,7 @@ def add(
     name: Annotated[str, typer.Option(help="display name; default: the id")] = "",
 ) -> None:
     """Make a shop."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         made = box.shops.add(shop, name or shop, by=operator())
         console.print(f"{made.id} created; next: `saycart keys add NAME --shop {made.id} --scope ...`")
 
@@ -34,7 +34,7 @@ def set_(
     keep_orders_days: Annotated[str | None, typer.Option(help=_KEPT)] = None,
 ) -> None:
     """Set how many days a shop keeps data after an order ends."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         given = {
             "recordings": keep_recordings_days,
             "transcripts": keep_transcripts_days,
@@ -50,7 +50,7 @@ def set_(
 @app.command("list")
 def list_() -> None:
     """List all shops."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         table = Table("id", "name", "since", "keeps recordings", "transcripts", "orders", box=None)
         for shop in box.shops.list():
             kept = map(str, shop.keeps.shown().values())

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from schemas.errors import InputError
 from schemas.shops.access import MAIN_SHOP, Role
-from services.cli.client import opened, operator, told
+from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="sign-in name, also shown in records")]
@@ -30,7 +30,7 @@ def add(
     ] = False,
 ) -> None:
     """Create an account."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         first = not any(one.shop == shop for one in box.staff.list())
         role = role or (Role.ADMIN if first else Role.REVIEWER)
         password = None if no_password else _password(password_stdin)
@@ -42,7 +42,7 @@ def add(
 @app.command("list")
 def list_() -> None:
     """List all accounts."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         table = Table("name", "shop", "role", "since", "two-step", "provider", "disabled", box=None)
         for one in box.staff.list():
             ended = one.disabled_at.strftime("%Y-%m-%d %H:%M") if one.disabled_at else ""
@@ -58,7 +58,7 @@ def invite(
     subject: Annotated[str | None, typer.Option(help="the provider's id for them (`sub`)")] = None,
 ) -> None:
     """Let an account sign in through the provider; ends its sessions."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         if (provider := box.settings.oidc) is None:
             raise InputError("No sign-in provider is set", hint="Set SAYCART_OIDC_URL.")
         box.provider_accounts.invite(name, provider.issuer, email=email, subject=subject, by=operator())
@@ -68,7 +68,7 @@ def invite(
 @app.command()
 def unbind(name: Name) -> None:
     """Remove an account's link or invitation to the provider; ends its sessions."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         box.provider_accounts.unbind(name, by=operator())
         console.print(f"{name} now signs in with a password only; set one with `saycart staff password`")
 
@@ -76,21 +76,21 @@ def unbind(name: Name) -> None:
 @app.command()
 def disable(name: Name) -> None:
     """Disable an account and end its sessions."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         console.print(f"{box.staff.disable(name, by=operator()).name} can no longer sign in")
 
 
 @app.command()
 def role(name: Name, to: Annotated[Role, typer.Argument(help="reviewer, manager or admin")]) -> None:
     """Change an account's role; open sessions follow at once."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         console.print(f"{name} is {box.staff.set_role(name, to, by=operator()).role} now")
 
 
 @app.command()
 def password(name: Name, password_stdin: FromStdin = False) -> None:
     """Set a new password and end the account's sessions."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         changed = box.staff.set_password(name, _password(password_stdin), by=operator())
         console.print(f"{changed.name} has a new password")
 
@@ -98,7 +98,7 @@ def password(name: Name, password_stdin: FromStdin = False) -> None:
 @app.command("sign-out")
 def sign_out(name: Name) -> None:
     """End all sessions of an account."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         box.sessions.end_named(name)
         console.print(f"{name} is signed out everywhere")
 
@@ -106,7 +106,7 @@ def sign_out(name: Name) -> None:
 @app.command("totp-reset")
 def totp_reset(name: Name) -> None:
     """Turn off two-step sign-in for someone who lost phone and codes; ends their sessions."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         box.second_steps.reset(name, by=operator())
         console.print(f"{name} now signs in with the password only, until two-step sign-in is set up again")
 

@@ -1,22 +1,20 @@
-"""`saycart webhooks`: what waits in the outbox or died there, where shops are told (`endpoints.py`), and a
-receiver to try it with."""
+"""`saycart webhooks`: endpoints of the shops, and messages that wait or were given up on."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from schemas.errors import InputError
-from schemas.shops.webhook import TEST
-from services.cli.client import opened, told
-from services.cli.commands import endpoints
+from schemas.shops.access import MAIN_SHOP
+from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
-app.add_typer(endpoints.app)
+Id = Annotated[str, typer.Argument(help="the endpoint's id; see `saycart webhooks endpoints`")]
+_SECRET = "Secret for verifying signatures (shown only once):"  # noqa: S105 (words about one)
 
 
 @app.command("list")
@@ -26,14 +24,12 @@ def list_(
     after: Annotated[str | None, typer.Option(help="cursor from the previous list")] = None,
 ) -> None:
     """List waiting messages."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         table = Table("message", "order", "seq", "type", "endpoint", "tries", "last error", box=None)
         shown = box.outbox.list(dead=dead, limit=limit, after=after)
         for one in shown:
-            error = escape(one.last_error or "")
-            table.add_row(
-                one.id, one.order_id, str(one.seq), one.type, one.endpoint_id, str(one.attempt), error
-            )
+            cells = [one.id, one.order_id, str(one.seq), one.type, one.endpoint_id, str(one.attempt)]
+            table.add_row(*cells, escape(one.last_error or ""))
         console.print(table)
         if len(shown) == limit:
             console.print(f"more: --after {shown[-1].cursor}", soft_wrap=True)
@@ -46,7 +42,7 @@ def replay(
     dead: Annotated[bool, typer.Option("--dead", help="all messages that were given up on")] = False,
 ) -> None:
     """Resend messages, with the same ids."""
-    with told() as console, opened() as box:
+    with errors_shown() as console, opened() as box:
         if bool(messages) == dead:
             raise InputError(
                 "Which messages?", hint="Pass message ids, or --dead for all that were given up on."
@@ -56,42 +52,49 @@ def replay(
 
 
 @app.command()
-def receive(
-    port: Annotated[int, typer.Option(help="port on localhost; 0 picks a free one")],
-    secret: Annotated[str, typer.Option(help="the endpoint's secret; several separated by spaces")],
-    out: Annotated[
-        Path | None, typer.Option("--out", dir_okay=False, help="append each message to this file (JSONL)")
-    ] = None,
+def endpoints() -> None:
+    """List all shops' endpoints, without secrets."""
+    with errors_shown() as console, opened() as box:
+        table = Table("endpoint", "shop", "url", "events", "waiting", "dead", "", box=None)
+        for one in box.endpoints.list():
+            events = "all" if one.events is None else " ".join(one.events)
+            state = "" if one.disabled_at is None else "disabled"
+            counts = (str(one.waiting), str(one.dead))
+            table.add_row(one.id, one.shop, escape(one.url), events, *counts, state)
+        console.print(table)
+
+
+@app.command()
+def add(
+    url: Annotated[str, typer.Argument(help="https")],
+    shop: Annotated[str, typer.Option("--shop", help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
+    events: Annotated[str, typer.Option(help="comma-separated event types, or `all`")] = "all",
 ) -> None:
-    """Receive webhooks and print one line each, without repeats, until Ctrl-C."""
-    from infra.processes.signals import StopSignal
-    from infra.webhooks import Signer
-    from services.cli.receiver import Inbox, Receiver
-
-    with told() as console:
-        try:
-            signer = Signer(secret)
-        except ValueError as error:
-            raise InputError(f"This secret can't be used: {error}") from None
-        stop = StopSignal()
-        inbox = Inbox(out, lambda message: print(line(message), flush=True))
-        with Receiver(port, signer, inbox) as receiver:
-            console.print(f"receiving on {receiver.url}")
-            stop.wait()
+    """Add a shop's webhook endpoint and print its secret once."""
+    with errors_shown() as console, opened() as box:
+        types = [word.strip() for word in events.split(",") if word.strip()]
+        made, secret = box.endpoints.add(shop, url, None if types == ["all"] else types, by=operator())
+        console.print(f"{made.id} receives the orders of {shop}. {_SECRET}")
+        typer.echo(secret)
 
 
-def line(message: dict[str, Any]) -> str:
-    """One message for a person: what happened, to which order, and what it is worth."""
-    order = message["data"]
-    if message["type"] == TEST:
-        return f"{TEST}  {order['webhook']} of {order['shop']}"
-    said = f"{message['type']}  {order['order_id']}"
-    cart = order["cart"]
-    if cart is None:
-        return said
-    items = ", ".join(_item(one) for one in cart["lines"])
-    return f"{said}  {items}  {cart['currency']} {cart['total']}"
+@app.command()
+def rotate(
+    endpoint: Id,
+    overlap_hours: Annotated[
+        float, typer.Option(min=0, help="hours during which messages are signed with the old secret too")
+    ] = 24,
+) -> None:
+    """Give an endpoint a new secret and print it once."""
+    with errors_shown() as console, opened() as box:
+        _, secret = box.endpoints.rotate(endpoint, overlap_hours * 3600, by=operator())
+        console.print(f"The old secret is also used for {overlap_hours:g} more hours. {_SECRET}")
+        typer.echo(secret)
 
 
-def _item(line: dict[str, Any]) -> str:
-    return f"{line['quantity']} {line.get('name', 'not on the menu')}"
+@app.command()
+def remove(endpoint: Id) -> None:
+    """Remove an endpoint and drop its waiting messages."""
+    with errors_shown() as console, opened() as box:
+        dropped = box.endpoints.remove(endpoint, by=operator())
+        console.print(f"{endpoint} removed; {dropped} waiting messages dropped")

@@ -27,8 +27,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from services.cli.provenance import commit
 from services.engines.servers.variables import OPENMP_ENV
+from services.evaluation.provenance import commit
 from tests.bench.evaluation.report import gather, joined, read_figures, table
 from tests.bench.evaluation.sets import (
     ROOT,
@@ -156,10 +156,8 @@ def main() -> int:
     names = [one.name for one in all_sets(out, ladders, human or out)]  # real people's of an earlier run, too
     found = gather(out, names)
     Results(args.results).replace(found)
-    reports = [out / one["set"] for one in found["sets"]]
-    saycart(["eval", "summary", *reports, "--report", out / "summary"], out, out / "logs" / "summary.log")
     print(table([*found["sets"], *joined(found["sets"])]))
-    print(f"written: {args.results}, {out / 'summary'}")
+    print(f"written: {args.results}")
     return 0
 
 

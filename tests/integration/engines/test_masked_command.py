@@ -1,21 +1,19 @@
-"""`saycart masked`, against a running API and without one."""
+"""`saycart masked`, against a running API."""
 
 # ruff: noqa: F811  (fixtures of masked_world.py, asked for by name)
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from typer.testing import CliRunner
 
 from infra.settings import settings
 from services.cli.main import app
 from tests.integration.api_world import World
-from tests.integration.masked_world import REFUSED, SAID, TASKS, held, says, server, shared, world  # noqa: F401
+from tests.integration.masked_world import REFUSED, SAID, held, says, server, shared, world  # noqa: F401
 from tests.servers.staged_server import StagedServer, completion
 
 
@@ -54,26 +52,3 @@ def test_the_command_tells_an_error_in_words(command: Any, server: StagedServer)
     assert unknown.exit_code == 1
     assert "ticket, word" in unknown.stderr
     assert command("ticket", "").exit_code == 1
-
-
-def test_the_command_answers_without_a_stack(
-    server: StagedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("HOME", tmp_path), ("LLM_URL", server.url), ("MASKED_TASKS", TASKS)):
-        monkeypatch.setenv(f"SAYCART_{name}", str(value))
-    settings.cache_clear()
-    before = structlog.get_config()["wrapper_class"]
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(0))
-    try:
-        here = CliRunner().invoke(app, ["masked", "--here", "ticket", SAID, "--json"])
-        assert json.loads(here.stdout)["answer"]["priority"] == "high", "logs are not in it"
-        assert "masked.answered" in here.stderr
-        assert "word" in CliRunner().invoke(app, ["masked", "--here"]).stdout
-        monkeypatch.setenv("SAYCART_MASKED_TASKS", "no.such:TASKS")
-        settings.cache_clear()
-        fault = CliRunner().invoke(app, ["masked", "--here"])
-        assert fault.exit_code == 1
-        assert "SAYCART_MASKED_TASKS: no.such:TASKS" in fault.stderr
-    finally:
-        structlog.configure(wrapper_class=before)
-        settings.cache_clear()

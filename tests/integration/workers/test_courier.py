@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -13,15 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
+from standardwebhooks.webhooks import Webhook
 
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from infra.webhooks import Poster, Signer, Target
-from services.cli.receiver import Inbox, Receiver
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoint_ways import Ways
 from services.storage.outbox.store import Message, Outbox
@@ -30,6 +27,7 @@ from services.workers.lanes import EACH
 from services.workers.stack import as_environment
 from tests.integration.storage.test_outbox import ALL, completed, proposed_and_confirmed
 from tests.servers.loopback import Handler, serving
+from tests.servers.receiver import Inbox, Receiver
 from tests.waiting import until
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -50,7 +48,7 @@ class Staged:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                SIGNER.verify(dict(self.headers), self.body())
+                Webhook(SECRET).verify(self.body(), dict(self.headers))
                 staged.ids.append(self.headers["webhook-id"])
                 staged.paths.append(self.path)
                 step = staged.script.pop(0) if len(staged.script) > 1 else staged.script[0]
@@ -246,11 +244,11 @@ def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
     order = completed(orders)
     out, kept, go_on = tmp_path / "taken.jsonl", threading.Event(), threading.Event()
 
-    def hold(_: dict[str, Any]) -> None:
+    def hold() -> None:
         kept.set()
         go_on.wait(30)
 
-    with Receiver(0, SIGNER, Inbox(out, hold)) as receiver:
+    with Receiver(0, SECRET, Inbox(out, hold)) as receiver:
         config = settings(tmp_path, database_url, receiver.url)
         with child(config) as courier:
             assert kept.wait(20), "it is on the receiver's disk, and not yet answered"
@@ -298,60 +296,3 @@ def test_two_couriers_send_each_message_once_and_those_of_an_order_in_order(
     for message in sorted(rows, key=lambda message: message.seq):
         by_order.setdefault(message.order_id, []).append(message)
     assert all(place[first.id] < place[second.id] for first, second in by_order.values())
-
-
-def post(url: str, message_id: str, body: str, secret: str = SECRET) -> int:
-    with Poster() as poster:
-        return poster.post(Target(url, Signer(secret)), message_id, body).status or 0
-
-
-def test_the_receiver_remembers_over_a_crash_and_refuses_strangers(tmp_path: Path) -> None:
-    out = tmp_path / "taken.jsonl"
-    body = json.dumps({"type": "order.completed", "data": {"order_id": "ord_1", "cart": None}})
-    command = [sys.executable, "-m", "services.cli.main", "webhooks", "receive", "--port", "0"]
-
-    def lives(*posts: tuple[str, str]) -> tuple[list[int], str]:
-        process = subprocess.Popen(
-            [*command, "--secret", SECRET, "--out", str(out)],
-            cwd=REPOSITORY,
-            env={"PATH": os.defpath, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        try:
-            url = process.stdout.readline().split()[-1]
-            statuses = [post(url, message_id, body, secret) for message_id, secret in posts]
-            assert httpx.post(url, content=b"{}", trust_env=False).status_code == 401
-            assert httpx.post(url, content=b"x" * 1_000_001, trust_env=False).status_code == 413
-        finally:
-            process.kill()
-        return statuses, process.communicate(timeout=10)[0]
-
-    stranger = "whsec_" + "A" * 40
-    statuses, printed = lives(("msg_1", SECRET), ("msg_1", SECRET), ("msg_2", stranger))
-    assert statuses == [204, 204, 401]
-    assert printed == "order.completed  ord_1\n"
-    with out.open("a") as torn:
-        torn.write('{"id": "msg_3", "recei')
-    statuses, printed = lives(("msg_1", SECRET), ("msg_3", SECRET))
-    assert statuses == [204, 204]
-    assert printed == "order.completed  ord_1\n", "only the one that was never answered is new"
-    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["msg_1", "msg_3"]
-
-
-def test_what_could_not_be_kept_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "taken.jsonl"
-    body = json.dumps({"type": "order.completed", "data": {"order_id": "ord_1", "cart": None}})
-    with Receiver(0, SIGNER, Inbox(out, lambda _: None)) as receiver:
-        assert post(receiver.url, "msg_1", body) == 204
-        with monkeypatch.context() as full:
-            full.setattr(os, "fsync", _full)
-            assert post(receiver.url, "msg_2", body) == 503
-        assert post(receiver.url, "msg_3", body) == 204
-        assert post(receiver.url, "msg_2", body) == 204
-    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == ["msg_1", "msg_3", "msg_2"]
-
-
-def _full(_: int) -> None:
-    raise OSError(28, "No space left on device")

@@ -1,4 +1,4 @@
-"""`saycart eval compare` and `summary`: what changed, by which test, and a hint when runs don't fit."""
+"""`saycart eval compare`: what changed, by which test, and a hint when runs don't fit."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_folders_are_compared_by_themselves(tmp_path: Path) -> None:
     one, two = report(tmp_path / "one", before()), report(tmp_path / "two", after(), condition="new")
     done = run("compare", one, two, "--report", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "0.2188" in done.stdout
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert done.stdout.startswith(json.dumps(found, indent=2))
     assert found["changes"] == {
         "right to wrong": ["a", "b", "c", "d", "e"],
         "wrong to right": ["g"],
@@ -81,7 +81,7 @@ def test_bare_predictions_need_their_gold(tmp_path: Path) -> None:
     assert "--gold" in refused.stderr
     done = run("compare", one, two, "--gold", write_rows(tmp_path / "gold.jsonl", GOLD))
     assert done.exit_code == 0, done.output
-    assert "1.0000" in done.stdout
+    assert json.loads(done.stdout)["tests"]["exact carts"]["p"] == 1
 
 
 def test_runs_over_other_orders_are_refused_with_a_hint(tmp_path: Path) -> None:
@@ -116,31 +116,9 @@ def test_hostile_words_stay_words(tmp_path: Path) -> None:
     rows[0]["transcript"] = rows[0]["cart"]["lines"][0]["sku"] = "<script>"
     one, two = report(tmp_path / "one", before()), report(tmp_path / "two", rows, menu="<script>")
     assert run("compare", one, two, "--report", tmp_path / "out").exit_code == 0
-    assert run("summary", one, two, "--report", tmp_path / "sum").exit_code == 0
-    for page in ("out", "sum"):
-        text = (tmp_path / page / "index.html").read_text()
-        assert "<script" not in text
-        assert "&lt;script&gt;" in text
-
-
-def test_reports_are_summed_up_by_set_and_condition(tmp_path: Path) -> None:
-    about = {"menu": "cafe", "gold": "gold.jsonl"}
-    folders = [
-        report(tmp_path / "r1", before(), condition="clean", **about),
-        report(tmp_path / "r2", after(), condition="10 dB", **about),
-        report(tmp_path / "r3", after(), **about),
-    ]
-    done = run("summary", *folders, "--report", tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "out" / "summary.json").read_text())["reports"]
-    assert [(row["set"], row["condition"], row["exact_share"]) for row in found] == [
-        ("cafe · gold.jsonl", "clean", 0.75),
-        ("cafe · gold.jsonl", "10 dB", 0.25),
-        ("cafe · gold.jsonl", "r3", 0.25),
-    ]
-    refused = run("summary", tmp_path, "--report", tmp_path / "out")
-    assert refused.exit_code == 1
-    assert "--report" in refused.stderr
+    text = (tmp_path / "out" / "index.html").read_text()
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
 
 
 def test_scoring_needs_a_menu_and_gold() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from infra.settings import Settings
-from services.cli.provenance import about
 from services.evaluation.figures import Scored, figures, judge
+from services.evaluation.provenance import EvalRequest, EvalRun, about
 from services.evaluation.report import MAX_RECORDINGS, write_report
+from tests.stand_ins import CAFE
 from tests.unit.evaluation_rows import gold_row, prediction
 
 HOSTILE = "<script>alert('x')</script>"
@@ -160,9 +161,7 @@ def test_a_report_can_be_moved(tmp_path: Path) -> None:
     config = Settings(whisper_model=str(audio), llm_model="some-model.gguf")
     gold = tmp_path / "gold.jsonl"
     gold.write_text("{}")
-    told = about(
-        menu_id="cafe", gold=gold, rows=43, spoken=43, condition="clean", jobs=1, kept={}, config=config
-    )
+    told = about(EvalRequest(CAFE, gold, [], condition="clean"), EvalRun(wrong), config)
     folder = tmp_path / "report"
     page = write_report(folder, wrong, told, asr_threshold=0.72, audio_dir=audio).read_text()
     kept = {path.name: path.read_text() for path in (folder / "audio").iterdir()}
@@ -188,9 +187,7 @@ def test_a_recording_never_leaves_the_report_s_folder(tmp_path: Path) -> None:
 def test_the_report_says_what_was_run(tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text("abc")
-    told = about(
-        menu_id="cafe", gold=gold, rows=2, spoken=0, condition=None, jobs=1, kept={}, config=Settings()
-    )
+    told = about(EvalRequest(CAFE, gold, []), EvalRun(), Settings())
     assert told["gold_sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert told["decoder"]["model"] == Settings().llm_model
     assert "hearing" not in told

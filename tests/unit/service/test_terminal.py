@@ -1,14 +1,19 @@
-"""What the command line prints of words that strangers chose: nothing that a terminal acts on."""
+"""What the command line prints: nothing that a terminal acts on, and progress without a terminal too."""
 
 from __future__ import annotations
 
+import io
 import json
 
+from rich.console import Console
+
+from infra.processes.supervisor import Change
 from schemas.cart import MenuRef
 from schemas.order import Order
 from schemas.transcript import Transcript
 from services.cli.client import shown_json
 from services.cli.receipt import headline
+from services.cli.stack import StackView
 
 WORDS = "a\x1b]0;owned\x07 \x9b2Jlatte\u202e\u2028"
 
@@ -33,3 +38,17 @@ def test_json_on_a_terminal_is_the_same_json_with_those_signs_escaped() -> None:
     assert text.replace("\n", "").isprintable()
     assert "café" in text
     assert json.loads(text) == {"said": WORDS, "name": "café\U000e0041"}
+
+
+def test_a_start_without_a_terminal_prints_each_change_of_a_part() -> None:
+    out = io.StringIO()
+    view = StackView(Console(file=out, width=120), ["redis", "reader"])
+    with view.live():
+        view.on_change(Change("redis", "starting"))
+        view.on_change(Change("redis", "ready", 0.2))
+        view.on_change(Change("reader", "died", detail="no memory"))
+    assert out.getvalue().splitlines() == [
+        "queue (redis): starting",
+        "queue (redis): ready (0.2 s)",
+        "language model: died (no memory)",
+    ]

@@ -44,14 +44,33 @@ def test_during_a_change_of_secrets_each_alone_is_enough() -> None:
     headers = Signer(f"{OTHER} {SECRET}").headers("msg_1", BODY, datetime.now(UTC))
     for secret in (SECRET, OTHER):
         assert Webhook(secret).verify(BODY, headers) == json.loads(BODY)
-        assert Signer(secret).verify(headers, BODY.encode()) == "msg_1"
     third = "whsec_" + base64.b64encode(b"t" * 32).decode()
     with pytest.raises(WebhookVerificationError):
         Webhook(third).verify(BODY, headers)
-    with pytest.raises(ValueError, match="no fresh signature"):
-        Signer(third).verify(headers, BODY.encode())
-    # And the other way round: a receiver that knows both takes what is signed under one.
-    assert Signer(f"{third} {SECRET}").verify(Signer(SECRET).headers("m", "{}", datetime.now(UTC)), b"{}")
+
+
+@pytest.mark.parametrize(
+    "secrets", ["", " ", "whsec_", "whsec_c2hvcnQ=", SECRET[6:], "whsec_!!!", f"{SECRET} x"]
+)
+def test_bad_secrets_are_refused_and_not_quoted(secrets: str) -> None:
+    with pytest.raises(ValueError, match="secret") as caught:
+        Signer(secrets)
+    assert SECRET[6:] not in str(caught.value)
+
+
+def documented() -> Any:
+    """The `verified` of docs/webhooks.md."""
+    text = (REPOSITORY / "docs/webhooks.md").read_text()
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert code is not None
+    space: dict[str, Any] = {}
+    exec(code[1], space)
+    return space["verified"]
+
+
+def test_the_documented_python_verifies_what_we_sign() -> None:
+    headers = Signer(f"{OTHER} {SECRET}").headers("msg_1", BODY, datetime.now(UTC))
+    assert documented()(SECRET, headers, BODY.encode()) == json.loads(BODY)
 
 
 @pytest.mark.parametrize(
@@ -67,41 +86,18 @@ def test_during_a_change_of_secrets_each_alone_is_enough() -> None:
     ],
     ids=str,
 )
-def test_a_receiver_refuses_what_was_changed(change: dict[str, str]) -> None:
+def test_the_documented_python_refuses_what_was_changed(change: dict[str, str]) -> None:
     headers = Signer(SECRET).headers("msg_1", BODY, datetime.now(UTC))
-    with pytest.raises(ValueError, match="no fresh signature"):
-        Signer(SECRET).verify(headers | change, BODY.encode())
-    for body in (BODY.encode() + b" ", b"\xff"):
-        with pytest.raises(ValueError, match="no fresh signature"):
-            Signer(SECRET).verify(headers, body)
+    with pytest.raises(ValueError):  # noqa: PT011  (of any kind, as its docstring says)
+        documented()(SECRET, headers | change, BODY.encode())
 
 
-def test_an_old_message_is_refused_though_its_signature_fits() -> None:
-    with pytest.raises(ValueError, match="no fresh signature"):
-        Signer(SECRET).verify(Signer(SECRET).headers(MESSAGE_ID, BODY, SENT_AT), BODY.encode())
-
-
-@pytest.mark.parametrize(
-    "secrets", ["", " ", "whsec_", "whsec_c2hvcnQ=", SECRET[6:], "whsec_!!!", f"{SECRET} x"]
-)
-def test_bad_secrets_are_refused_and_not_quoted(secrets: str) -> None:
-    with pytest.raises(ValueError, match="secret") as caught:
-        Signer(secrets)
-    assert SECRET[6:] not in str(caught.value)
-
-
-def test_the_documented_python_verifies_what_we_sign() -> None:
-    text = (REPOSITORY / "docs/webhooks.md").read_text()
-    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    assert code is not None
-    space: dict[str, Any] = {}
-    exec(code[1], space)
-    headers = Signer(f"{OTHER} {SECRET}").headers("msg_1", BODY, datetime.now(UTC))
-    assert space["verified"](SECRET, headers, BODY.encode()) == json.loads(BODY)
+def test_the_documented_python_refuses_another_body_and_an_old_message() -> None:
+    headers = Signer(SECRET).headers("msg_1", BODY, datetime.now(UTC))
     with pytest.raises(ValueError, match="no signature"):
-        space["verified"](SECRET, headers, BODY.encode() + b" ")
+        documented()(SECRET, headers, BODY.encode() + b" ")
     with pytest.raises(ValueError, match="too old"):
-        space["verified"](SECRET, headers | {"webhook-timestamp": "1614265330"}, BODY.encode())
+        documented()(SECRET, headers | {"webhook-timestamp": "1614265330"}, BODY.encode())
 
 
 def test_whatever_settles_an_order_has_a_message() -> None:

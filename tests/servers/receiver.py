@@ -1,13 +1,17 @@
-"""A small receiver of our webhooks, for tests and the demo; also an example of what a receiver must do.
+"""A webhook receiver that survives being killed.
 
-It verifies the signature, drops repeats by id, and answers 204 only once the message is on disk: a message
-is repeated until it was, and an answer that came too early would lose it in a crash.
+    python -m tests.servers.receiver --port PORT --secret SECRET --out FILE
+
+It verifies the signature, drops repeats by id, and answers 204 only once the message is on disk: an answer
+that came too early would lose the message in a crash.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -17,45 +21,37 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from infra.webhooks import Signer
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 MAX_BODY_BYTES = 1_000_000
 READ_S = 15.0
 
 
 class Inbox:
-    """Messages taken once each; kept as JSON lines in `file`, ids of former lives included.
+    """Messages taken once each, as JSON lines in `file`, which holds those of earlier lives too."""
 
-    Raises:
-        OSError: the file can't be read or written.
-    """
-
-    def __init__(self, file: Path | None, on_message: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, file: Path, on_message: Callable[[], object] = lambda: None) -> None:
         self._on_message = on_message
         self._seen: set[str] = set()
         self._lock = threading.Lock()
         # Unbuffered: what could not be written must not wait in memory and turn up later.
-        self._file = None if file is None else file.open("a+b", buffering=0)
+        self._file = file.open("a+b", buffering=0)
         self._size = 0
-        if self._file is not None:
-            self._recall(self._file)
+        self._recall(self._file)
 
-    def take(self, message_id: str, message: dict[str, Any]) -> bool:
-        """Keep a message; False when it is a repeat."""
+    def take(self, message_id: str, message: dict[str, Any]) -> None:
+        """Keep a message, unless it is a repeat."""
         # One at a time, or two repeats at once would both be new.
         with self._lock:
             if message_id in self._seen:
-                return False
-            if self._file is not None:
-                kept = {"id": message_id, "received_at": time.time(), **message}
-                self._append(self._file, json.dumps(kept).encode() + b"\n")
+                return
+            kept = {"id": message_id, "received_at": time.time(), **message}
+            self._append(self._file, json.dumps(kept).encode() + b"\n")
             self._seen.add(message_id)
-            self._on_message(message)
-            return True
+            self._on_message()
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     def _append(self, file: FileIO, line: bytes) -> None:
         try:
@@ -80,11 +76,11 @@ class Inbox:
 class Receiver:
     """The inbox behind HTTP on loopback, in threads of its own; `port` 0 takes a free one."""
 
-    def __init__(self, port: int, signer: Signer, inbox: Inbox) -> None:
+    def __init__(self, port: int, secret: str, inbox: Inbox) -> None:
         class Handler(_Handler):
             pass
 
-        Handler.signer, Handler.inbox = signer, inbox
+        Handler.webhook, Handler.inbox = Webhook(secret), inbox
         self._inbox = inbox
         self._server = _Server(("127.0.0.1", port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
@@ -114,7 +110,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = READ_S
-    signer: Signer
+    webhook: Webhook
     inbox: Inbox
 
     def do_POST(self) -> None:
@@ -125,11 +121,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(413)
         body = self.rfile.read(int(length))
         try:
-            message_id = self.signer.verify(dict(self.headers), body)
-        except ValueError:
+            message = self.webhook.verify(body, dict(self.headers))
+        except WebhookVerificationError:
             return self._answer(401)
         try:
-            self.inbox.take(message_id, json.loads(body))
+            self.inbox.take(self.headers["webhook-id"], message)
         except OSError:
             # Not kept, so not taken: the sender comes again.
             return self._answer(503)
@@ -144,4 +140,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet: a message is told once, by the inbox."""
+        """Log nothing."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--secret", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    over = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: over.set())
+    with Receiver(args.port, args.secret, Inbox(args.out)):
+        over.wait()
+
+
+if __name__ == "__main__":
+    main()
