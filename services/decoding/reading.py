@@ -20,7 +20,7 @@ from infra.observability import measures
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, MenuBeingRead
 from services.decoding import unmasked
 from services.decoding.completion import constraint, said
-from services.decoding.mask import Mask, compiles
+from services.decoding.mask import Mask
 from services.decoding.short_form import Line, Unreadable
 from services.decoding.spellings import MenuContext, Spans, Spelling
 from services.engines.ports import Reading
@@ -84,21 +84,26 @@ def read(
     started = time.perf_counter()
     with measures.mask_took("build"):
         mask = asked.spelling.mask(transcript, context)
-    compiles(mask)
+    body = request(transcript, context, asked, mask, most)
+    if asked.dialect == "llama.cpp" and asked.adapter:
+        body |= _expecting(asked.spelling.write(expected, context), check=check) if expected else {}
+        body |= {"menu_s": MENU_S} if in_gaps else {}
     try:
-        body = request(transcript, context, asked, mask, most)
-        if asked.dialect == "llama.cpp" and asked.adapter:
-            # OpenAI's field for an answer that is largely known; llama.cpp's own server passes over it.
-            if expected:
-                guess = asked.spelling.write(expected, context)
-                body |= {"prediction": {"type": "content", "content": guess}, "check": check}
-            if in_gaps:
-                body["menu_s"] = MENU_S
         found = _masked(post(_CHAT, body), mask, asked, post)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise EngineUnavailable(
             "The decode server sent no answer that can be read", quoted=f"{error!r:.200}"
         ) from None
+    return _reading(found, context, asked, mask.version, time.perf_counter() - started)
+
+
+def _expecting(guess: str, *, check: bool) -> Document:
+    """OpenAI's field for an answer that is largely known; llama.cpp's own server ignores it."""
+    return {"prediction": {"type": "content", "content": guess}, "check": check}
+
+
+def _reading(found: _Answer, context: MenuContext, asked: Asked, grammar: str, seconds: float) -> Reading:
+    """What an answer says, and its scores. Raises DecodeInvalid."""
     try:
         cart = asked.spelling.read(found.text, context)
     except Unreadable as error:
@@ -106,7 +111,7 @@ def read(
     return Reading(
         lines=tuple(cart.lines),
         notes=cart.notes,
-        grammar=mask.version,
+        grammar=grammar,
         trained=bool(asked.adapter),
         text=found.text,
         logprob=sum(token.logprob for token in found.tokens),
@@ -115,7 +120,7 @@ def read(
         prompt_tokens=int(found.used.get("prompt_tokens", 0)),
         completion_tokens=int(found.used.get("completion_tokens", 0)),
         cached_tokens=int((found.used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
         pieces=_by_piece(found.text, asked.spelling.spans(found.text), found.tokens),
     )
 

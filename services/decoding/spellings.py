@@ -59,7 +59,9 @@ class Spelling(Protocol):
 
     def messages(self, transcript: str, context: MenuContext) -> list[Message]: ...
 
-    def mask(self, transcript: str, context: MenuContext) -> Mask: ...
+    def mask(self, transcript: str, context: MenuContext) -> Mask:
+        """The mask of one order. Raises DecodeInvalid where it does not compile: a server would drop it."""
+        ...
 
     def write(self, lines: Iterable[Line], context: MenuContext) -> str: ...
 
@@ -78,7 +80,9 @@ class CartJson:
         return messages(context.text, transcript, found)
 
     def mask(self, transcript: str, context: MenuContext) -> Mask:
-        return wire_mask(context.names, transcript)
+        mask = wire_mask(context.names, transcript)
+        compiles(mask)
+        return mask
 
     def write(self, lines: Iterable[Line], context: MenuContext) -> str:
         return wire.write(lines, context.names)

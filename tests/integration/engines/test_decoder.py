@@ -20,8 +20,8 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
-from services.decoding.reading import MenuContext
 from services.decoding.short_form import Names
+from services.decoding.spellings import EXPLAINED, MenuContext
 from services.decoding.wire_mask import wire_mask
 from services.reading.order import read_order
 from tests.servers.staged_server import (
@@ -94,7 +94,7 @@ def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServe
     assert body["grammar" if dialect != "vllm" else "structured_outputs"]
     assert body["model"] == "qwen"
     assert body["temperature"] == 0
-    assert body["messages"] == CONTEXT.messages(SAID, trained=False)
+    assert body["messages"] == EXPLAINED.messages(SAID, CONTEXT)
     assert not LLMatcher.validate_grammar(mask.lark)
 
 
@@ -216,7 +216,7 @@ def test_warming_asks_for_the_fixed_part_and_one_token(server: StagedServer) -> 
     decoder.warm(EVIDENCE)
     (warmed,) = server.bodies
     assert warmed["max_tokens"] == 1
-    assert warmed["messages"] == CONTEXT.messages("hello", trained=False)
+    assert warmed["messages"] == EXPLAINED.messages("hello", CONTEXT)
     assert not {"grammar", "structured_outputs"} & set(warmed)
 
 
