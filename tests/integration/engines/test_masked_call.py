@@ -215,5 +215,7 @@ def test_scores_have_what_is_left_of_the_calls_time(server: StagedServer) -> Non
 
 
 def test_an_answer_that_can_not_be_scored_is_still_an_answer(server: StagedServer) -> None:
+    unscored = {"message": {"content": GOOD}, "finish_reason": "stop"}
+    server.answer = lambda _: (200, json.dumps({"choices": [unscored]}).encode())
     found = answer(TICKET.output, CHAT, engine=server.decoder(), score=True)
     assert (found.value.priority, found.probability) == ("high", None)

