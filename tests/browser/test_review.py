@@ -213,7 +213,7 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
     expect(page.locator(".words .unsure")).to_have_text("oat")
     page.get_by_text("Processing history").click()
     moves = page.locator("#history li strong").all_inner_texts()
-    assert moves == ["received", "transcribed", "settled", "doubted"]
+    assert moves == ["received", "transcribed", "decoded", "doubted"]
     slow: list[Route] = []
     page.route("**/played", lambda route: route.continue_() if slow else slow.append(route))
     page.locator(".words .word").nth(3).click()

@@ -23,8 +23,8 @@ from schemas.cart import CartDraft
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.decoding import reading
 from services.decoding import servers as several
+from services.decoding import spellings
 from services.decoding.mask import Mask
 from services.decoding.servers import Servers
 from services.decoding.short_form import Names
@@ -236,7 +236,7 @@ def test_a_feature_that_llguidance_lacks_never_reaches_the_server(
 ) -> None:
     """Sent all the same it would be lost in silence: llama.cpp answers 200, without a mask."""
     beyond = Mask(BEYOND, "beyond", 100)
-    monkeypatch.setattr(reading, "wire_mask", lambda *of: beyond)
+    monkeypatch.setattr(spellings, "wire_mask", lambda *of: beyond)
     with pytest.raises(DecodeInvalid, match="does not compile"):
         engine.decoder().decode(evidence(SHORT))
 

@@ -164,6 +164,8 @@ def _acknowledge(original: Callable[..., Any], request: Any) -> None:
 Container.transcriber = property(lambda _: ShortTranscriber())  # type: ignore[assignment, misc]
 Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
 Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
+# What the ledger sends is no sound.
+Container._compacted = lambda *_: None  # type: ignore[assignment, method-assign]
 for _state, _stage in tuple(flow.FLOW.items()):
     flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))
 if folder() is not None:
