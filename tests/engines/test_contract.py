@@ -23,8 +23,7 @@ from schemas.cart import CartDraft
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.decoding import servers as several
-from services.decoding import spellings
+from services.decoding import reading, spellings
 from services.decoding.mask import Mask
 from services.decoding.servers import Servers
 from services.decoding.short_form import Names
