@@ -24,6 +24,7 @@ from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, Engi
 from schemas.evidence import Evidence
 from schemas.menu import Menu
 from services.decoding import reading, spellings
+from services.decoding import servers as several
 from services.decoding.mask import Mask
 from services.decoding.servers import Servers
 from services.decoding.short_form import Names
