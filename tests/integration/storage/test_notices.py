@@ -132,7 +132,7 @@ def test_newer_than_what_was_seen(database: Database) -> None:
 def test_the_histories_of_many(database: Database) -> None:
     orders, store = OrderStore(database, "main"), WatchedStore(database)
     (first, _), (second, _) = orders.create(NEW), orders.create(NEW)
-    orders.commit(first, Outcome(Event.TRANSCRIBED))
+    orders.commit(first, Outcome(Event.DECODED))
     latest = orders.events(first.id)[-1].seq
     found = store.events([(first.id, 0), (first.id, latest), (second.id, 0), ("ord_none", 0)])
     assert found.keys() == {(first.id, 0), (first.id, latest), (second.id, 0)}

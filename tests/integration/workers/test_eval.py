@@ -15,10 +15,14 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
-from tests.servers.staged_server import staged_server
+from schemas.cart import CartDraft
+from schemas.menu import Menu
+from services.decoding.decoder import PROBE_WORD
+from tests.servers.staged_server import Answer, completion, is_probe, spelled, staged_server
 from tests.waiting import until
 
 MENU = REPOSITORY / "infra/samples/menus/harbor-coffee.json"
+SHOP = Menu.parse(json.loads(MENU.read_text()))
 LATTE = {"sku": "latte", "quantity": 2, "size": "L", "options": [{"group": "milk", "id": "oat"}]}
 
 
@@ -26,22 +30,43 @@ def row(name: str, said: str, *lines: dict[str, Any]) -> str:
     return json.dumps({"id": name, "utterance": said, "cart": {"lines": list(lines)}})
 
 
-# Settled by its words, so that no model is needed; what needs one finds a server that can't serve. (One that
-# is away would be waited for, in each run.)
-PLAIN = "two large lattes with oat milk please"
+PLAIN, SMALL, UNSERVED = (
+    "two large lattes with oat milk please",
+    "a small mocha",
+    "hmm something nice I guess or rather not",
+)
 GOLD = [
     row("one", PLAIN, LATTE),
     '{"id": "half a row", "utt',
     row("countless", PLAIN, {**LATTE, "quantity": "two"}),
     row("one", PLAIN, LATTE),
-    row("open", "hmm something nice I guess or rather not"),
+    row("open", UNSERVED),
     row("overfull", PLAIN, {**LATTE, "options": [{"group": "milk", "id": f"o{n}"} for n in range(40)]}),
     row("last", PLAIN, LATTE),
 ]
 
 
+def written(line: dict[str, Any]) -> Answer:
+    draft = CartDraft.model_validate({"lines": [{"kind": "item", "heard": "this", **line}]})
+    return completion(spelled(draft, SHOP))
+
+
+LATTES, ONE_MOCHA = written(LATTE), written({"sku": "mocha", "quantity": 1, "size": "S"})
+
+
+def answer(body: dict[str, Any]) -> Answer:
+    """As a decode server that can't serve one of the orders. (One that is away would be waited for, in each
+    run.)"""
+    if is_probe(body):
+        return completion(PROBE_WORD)
+    said = body["messages"][-1]["content"]
+    if UNSERVED in said:
+        return 503, b""
+    return ONE_MOCHA if SMALL in said else LATTES
+
+
 class Works:
-    """The command over a gold file, without a model and without a stack."""
+    """The command over a gold file, with a staged decode server and without a stack."""
 
     def __init__(self, folder: Path, llm_url: str, gold: Sequence[str] = GOLD) -> None:
         folder.mkdir(exist_ok=True)
@@ -82,8 +107,8 @@ class Works:
 
 @pytest.fixture
 def works(tmp_path: Path) -> Iterator[Works]:
-    with staged_server(lambda _: (503, b"")) as overloaded:
-        yield Works(tmp_path, overloaded.url)
+    with staged_server(answer) as server:
+        yield Works(tmp_path, server.url)
 
 
 def test_a_bad_row_is_a_row_of_the_report_and_ends_nothing(works: Works) -> None:
@@ -105,15 +130,16 @@ def test_a_bad_row_is_a_row_of_the_report_and_ends_nothing(works: Works) -> None
 
 def test_a_run_that_is_killed_comes_to_what_an_uncut_one_does(tmp_path: Path) -> None:
     """Killed while a decode server keeps it waiting for the row in the middle, and started again."""
-    # Six that need no model, one that does, six more; and a bad one among them.
-    plain = [row(f"row {n}", PLAIN if n % 2 else "a small mocha", LATTE) for n in range(12)]
+    # Six that are served, one that is not, six more; and a bad one among them.
+    plain = [row(f"row {n}", PLAIN if n % 2 else SMALL, LATTE) for n in range(12)]
     gold = [*plain[:3], '{"id": "half a row', *plain[3:6], GOLD[4], *plain[6:]]
     asked, ended = threading.Event(), threading.Event()
 
-    def keeps_waiting(_: dict[str, Any]) -> tuple[int, bytes]:
-        asked.set()
-        ended.wait(60)
-        return 503, b""
+    def keeps_waiting(body: dict[str, Any]) -> Answer:
+        if UNSERVED in body["messages"][-1]["content"]:
+            asked.set()
+            ended.wait(60)
+        return answer(body)
 
     with staged_server(keeps_waiting) as server:
         cut, uncut = (Works(tmp_path / name, server.url, gold) for name in ("cut", "uncut"))
