@@ -16,6 +16,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from infra.settings import Settings
+from schemas.cart import CartDraft
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
 from services.api import __main__ as api_main
@@ -27,9 +28,12 @@ from services.workers import orphans
 from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, running, wav
 from tests.servers.object_store import ObjectStore
-from tests.stand_ins import ATTEMPTS, Bell, ScriptedTranscriber, speech
+from tests.stand_ins import ATTEMPTS, Bell, ScriptedDecoder, ScriptedTranscriber, speech
 
 SOUND = wav(2.0)
+LATTE = CartDraft.model_validate(
+    {"lines": [{"kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L"}]}
+)
 
 
 class Ears(ScriptedTranscriber):
@@ -47,8 +51,8 @@ class Ears(ScriptedTranscriber):
 
 
 class Worker:
-    """A machine that hears: a home of its own, the real container and runner; only the recogniser is stood
-    in for."""
+    """A machine that hears: a home of its own, the real container and runner; only the engines are stood in
+    for."""
 
     def __init__(self, home: Path, taken_in: World) -> None:
         shared = taken_in.parts.settings
@@ -56,16 +60,18 @@ class Worker:
         self.box = Container(shared.model_copy(update={"home": home, "whisper_second": ""}))
         self.orders = OrderStore(self.box.database, "main")
         self.ears, self.bell = Ears(), Bell()
-        tools = replace(self.box.tools, transcriber=lambda: self.ears)
+        decoder = ScriptedDecoder([LATTE])
+        tools = replace(self.box.tools, transcriber=lambda: self.ears, decoder=lambda: decoder)
         self.runner = Runner(self.orders, self.bell, tools, "elsewhere", attempts=ATTEMPTS, lease_s=60)
 
     def hear(self, order_id: str) -> State | None:
-        """One try; the wait before it is over."""
+        """One try, and the decode of what it heard; the wait before it is over."""
         with self.box.database.everywhere().write() as session:
             session.connection().exec_driver_sql(
                 f"UPDATE orders SET next_attempt_at = NULL WHERE id = '{order_id}'"
             )
-        return self.runner.run(order_id, "transcribe")
+        state = self.runner.run(order_id, "transcribe")
+        return self.runner.run(order_id, "decode") if state is State.TRANSCRIBED else state
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ ROWS = {
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A stack whose decoder is a stand-in: only hearing and the rules are Spanish."""
     home = tmp_path_factory.mktemp("spanish")
-    with running(home, max_audio_s=4) as made:
+    with running(home) as made:
         for menu in (SPANISH / "menus").glob("*.json"):
             answer = made.http.put(f"/v1/menus/{menu.stem}", json=json.loads(menu.read_text()))
             assert answer.is_success, answer.text
