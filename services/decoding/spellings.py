@@ -46,6 +46,10 @@ class MenuContext:
         """The names as retrieval looks them up."""
         return MenuNames(self.menu)
 
+    def named(self, transcript: str) -> str:
+        """The line of names that retrieval finds in the words."""
+        return names_line(retrieve(transcript, self.lookup), self.names)
+
     @cached_property
     def one_line(self) -> Mask:
         """The mask of the one line, which is the same for all orders. Raises DecodeInvalid."""
@@ -76,8 +80,7 @@ class CartJson:
     """Compact cart JSON, with the names that retrieval found behind the customer's words."""
 
     def messages(self, transcript: str, context: MenuContext) -> list[Message]:
-        found = names_line(retrieve(transcript, context.lookup), context.names)
-        return messages(context.text, transcript, found)
+        return messages(context.text, transcript, context.named(transcript))
 
     def mask(self, transcript: str, context: MenuContext) -> Mask:
         mask = wire_mask(context.names, transcript)
@@ -98,8 +101,7 @@ class Explained(CartJson):
     """The same for a model that was not trained for it: the format is explained."""
 
     def messages(self, transcript: str, context: MenuContext) -> list[Message]:
-        found = names_line(retrieve(transcript, context.lookup), context.names)
-        return untrained(context.text, transcript, found)
+        return untrained(context.text, transcript, context.named(transcript))
 
 
 class OneLine:

@@ -1,6 +1,6 @@
 """The questions of a part, as an adapter is asked them where our code is not: menus, masks, tokens.
 
-    python -m services.training.ask TOKENIZER OUT.json PART... [--bare]
+    python -m services.training.ask TOKENIZER OUT.json PART... [--form json|line] [--bare]
 
 Parts are tune, scored, golden, sealed and held-out.
 
@@ -15,35 +15,39 @@ from pathlib import Path
 from typing import Any
 
 from services.decoding.menu_text import menu_text
-from services.training.forms import CartJson
+from services.training.forms import FORMS
 from services.training.orders import Row, Shop, shops
 from services.training.pack import Chat, tokenizer
 
 
-def questions(chat: Chat, form: CartJson, shop: Shop, part: str, *, bare: bool = False) -> dict[str, Any]:
+def questions(chat: Chat, shop: Shop, part: str, *, bare: bool = False) -> dict[str, Any]:
     """One menu's tokens, and its orders' tokens and masks by id; `bare`: without the names in the words."""
 
     def asked(row: Row) -> dict[str, Any]:
-        tokens = chat.question(row.said if bare else form.question(row.said, shop))
-        return {"id": row.id, "tokens": tokens, "lark": form.mask(row.said, shop).lark}
+        tokens = chat.question(row.said if bare else chat.form.question(row.said, shop))
+        return {"id": row.id, "tokens": tokens, "lark": chat.form.mask(row.said, shop).lark}
 
     menu = chat.menu(menu_text(shop.menu, shop.names))
     return {"part": part, "menu": menu, "orders": [asked(row) for row in shop.rows]}
 
 
-def main(argv: list[str] | None = None) -> int:
-    from transformers import AutoTokenizer
-
+def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ask")
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("parts", nargs="+", choices=("tune", "scored", "golden", "sealed", "held-out"))
+    parser.add_argument("--form", choices=tuple(FORMS), default="json")
     parser.add_argument("--bare", action="store_true", help="without the line of names")
-    args = parser.parse_args(argv)
-    form = CartJson()
-    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), form)
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    from transformers import AutoTokenizer
+
+    args = parsed(argv)
+    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), FORMS[args.form])
     asked = [
-        questions(chat, form, shop, part, bare=args.bare)
+        questions(chat, shop, part, bare=args.bare)
         for part in args.parts
         for shop in shops(part)
         if shop.rows

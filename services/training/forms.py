@@ -19,6 +19,7 @@ from services.decoding.mask import Mask
 from services.decoding.menu_text import messages as line_messages
 from services.decoding.prompt import OR, guessed, line, messages, names_line, turn, written
 from services.decoding.short_form import Line
+from services.decoding.short_mask import short_mask
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.names import MenuNames, Name
 from services.retrieval.retrieval import Match, Retrieval, retrieve
@@ -57,6 +58,8 @@ class Form(Protocol):
 
     def answer(self, lines: Sequence[Line], shop: Shop, notes: Notes = ()) -> str: ...
 
+    def mask(self, transcript: str, shop: Shop) -> Mask: ...
+
 
 class OneLine:
     """The customer's words alone, answered by a short form."""
@@ -69,6 +72,9 @@ class OneLine:
 
     def answer(self, lines: Sequence[Line], shop: Shop, notes: Notes = ()) -> str:  # noqa: ARG002 - as in `Form`
         return shop.names.write(lines)
+
+    def mask(self, transcript: str, shop: Shop) -> Mask:  # noqa: ARG002 - as in `Form`
+        return short_mask(shop.menu, shop.names)
 
 
 class CartJson:

@@ -103,9 +103,7 @@ def test_what_all_parts_write_is_their_users_alone(
     home: Path, tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
-    config = Settings(
-        home=home, api_port=any_free(), redis_url=server.url, llm_url="http://127.0.0.1:9", reader="off"
-    )
+    config = Settings(home=home, api_port=any_free(), redis_url=server.url, llm_url="http://127.0.0.1:9")
     start(server.child().argv, config)
     until(server.answers, STARTED_S)
     start([sys.executable, "-m", "services.api"], config)
