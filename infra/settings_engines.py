@@ -17,8 +17,7 @@ class EngineSettings(OidcSettings):
     """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
 
     whisper_second: str = "faster-whisper-tiny.en"
-    """As `whisper_model`: a second recogniser, asked where the first is unsure or the rules leave the order
-    open (English). Empty: none."""
+    """As `whisper_model`: a second recogniser, asked where the first is in doubt (English). Empty: none."""
 
     denoiser: str = "deepfilternet3.tar.gz"
     """As `whisper_model`: what turns noise down for one more hearing, where the first leaves doubt and there
@@ -46,18 +45,13 @@ class EngineSettings(OidcSettings):
     """One decode; past it the attempt counts as an outage."""
 
     order_tokens: int = Field(128, ge=0)
-    """Tokens of the model that a customer's words may take, some 100 words, and likewise the learned reader's
-    answer; the longest of 5,300 test orders takes 79. Past it no model is asked, and a person takes the
-    order. 0: any number."""
+    """Tokens of the model that a customer's words may take, some 100 words; the learned reader's answer may
+    take twice as many. The longest of 5,300 test orders takes 79, the longest of their carts 151. Past it no
+    model is asked, and a person takes the order. 0: any number."""
 
     reader_url: str = ""
     """Server of the learned reader (`services.engines.reader_server`), or several with commas between, asked
     with `llm_api_key`. Empty: the decode server reads, as the embedded engine does."""
-
-    reader_checker: str = "smollm2-135m-instruct-q4_1.gguf"
-    """Smaller model of the lock, with an adapter of its own (`infra/adapters`), whose word is enough for the
-    embedded engine where it comes to the very cart that the rules settled on (ADR 69): that takes two
-    fifths of the time. Empty: the reader reads these orders too."""
 
     reader_states_bytes: int = Field(1_000_000_000, ge=0)
     """Disk under `home` for what the embedded engine made of menus, which a new start takes up in place of

@@ -104,7 +104,7 @@ class OptionDraft(_Draft):
     portion: Portion = Field(
         default=Portion.WHOLE,
         description="only when the customer wants it on one half: left (the half named first) or right",
-        json_schema_extra=_from("portions") | {"x-where": "halves", "x-later": True},
+        json_schema_extra=_from("portions") | {"x-where": "halves"},
         exclude_if=lambda portion: portion is Portion.WHOLE,
     )
 
@@ -184,7 +184,6 @@ class CartDraft(_Draft):
         default=(),
         max_length=MAX_NOTES,
         description="only what no line can say: allergies, diets, how to make or pack it",
-        json_schema_extra={"x-later": True},
         exclude_if=lambda notes: not notes,
     )
 

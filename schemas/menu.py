@@ -28,8 +28,7 @@ Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of th
 # A JSON pointer into the document as it came, and a sentence.
 Note = tuple[str, str]
 
-# What one menu may hold, all together; llguidance gives up at about 4,000 options. Names that multiply (each
-# holds the next) are bounded by counted steps besides, when a menu is imported (ADR 3).
+# What one menu may hold, all together; llguidance gives up at about 4,000 options.
 MAX_ITEMS, MAX_SIZES, MAX_GROUPS, MAX_OPTIONS, MAX_NAMES, MAX_OFFERS = 10_000, 200, 500, 3_000, 30_000, 50_000
 
 

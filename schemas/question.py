@@ -6,17 +6,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Choice(BaseModel):
-    """One answer. `id` is a size, option or sku of the order's menu version; of a question about the whole
-    order `first`, `second` or `neither`, `yes` or `no`."""
+    """One answer. `id` is a size or option of the order's menu version; of a question about the whole
+    order `yes` or `no`."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str
-    text: str = Field(description="as the menu names it, or a whole cart in words")
+    text: str = Field(description="as the menu names it, or yes or no in words")
     price: int | None = Field(
         default=None,
-        description="in minor units: what one of the item costs with this answer, or what the whole cart "
-        "costs; null for an answer that names neither",
+        description="in minor units: what one of the item costs with this answer; null for yes and no",
     )
     price_is_minimum: bool = Field(
         default=False, description="true while something else about the item is open"
@@ -25,21 +24,20 @@ class Choice(BaseModel):
 
 class Question(BaseModel):
     """What is still open about one field of one line ("Small or large latte?"), with all possible answers; or
-    which of two carts the order is, or whether it is this one (`order/heard`: some of it was hard to
-    hear)."""
+    whether the whole cart is right (`order/heard`: some of it was hard to hear), or nothing was ordered."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str = Field(
-        description="line and field: `0/size`, `1/sku`, `0/options/milk`; of the whole order `order/which`, "
-        "`order/right`, `order/heard`, `order/nothing`"
+        description="line and field: `0/size`, `0/options/milk`; of the whole order `order/right`, "
+        "`order/heard`, `order/nothing`"
     )
     text: str
     answers: tuple[Choice, ...] = Field(min_length=2)
 
     @property
     def whole(self) -> bool:
-        """Whether it is about the order as a whole: one of its answers is that no cart is right."""
+        """Whether it is about the order as a whole."""
         return self.id.startswith("order/")
 
 

@@ -19,8 +19,8 @@ class Word(BaseModel):
 class Transcript(BaseModel):
     """The words of one order.
 
-    `confidence` is 0..1: for speech, the share of recordings with this mean word probability, heard in this
-    way, that were heard right (measured: `services/engines/recognition/confidence.py`), 0 when nothing was
+    `confidence` is 0..1: for speech, the share of recordings with this mean word probability, transcribed in
+    this way, that were right (measured: `services/engines/recognition/confidence.py`), 0 when nothing was
     said; where a second recogniser agreed, the share of such orders that were right, if that is more; for a
     transcript that the caller sent, 1. `words` is empty when the text came without times.
     """
@@ -37,35 +37,16 @@ class Transcript(BaseModel):
         default=None,
         description="what was heard before, where a hearing with the noise turned down replaced it",
     )
-    first_heard: str | None = Field(
-        default=None,
-        description="the first hearing's text, where a second one with the menu's words replaced it",
-    )
-    first_confidence: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description="the confidence of that first hearing; null without one, and on orders of older releases",
-    )
-    alike: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description="how much what was replaced sounds like what replaced it, at the least alike place",
-    )
-    overruled: float | None = Field(
-        default=None, ge=0, le=1, description="how sure the first hearing was of the words that were replaced"
-    )
     quiet: str | None = Field(
         default=None,
         description="words said too quietly for this hearing, perhaps by somebody else; not in `text`",
     )
-    witness: str | None = Field(
-        default=None, description="what a second recogniser heard; null where it was not asked"
+    second: str | None = Field(
+        default=None, description="what a second recognizer heard; null where it was not asked"
     )
     agreed: bool = Field(
         default=False,
-        description="whether both recognisers hear the same words, or come to the same order by themselves",
+        description="whether both recognizers heard the same words, or name the same things",
     )
     agreement: float | None = Field(
         default=None,
@@ -76,7 +57,7 @@ class Transcript(BaseModel):
 
     @property
     def recogniser(self) -> str:
-        """`source` without what a second hearing by the same recogniser adds to it."""
+        """`source` without how the recording was transcribed (fitted, denoised)."""
         return self.source.partition("+")[0]
 
     @property
@@ -91,3 +72,17 @@ class Transcript(BaseModel):
             if wanted and texts[i : i + len(wanted)] == wanted:
                 return self.words[i : i + len(wanted)]
         return ()
+
+    def words_between(self, start: int, end: int) -> tuple[Word, ...]:
+        """Return the words that stand in characters [`start`, `end`) of the text; empty without times."""
+        found: list[Word] = []
+        at = 0
+        for word in self.words:
+            text = word.text.strip()
+            begin = self.text.find(text, at)
+            if begin < 0:
+                continue
+            at = begin + len(text)
+            if begin < end and at > start:
+                found.append(word)
+        return tuple(found)

@@ -45,3 +45,9 @@ def whole_words(text: str, most: int) -> str:
     while len(" ".join(words)) > most and len(words) > 1:
         words.pop()
     return " ".join(words)[:most]
+
+
+def clean(transcript: str) -> str:
+    """One line, single spaces, no control or invisible signs, nor what a model can't write back: what the
+    prompt shows and `heard` copies from."""
+    return " ".join(writable(one_line(transcript)).split())

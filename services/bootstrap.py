@@ -13,7 +13,7 @@ from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from infra.sql.notices import Notices, notices
-from schemas.errors import EngineUnavailable, InputError, SaycartError, Unreadable
+from schemas.errors import EngineUnavailable, InputError, SaycartError
 from schemas.menu import Menu
 from schemas.records.orders import StoredRecording
 from schemas.shops.access import EVERY_SHOP
@@ -188,39 +188,32 @@ class Container(EngineParts):
         return [(stored.menu, stored.version) for stored in used]
 
     def read_menus(self) -> None:
-        """Read a sentence against each wanted menu once, so that their words and the tables that every order
-        needs are at hand; a database that is away is only logged."""
+        """Fold the names of each wanted menu once, so that they and the tables that every order needs are at
+        hand; a database that is away is only logged."""
         from services.checks import confidence as fields
-        from services.reading.order import read_order
+        from services.retrieval.names import names_of
 
         fields.models()
         try:
-            for menu, version in self.wanted_menus():
-                try:
-                    read_order("hello", menu, version)
-                except Unreadable as error:  # stored by an older release; the others are read all the same
-                    log.warning("menus.not_read", menu=menu.id, error=error.detail)
+            for menu, _ in self.wanted_menus():
+                names_of(menu)
         except SaycartError as error:
             log.warning("menus.not_read", error=error.detail)
 
     def check_menu(self, menu: Menu, version: int) -> None:
-        """Compile the menu's grammar and fold its names before it serves.
+        """Compile the menu's grammar before it serves.
 
         Raises:
-            InvalidMenu: the grammar does not compile, or the names take more than the work budget.
+            InvalidMenu: the grammar does not compile.
         """
         from services.decoding.wire_mask import check_menu
-        from services.reading.names.lexicons import check_names
 
-        check_names(menu)
         check_menu(menu)
         log.info("menu.grammar_compiled", menu=menu.id, version=version)
 
-    def warm_menu(self, menu: Menu, version: int, called_off: threading.Event | None = None) -> None:
+    def warm_menu(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """Put the menu's part of the prompt into the cache of who reads; raises as `CartDecoder.warm`."""
-        from services.reading.order import read_order
-
-        self.readers.warm(read_order("hello", menu, version), called_off)
+        self.readers.warm(menu, called_off)
 
     @cached_property
     def masked(self) -> Answering:

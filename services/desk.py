@@ -99,9 +99,9 @@ class Desk:
         """As of the container: compile the menu's grammar before it serves; raises InvalidMenu."""
         self._box.check_menu(menu, version)
 
-    def warm_menu(self, menu: Menu, version: int) -> None:
+    def warm_menu(self, menu: Menu) -> None:
         """As of the container: put the menu's part of the prompt into the decode server's cache."""
-        self._box.warm_menu(menu, version)
+        self._box.warm_menu(menu)
 
     def menu_of(self, order: OrderRecord) -> MenuVersion:
         """The menu version that an order began with."""

@@ -68,19 +68,15 @@ class EngineParts:
         return ByLanguage(dict.fromkeys(languages(adapter), ears(adapter.name)), ears(name))
 
     def write_adapted(self, models: Collection[str]) -> None:
-        """Have the weights of those among `models` that an adapter is worked into written, unless they are
-        there: of recognisers, and of the reader's checker. Else the first part that needs them does.
+        """Have the weights of those recognisers among `models` that an adapter is worked into written, unless
+        they are there. Else the first part that needs them does.
 
         Raises:
-            EngineMisconfigured, OSError: as `adapted` and `merged`.
+            EngineMisconfigured, OSError: as `adapted`.
         """
-        from infra.weights.models import resolve
-        from services.engines.reader.merged import merged
         from services.engines.recognition.adapted import adapter_of, of_name
 
         config = self.settings
-        if self.checker and config.reader_checker in models:
-            merged(Path(resolve(config.reader_checker, config.models_dir)), self.checker, config.models_dir)
         named = {config.whisper_model, config.whisper_second}.intersection(models)
         for adapter in filter(None, map(adapter_of, sorted(named))):
             of_name(adapter.name, config.models_dir)
@@ -113,7 +109,6 @@ class EngineParts:
     def _decoder(self, urls: str) -> Servers:
         from services.decoding.decoder import OpenAIDecoder
         from services.decoding.servers import Servers
-        from services.decoding.spellings import learned
 
         config = self.settings
         if not urls:
@@ -129,8 +124,6 @@ class EngineParts:
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
                 adapter=self.adapter.name if self.adapter else "",
-                spelling=learned(self.adapter),
-                check=self.checker is not None,
                 order_tokens=config.order_tokens,
             )
             for url in addresses(urls)
@@ -144,10 +137,3 @@ class EngineParts:
         from services.engines.reader.adapters import made_for
 
         return made_for(self.settings.llm_model)
-
-    @cached_property
-    def checker(self) -> Path | None:
-        """The adapter of the smaller model that checks settled carts first; None where none is set."""
-        from services.engines.reader.adapters import made_for
-
-        return made_for(self.settings.reader_checker, role="check") if self.adapter else None

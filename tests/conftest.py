@@ -52,10 +52,6 @@ LONG = (
     "faults/test_short.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
     "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all
     "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py
-    *(
-        f"reading/test_effort.py::test_a_hostile_reading_ends_and_its_loops_are_charged[{menu}]"  # the others
-        for menu in ("tea", "many items of few words", "names of forty words", "items that overlap")
-    ),
 )
 
 # `make test` runs these after all others: whole stacks, models of gigabytes, and what is held to a clock (a

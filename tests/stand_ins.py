@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -17,14 +17,13 @@ from infra.blobs.store import Blobs
 from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.errors import EngineUnavailable
-from schemas.evidence import Evidence
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from schemas.transcript import Transcript, Word
-from services.engines.ports import Reading, Recording
+from services.engines.ports import CartRequest, Reading, Recording
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
@@ -145,7 +144,7 @@ def big_menu(items: int, groups: int = 20) -> Menu:
 
 
 def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Transcript:
-    """A transcript as a recogniser gives it: words 0.4 s apart."""
+    """A transcript as a recognizer gives it: words 0.4 s apart."""
     words = tuple(
         Word(text=word, start_s=round(i * 0.4, 3), end_s=round(i * 0.4 + 0.3, 3), probability=probability)
         for i, word in enumerate(text.split())
@@ -172,7 +171,7 @@ def in_review(draft: CartDraft) -> OrderRecord:
 
 
 def unheard(file: Path) -> Any:
-    """In place of `Tools.decode_audio`, where no recogniser listens."""
+    """In place of `Tools.decode_audio`, where no recognizer listens."""
     raise AssertionError(f"{file} is only a stand-in for a recording")
 
 
@@ -183,16 +182,13 @@ def recorded(file: Path) -> Recording:
 
 @dataclass
 class ScriptedTranscriber:
-    """`Transcriber` that says what is next in its script; the last entry stays. A second hearing gives
-    `again`, or the first anew."""
+    """`Transcriber` that says what is next in its script; the last entry stays."""
 
     script: list[Exception | Transcript]
     heard: list[tuple[Path, str]] = field(default_factory=list)
-    again: Transcript | None = None
     fitted: Transcript | None = None
     denoised: Transcript | None = None
     quiet: str = ""
-    hinted: list[tuple[str, ...]] = field(default_factory=list)
     loaded: int = 0
 
     def load(self) -> None:
@@ -213,10 +209,6 @@ class ScriptedTranscriber:
     def quiet_words(self, recording: Recording, language: str) -> str:
         return self.quiet
 
-    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
-        self.hinted.append(tuple(hints))
-        return self.again or first
-
 
 @dataclass
 class ScriptedDecoder:
@@ -224,33 +216,27 @@ class ScriptedDecoder:
     for what happens elsewhere while a decode takes its time."""
 
     script: list[Exception | CartDraft | Reading]
-    asked: list[Evidence] = field(default_factory=list)
-    warmed: list[Evidence] = field(default_factory=list)
+    asked: list[CartRequest] = field(default_factory=list)
+    warmed: list[Menu] = field(default_factory=list)
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
-    expected: list[object] = field(default_factory=list)
-    settled: list[bool] = field(default_factory=list)
 
     def decode(
         self,
-        evidence: Evidence,
+        asked: CartRequest,
         called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
         *,
-        settled: bool = False,
         in_gaps: bool = False,
     ) -> Reading:
-        self.asked.append(evidence)
-        self.expected.append(expected)
-        self.settled.append(settled)
+        self.asked.append(asked)
         self.meanwhile()
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, Exception):
             raise step
         return step if isinstance(step, Reading) else read_as(step, self.name)
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
-        self.warmed.append(evidence)
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
+        self.warmed.append(menu)
 
 
 @dataclass(frozen=True)
@@ -259,14 +245,14 @@ class GatedDecoder:
 
     folder: Path
 
-    def decode(self, evidence: Evidence, *_asked: object, **_how: object) -> Reading:
+    def decode(self, asked: CartRequest, *_asked: object, **_how: object) -> Reading:
         with (self.folder / "asked").open("a") as log:
-            log.write(f"{evidence.transcript}\n")
+            log.write(f"{asked.transcript}\n")
         while (self.folder / "hold").exists():
             time.sleep(0.02)
         return read_as(RIGHT)
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """Nothing to warm."""
 
 
@@ -299,7 +285,7 @@ RIGHT = CartDraft.model_validate({"lines": [
 ]})  # fmt: skip
 AWAY = EngineUnavailable("The decode server did not answer")
 ATTEMPTS = 3
-AGREEMENT = 0.96  # share of right orders where two recognisers agree
+AGREEMENT = 0.96  # share of right orders where two recognizers agree
 
 
 @dataclass

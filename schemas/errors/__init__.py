@@ -25,8 +25,7 @@
     │       ├── AudioTooCostly              decoding takes more than any recording of speech needs
     │       └── AudioDamaged                undecodable, or shorter than its header declares
     ├── Unreadable                  can't be read here, however often it is tried: a person reads it
-    │   ├── TooMuchToRead               transcript and menu exceed the work budget
-    │   └── UnknownLanguage             no language folder for the menu's language
+    │   └── TooMuchToRead               the transcript is longer than an order may be
     ├── Overloaded                  too many orders are waiting: wait
     │   └── IntakeLate                  orders arrive faster than this API stores them: wait
     ├── SignInBusy                  too many people are signing in: wait
@@ -70,7 +69,6 @@ from schemas.errors.engines import (
     EngineUnavailable,
     MenuBeingRead,
     TooMuchToRead,
-    UnknownLanguage,
     Unreadable,
 )
 from schemas.errors.limits import (
@@ -147,7 +145,6 @@ __all__ = [
     "TooManyWaiting",
     "TooMuchToRead",
     "Unauthorized",
-    "UnknownLanguage",
     "UnknownMenu",
     "UnknownTask",
     "UnmaskableSchema",

@@ -6,22 +6,14 @@ from schemas.errors.base import SaycartError
 
 
 class Unreadable(SaycartError):
-    """An order or a menu can't be read here, however often it is tried."""
+    """An order can't be read here, however often it is tried."""
 
 
 class TooMuchToRead(Unreadable):
-    """Reading the transcript or the menu's names exceeds the step budget."""
+    """The transcript takes more tokens of the model than an order may."""
 
     code = "too_much_to_read"
-    hint = "Menu names that repeat or contain each other cause this; a person can take the order."
-
-
-class UnknownLanguage(Unreadable):
-    code = "unknown_language"
-
-    def __init__(self, code: str, known: list[str]) -> None:
-        self.hint = f"Set the menu's language to one of {', '.join(known)}, or add a language folder."
-        super().__init__(f"Orders in the language {code!r} aren't supported")
+    hint = "Ask for a shorter order; a person can take this one."
 
 
 class EngineError(SaycartError):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.cart import Cart, CartDraft, Finding
-from schemas.decision import Decision, Readings
+from schemas.decision import Decision, ModelAnswer
 from schemas.errors import InputError
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
@@ -56,10 +56,9 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """One order row. `version` grows by one at every change; times are aware UTC datetimes. `evidence` is
-    what its words gave reason to say, as `services/pipeline/kept_evidence.py` keeps it. `source`: whose turn
-    it takes, see `turns.py`. Known of an order that was claimed just now alone: `claimed_at`, and `waited_s`,
-    seconds since it was due for the stage."""
+    """One order row. `version` grows by one at every change; times are aware UTC datetimes. `answer` is the
+    language model's. `source`: whose turn it takes, see `turns.py`. Known of an order that was claimed just
+    now alone: `claimed_at`, and `waited_s`, seconds since it was due for the stage."""
 
     id: str
     shop: str
@@ -73,12 +72,11 @@ class OrderRecord:
     audio_key: str | None = None
     audio_format: str | None = None
     transcript: Transcript | None = None
-    evidence: dict[str, Any] | None = None
     draft: CartDraft | None = None
     cart: Cart | None = None
     findings: tuple[Finding, ...] = ()
     reasons: tuple[ReviewReason, ...] = ()
-    readings: Readings | None = None
+    answer: ModelAnswer | None = None
     decision: Decision | None = None
     error: OrderError | None = None
     metadata: dict[str, Any] | None = None
@@ -120,12 +118,11 @@ class Outcome:
 
     event: Event
     transcript: Transcript | None = None
-    evidence: dict[str, Any] | None = None
     draft: CartDraft | None = None
     cart: Cart | None = None
     findings: tuple[Finding, ...] | None = None
     reasons: tuple[ReviewReason, ...] | None = None
-    readings: Readings | None = None
+    answer: ModelAnswer | None = None
     decision: Decision | None = None
     error: OrderError | None = None
     timings: dict[str, float] = field(default_factory=dict)

@@ -30,10 +30,6 @@ class Sentences:
         """Return the sentence of `key` with its values filled in."""
         return self.told[key].format(**values)
 
-    def spelled(self, number: int) -> str:
-        """Return a number as a word ("three"), or in figures where there is none."""
-        return self.told.get(f"number_{number}", str(number))
-
     def joined(self, names: Iterable[str], joint: str = "and") -> str:
         """Join names with commas, the last with "and" or "or"."""
         *most, last = names

@@ -7,16 +7,13 @@ hearings whose right cart is known. A weight multiplies a feature:
     mean, least   logit of the mean and of the lowest probability of the field's words
     worst         logit of the mean probability of the three least sure words of the whole recording
     inexact       how far the words are from the name: 0 as written, to 1
-    guessed       the words make no sense, and the name was guessed at
     unsaid        a default that nobody said
-    chosen        the mask left the value to the model
-    doubt         something about the order is open, whatever it is
 
 Where a second recogniser came to the same order, no field is less sure than the order as a whole.
 
 A recogniser that was measured in another language alone is held to that table, which is better than to none.
-A transcript without word probabilities (an order that came as text), one from a second hearing (its words
-were asked for), and a recogniser without any table give no field confidences.
+A transcript without word probabilities (an order that came as text) and a recogniser without any table give
+no field confidences.
 """
 
 from __future__ import annotations
@@ -29,12 +26,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from schemas.cart import CartDraft
-from schemas.evidence import Evidence
 from schemas.transcript import Transcript
-from services.checks.traces import Kind, Trace, traces
+from schemas.writable import clean
+from services.checks.alignment import AlignedLine, Kind, Span, Value, align
+from services.retrieval.retrieval import Retrieval
 
 TABLES = Path(__file__).with_name("confidence.json")
-FEATURES = ("mean", "least", "worst", "inexact", "guessed", "unsaid", "chosen", "doubt")
+FEATURES = ("mean", "least", "worst", "inexact", "unsaid")
 _WORST = 3
 _SURE = 0.01  # probabilities are kept this far from 0 and 1, where a logit has no end
 
@@ -74,27 +72,17 @@ def _models_for(source: str) -> dict[str, Model] | None:
     return models().get(source) or next(alike, None)
 
 
-def field_confidences(
-    draft: CartDraft, evidence: Evidence, transcript: Transcript, *, borne_out: bool = False
-) -> list[dict[str, float]]:
-    """For each line the confidence (0..1) of each field by its name; empty where nothing can be told. With
-    `borne_out`, a second recogniser's words came to the same cart, though not by the rules alone."""
+def field_confidences(draft: CartDraft, found: Retrieval, transcript: Transcript) -> list[dict[str, float]]:
+    """For each line the confidence (0..1) of each field by its name; empty where nothing can be told. `found`
+    is what retrieval found in the transcript."""
     known = _models_for(transcript.recogniser)
-    if known is None or transcript.first_heard is not None:
+    if known is None:
         return [{} for _ in draft.lines]
-    least = transcript.confidence if transcript.agreed else 0.0
-    if transcript.agreed or borne_out:
-        least = max(least, transcript.agreement or 0.0)
+    least = max(transcript.confidence, transcript.agreement or 0.0) if transcript.agreed else 0.0
     return [
         {name: round(max(least, probability(known[kind], values)), 4) for kind, name, values in line}
-        for line in features(draft, evidence, transcript)
+        for line in features(draft, found, transcript)
     ]
-
-
-def least_sure(draft: CartDraft, evidence: Evidence, transcript: Transcript) -> float | None:
-    """The confidence (0..1) of the field of a cart that is the least sure; None where none can be told."""
-    lines = field_confidences(draft, evidence, transcript)
-    return min((sure for line in lines for sure in line.values()), default=None)
 
 
 def probability(model: Model, values: Sequence[float]) -> float:
@@ -103,34 +91,32 @@ def probability(model: Model, values: Sequence[float]) -> float:
     return 1 / (1 + math.exp(-total))
 
 
-def features(draft: CartDraft, evidence: Evidence, transcript: Transcript) -> list[list[Features]]:
+def features(draft: CartDraft, found: Retrieval, transcript: Transcript) -> list[list[Features]]:
     """Features of every field of every line; none where the words have no probabilities."""
     words = list(_words(transcript))
     # Offsets hold for the cleaned text only.
-    if not words or " ".join(word.text for word in transcript.words) != evidence.transcript:
+    if not words or " ".join(word.text for word in transcript.words) != clean(transcript.text):
         return [[] for _ in draft.lines]
     worst = _logit(_mean(sorted(p for *_, p in words)[:_WORST]))
+    lines = align([line.model_dump(mode="json") for line in draft.lines], found)
     return [
-        [Features(t.kind, t.name, _values(t, words, worst, evidence)) for t in line]
-        for line in traces(draft, evidence)
+        [_of_value(value, line.span, words, worst) for value in _values(line)] if line else []
+        for line in lines
     ]
 
 
-def _values(
-    trace: Trace, words: Sequence[tuple[int, int, float]], worst: float, evidence: Evidence
-) -> tuple[float, ...]:
-    its = [p for start, end, p in words if any(start < high and low < end for low, high in trace.spans)]
-    its = its or [p for *_, p in words]
-    return (
-        _logit(_mean(its)),
-        _logit(min(its)),
-        worst,
-        1 - trace.score,
-        float(trace.guessed),
-        float(trace.unsaid),
-        float(trace.chosen),
-        float(not evidence.plain),
-    )
+def _values(line: AlignedLine) -> list[Value]:
+    """The values of a line, and the line itself, as near to what was said as the furthest of them."""
+    whole = Value("line", "heard", line.span, min(value.exact for value in line.values))
+    return [*line.values, whole]
+
+
+def _of_value(value: Value, line: Span, words: Sequence[tuple[int, int, float]], worst: float) -> Features:
+    low, high = value.span or line
+    its = [p for start, end, p in words if start < high and low < end] or [p for *_, p in words]
+    unsaid = float(value.span is None)
+    values = (_logit(_mean(its)), _logit(min(its)), worst, 1 - value.exact, unsaid)
+    return Features(value.kind, value.name, values)
 
 
 def _words(transcript: Transcript) -> Iterator[tuple[int, int, float]]:

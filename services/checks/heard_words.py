@@ -1,45 +1,35 @@
 """The customer's own words for each line of a cart that was read without them, and where words stand.
 
-Where the rules found the line's item, their words for it; else the words of the item's name, or of a wish
-that nothing on the menu accounts for; else all that was said, as far as a line may hold it.
+From the first to the last word that the line rests on; where none names its item, all that was said, as far
+as a line may hold it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, CartNote, HeardSpan, NoteDraft, NoteKind
-from schemas.evidence import Evidence
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
-from services.reading.language.language import language_of
-from services.reading.whole.own_words import own_words
+from services.checks.alignment import align
+from services.retrieval.retrieval import Retrieval
 
 
 def with_heard(
-    lines: Iterable[dict[str, Any]], evidence: Evidence, notes: Iterable[tuple[str, str]] = ()
+    lines: Sequence[dict[str, Any]],
+    transcript: str,
+    found: Retrieval,
+    notes: Iterable[tuple[str, str]] = (),
 ) -> CartDraft:
-    """A draft of `lines`, each with a piece of the transcript; no piece twice while there is another. The
-    words of `notes` (kind, words) are pieces of it already."""
-    used: set[str] = set()
+    """A draft of `lines`, each with a piece of the transcript; `found` is what retrieval found in it. The
+    words of a wish off the menu, and of `notes` (kind, words), are pieces of it already."""
     made = []
-    for line in lines:
-        sku = line.get("sku")
-        words = _item_words(sku, evidence) if sku else [off.words for off in evidence.off_menu]
-        fitting = [w for w in words if w and len(w) <= MAX_HEARD_CHARS]
-        heard = next((w for w in fitting if w not in used), None) or next(iter(fitting), None)
-        heard = heard or whole_words(evidence.transcript, MAX_HEARD_CHARS)
-        used.add(heard)
-        made.append({**line, "heard": heard})
+    for line, aligned in zip(lines, align(lines, found), strict=True):
+        words = transcript[slice(*aligned.span)] if aligned else line.get("heard") or transcript
+        made.append({**line, "heard": whole_words(words, MAX_HEARD_CHARS)})
     noted = [{"kind": kind, "heard": words} for kind, words in notes]
     return CartDraft.model_validate({"lines": made, "notes": noted})
-
-
-def _item_words(sku: str, evidence: Evidence) -> list[str]:
-    told = [line for line in evidence.lines if sku in line.items]
-    words = [line.words or own_words(line, language_of(evidence.menu)) or line.anchor for line in told]
-    return words + [mention.text for mention in evidence.mentions if sku in mention.ids]
 
 
 def span_of(words: str, transcript: Transcript) -> HeardSpan:

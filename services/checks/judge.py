@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.cart import Cart, CartDraft, Finding
-from schemas.evidence import Evidence
-from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from schemas.transcript import Transcript
-from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
 
@@ -31,8 +28,3 @@ def judge_chosen(
     findings = [*check_facts(draft, menu.menu), *left]
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings)
     return Judged(cart, tuple(findings))
-
-
-def doubts_of(draft: CartDraft, menu: Menu, evidence: Evidence) -> list[Finding]:
-    """What is not true of the menu, and what was not said or is left open by the words."""
-    return [*check_facts(draft, menu), *check_evidence(draft, evidence)]

@@ -2,8 +2,8 @@
 
 Every amount is an integer in minor units. An option costs its price times its count; `none` costs
 nothing, `light` and `normal` once, `extra` twice, as an extra portion is a second portion. On one half of an
-item it costs half of that, rounded half up for each option and each single item. While a size, a required
-option or the item is open, a line costs the least that any answer makes of it, and says so.
+item it costs half of that, rounded half up for each option and each single item. While a size or a
+required option is open, a line costs the least that any answer makes of it, and says so.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
             confidence=mean,
             findings=findings,
         )
-    unit = _with_open_item(unit_price(line, item, menu), findings)
+    unit = unit_price(line, item, menu)
     return CartLine(
         kind="item",
         heard=heard,
@@ -122,13 +122,6 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
         confidence=mean,
         findings=findings,
     )
-
-
-def _with_open_item(unit: UnitPrice, findings: Sequence[Finding]) -> UnitPrice:
-    """The least of all items that are asked about, where it is open which one it is."""
-    asked = [f.question for f in findings if f.question is not None and f.question.id.endswith("/sku")]
-    prices = [answer.price for question in asked for answer in question.answers if answer.price is not None]
-    return UnitPrice(min(prices), is_minimum=True) if prices else unit
 
 
 def _base(item: Item, size: str | None) -> UnitPrice:

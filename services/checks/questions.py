@@ -1,8 +1,9 @@
-"""The questions that a customer can settle: open choices of the menu, in turn, or which cart it is.
+"""The questions that a customer can settle: open choices of the menu, in turn, or whether a cart is right.
 
-A finding carries a question when its answers are known things of the menu, or whole carts (`two_carts.py`).
-An order asks only while nothing else is in doubt: not the recording as a whole, and no finding without a
-question. Each answer says what it costs, and the cart that it makes is checked and priced like any other.
+A finding carries a question when its answers are known things of the menu, or about the whole cart
+(`whole_cart.py`). An order asks only while nothing else is in doubt: not the recording as a whole, and no
+finding without a question. Each answer says what it costs, and the cart that it makes is checked and priced
+like any other.
 """
 
 from __future__ import annotations
@@ -23,21 +24,14 @@ from services.checks.price import unit_price
 MAX_ANSWERS = 6
 # Found again in each draft (`facts.py`): what an earlier draft left open says nothing about a later one.
 OPEN_CHOICES = frozenset({"missing_size", "missing_required_option"})
-_PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size|sku)|options/(?P<group>.+))", re.ASCII)
-# What the rules could not make out of the words: who says of a whole cart that it is theirs has settled it.
-# Not here are what the menu does not allow, what was hard to hear, what the customer asked of us, and an
-# order past what a cart holds: no yes to a cart answers those.
-OF_WORDS = frozenset(
-    """readers_differ reading_unsure item_unsaid size_unsaid_value quantity_unsaid option_unsaid vague_name
-    heard_but_missing unexplained_words number_unused unclear_which left_open taken_back unclear_split weighed
-    said_likewise said_twice nothing_ordered empty_cart""".split()
-) | {"read_otherwise"}  # of an older release (ADR 37)
-
-
-# What was hard to hear of an order that is in no other doubt, and the question that settles it: the customer
-# knows what they said. A recording that was heard badly as a whole is a reason of its own, and asks nothing.
-HEARD = "order/heard"
-OF_HEARING = frozenset({"field_doubtful", "heard_again"})
+_PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size)|options/(?P<group>.+))", re.ASCII)
+# What is asked of a whole cart: whether it is right, whether nothing was ordered, and, where no more is in
+# doubt than how it was heard, whether it was. A recording that was heard badly as a whole asks nothing.
+RIGHT, NOTHING, HEARD = "order/right", "order/nothing", "order/heard"
+WHOLE = frozenset({RIGHT, NOTHING, HEARD})
+OF_HEARING = frozenset({"field_doubtful"})
+# What a yes to a whole cart settles. Not what the menu does not allow, and nothing past a limit.
+OF_WORDS = frozenset({"reading_unsure", "nothing_ordered", "empty_cart"})
 
 
 def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question | None:
@@ -60,15 +54,6 @@ def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, me
     return _question(place, answers, menu, "which_with_line", named, line=item.name)
 
 
-def which_item(number: int, line: ItemLine, skus: Sequence[str], menu: Menu) -> Question | None:
-    """Ask which of several items was meant by words that fit them all."""
-    items = [item for item in map(menu.item, skus) if item is not None and item.available]
-    answers = [
-        _priced(item.sku, item.name, line.model_copy(update={"sku": item.sku}), menu) for item in items
-    ]
-    return _question(f"{number}/sku", answers, menu, "which") if len(items) <= MAX_ANSWERS else None
-
-
 def open_questions(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> list[Question]:
     """All that the customer is asked, in order; empty when anything is in doubt that no answer settles."""
     blocking = [finding for finding in findings if finding.blocks]
@@ -87,11 +72,11 @@ def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) 
 
 
 def _turn(question: Question) -> tuple[float, int]:
-    """Line by line; the item first, since its sizes and options depend on it, and then the size."""
+    """Line by line, the size first."""
     place = _PLACE.fullmatch(question.id)
     if place is None:
         return math.inf, 0
-    return int(place["line"]), ("sku", "size", None).index(place["field"])
+    return int(place["line"]), int(place["field"] is None)
 
 
 def line_of(question: Question) -> int | None:

@@ -20,7 +20,7 @@ from llguidance import LLMatcher, LLTokenizer
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.decoding.mask import BYTES, Mask
-from services.decoding.short_form import Names
+from services.decoding.menu_names import Names
 from services.decoding.spelling import SCHEMA
 from services.decoding.vocabulary import Vocabulary
 from services.decoding.wire_mask import wire_mask
@@ -28,7 +28,7 @@ from services.decoding.wire_mask import wire_mask
 # What the mask's walk reads, and what says nothing of the text. A keyword outside both is not held.
 HELD = frozenset(
     "$defs $ref additionalProperties const default items maxItems maxLength maximum minLength minimum oneOf "
-    "properties required type x-aligned x-each x-implied x-key x-later x-named-by x-told-by x-values "
+    "properties required type x-aligned x-each x-implied x-key x-named-by x-told-by x-values "
     "x-where".split()
 )
 NOTES = frozenset("description discriminator title".split())

@@ -15,22 +15,21 @@ import structlog
 
 from infra.caches import Alike
 from infra.observability import measures, tracing
-from schemas.cart import CartDraft
 from schemas.errors import (
     DecodeTruncated,
     EngineMisconfigured,
     EngineUnavailable,
 )
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.decoding import reading
 from services.decoding.calls import LEAST_S, Calls
 from services.decoding.completion import CHAT, Completions, How
 from services.decoding.mask import Mask
+from services.decoding.menu_context import MenuContext
 from services.decoding.order_budget import OrderBudget
 from services.decoding.reading import Asked
-from services.decoding.spellings import CART_JSON, EXPLAINED, MenuContext, Spelling
-from services.engines.ports import Completed, Message, Reading
+from services.engines.ports import CartRequest, Completed, Message, Reading
 
 log = structlog.get_logger()
 
@@ -55,10 +54,8 @@ class OpenAIDecoder:
         model: name to ask for; also stands for the tokenizer in the mask's version.
         timeout_s: of one whole decode.
         adapter: name of the trained adapter, where the server may have it.
-        spelling: what the adapter has learned to write.
-        check: let a smaller model check settled carts, where the server has one.
-        order_tokens: the most that a customer's words may take, and the answer of a trained model; 0: any
-            number.
+        order_tokens: the most that a customer's words may take, and half of what the answer of a trained
+            model may; 0: any number.
     """
 
     def __init__(
@@ -70,8 +67,6 @@ class OpenAIDecoder:
         timeout_s: float = 120.0,
         api_key: str = "",
         adapter: str = "",
-        spelling: Spelling = CART_JSON,
-        check: bool = False,
         order_tokens: int = 0,
     ) -> None:
         self.url = url.rstrip("/")
@@ -83,19 +78,15 @@ class OpenAIDecoder:
         self._budget = OrderBudget(self._calls, dialect=dialect, model=model, most=order_tokens)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._adapter = adapter
-        self._spelling = spelling
-        self._check = check and dialect == "llama.cpp"
         self._contexts = Alike(fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
         self._has_reader: bool | None = None
 
     @tracing.traced("decode")
     def decode(
         self,
-        evidence: Evidence,
+        asked: CartRequest,
         called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
         *,
-        settled: bool = False,
         in_gaps: bool = False,
     ) -> Reading:
         """See `CartDecoder.decode`. A server that does not say whether it has the adapter is unavailable: no
@@ -103,23 +94,21 @@ class OpenAIDecoder:
         trained = self.reads
         if self._adapter and self._has_reader is None:
             raise EngineUnavailable("The decode server did not say whether it has the trained adapter")
-        self._budget.check(evidence.transcript, called_off)
+        for words in (asked.transcript, asked.second):
+            self._budget.check(words, called_off)
         until = time.monotonic() + self._timeout_s
 
         def post(path: str, body: Document) -> Document:
             left = max(until - time.monotonic(), LEAST_S)
             return self._calls.post(path, body, called_off=called_off, timeout_s=left)
 
-        context = self._contexts.of(evidence.menu)
         with measures.engine_took("decoder"):
             found = reading.read(
-                evidence.transcript,
-                context,
-                self._asked(trained=trained),
+                asked,
+                self._contexts.of(asked.menu),
+                self._of_server(trained=trained),
                 post=post,
-                expected=[line.model_dump(mode="json") for line in expected.lines] if expected else (),
-                check=settled and self._check,
-                most=self._budget.most if trained else 0,
+                most=2 * self._budget.most if trained else 0,
                 in_gaps=in_gaps,
             )
         measures.tokens(
@@ -131,10 +120,8 @@ class OpenAIDecoder:
         )
         return found
 
-    def _asked(self, *, trained: bool) -> Asked:
-        if trained:
-            return Asked(self._dialect, self._model, self._spelling, self._adapter)
-        return Asked(self._dialect, self._model, EXPLAINED)
+    def _of_server(self, *, trained: bool) -> Asked:
+        return Asked(self._dialect, self._model, self._adapter if trained else "")
 
     def forget(self) -> None:
         """Look anew for what the server has, since another may have taken its place."""
@@ -151,12 +138,10 @@ class OpenAIDecoder:
             self._has_reader = self._look_for_reader()
         return bool(self._has_reader)
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
-        trained = self.reads
-        body = reading.prompt("hello", self._contexts.of(evidence.menu), self._asked(trained=trained))
-        # With a check, the smaller model's cache too.
-        body |= {"max_tokens": 1} | ({"check": True} if trained and self._check else {})
+        order, model = CartRequest("hello", menu), self._of_server(trained=self.reads)
+        body = reading.prompt(order, self._contexts.of(menu), model) | {"max_tokens": 1}
         self._calls.post(CHAT, body, called_off=called_off, measured_as=_WARMING)
 
     def health(self) -> str:

@@ -1,8 +1,4 @@
-"""What the learned reader is shown: one menu's names, then the customer's words.
-
-The menu comes first and is the same for every order of a menu version, so that a server keeps it in its
-cache. It is what the reader was trained with (`services/training`): a change here asks for new training.
-"""
+"""The menu as the reader is shown it. It was trained with this: a change here asks for new training."""
 
 from __future__ import annotations
 
@@ -10,17 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.writable import writable
-from services.decoding.short_form import Names
-
-TASK = "Take the order: write what the customer wants from this menu."
-
-
-def messages(menu_text: str, said: str) -> list[dict[str, str]]:
-    """The chat of one order; the answer is a short form."""
-    return [
-        {"role": "system", "content": f"{TASK}\n\n{menu_text}"},
-        {"role": "user", "content": writable(said)},
-    ]
+from services.decoding.menu_names import Names
 
 
 def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, aliases: bool = True) -> str:

@@ -20,7 +20,7 @@ _COUNTING = "counting"
 
 
 class OrderBudget:
-    """`most`: tokens of the words, and likewise of an answer to them; 0: any number."""
+    """`most`: tokens of the words; 0: any number."""
 
     def __init__(self, calls: Calls, *, dialect: str, model: str, most: int) -> None:
         self.most = most

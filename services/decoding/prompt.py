@@ -15,8 +15,8 @@ from functools import cache
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.decoding import wire
+from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text as described
-from services.decoding.short_form import Names
 from services.decoding.spelling import CART, SCHEMA, Array, Object, Union
 from services.retrieval.names import Name
 from services.retrieval.retrieval import Match, Retrieval
@@ -66,10 +66,13 @@ def messages(menu_text: str, transcript: str, names: str = "", second: str = "")
     ]
 
 
-def untrained(menu_text: str, transcript: str, names: str = "") -> list[dict[str, str]]:
+def untrained(menu_text: str, transcript: str, names: str = "", second: str = "") -> list[dict[str, str]]:
     """The same chat for a model that was not trained for it."""
     system = "\n\n".join((TASK, RULES, f"Fields:\n{field_notes()}", worked_example(), menu_text))
-    return [{"role": "system", "content": system}, {"role": "user", "content": turn(transcript, names)}]
+    return [
+        {"role": "system", "content": system},
+        {"role": "user", "content": turn(transcript, names, second)},
+    ]
 
 
 @cache

@@ -18,12 +18,14 @@ from typing import Any
 
 from infra.observability import measures
 from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, MenuBeingRead
-from services.decoding import unmasked
+from services.decoding import unmasked, wire
 from services.decoding.completion import constraint, said
-from services.decoding.mask import Mask
-from services.decoding.short_form import Line, Unreadable
-from services.decoding.spellings import MenuContext, Spans, Spelling
-from services.engines.ports import Reading
+from services.decoding.guess import guess
+from services.decoding.mask import Mask, compiles
+from services.decoding.menu_context import MenuContext
+from services.decoding.menu_names import Unreadable
+from services.decoding.wire_mask import wire_mask
+from services.engines.ports import CartRequest, Reading
 
 Document = dict[str, Any]
 Post = Callable[[str, Document], Document]
@@ -38,12 +40,10 @@ _CHAT = "/v1/chat/completions"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which model of a server of which dialect, and how it spells a cart; `adapter` is empty where it has no
-    trained one."""
+    """Which model of a server of which dialect; `adapter` is empty where it has no trained one."""
 
     dialect: str
     model: str
-    spelling: Spelling
     adapter: str = ""
 
     @property
@@ -60,34 +60,30 @@ def present(dialect: str, adapter: str, get: Callable[[str], Any]) -> bool:
 
 
 def read(
-    transcript: str,
+    order: CartRequest,
     context: MenuContext,
     asked: Asked,
     *,
     post: Post,
-    expected: Sequence[Line] = (),
-    check: bool = False,
     most: int = 0,
     in_gaps: bool = False,
 ) -> Reading:
-    """The cart that the model reads out of `transcript`; `expected` are the lines of the likeliest one, if
-    any. With `check` a smaller model's word that it comes to these too is enough, where the server has one.
-    The answer may take `most` tokens; 0: the usual number. `in_gaps`: a menu that is new to a server is read
-    in pieces.
+    """The cart that the model reads out of an order. The answer may take `most` tokens; 0: the usual number.
+    `in_gaps`: a menu that is new to a server is read in pieces.
 
     Raises:
         DecodeTruncated: the server stopped before the cart was whole.
-        DecodeInvalid: the answer is outside the mask.
+        DecodeInvalid: the mask does not compile, or the answer is outside it.
         EngineUnavailable: the answer has no shape that is known; beside what `post` raises.
         MenuBeingRead: there are pieces of the menu left to read.
     """
     started = time.perf_counter()
     with measures.mask_took("build"):
-        mask = asked.spelling.mask(transcript, context)
-    body = request(transcript, context, asked, mask, most)
+        mask = wire_mask(context.names, order.transcript)
+    compiles(mask)
+    body = request(order, context, asked, mask, most)
     if asked.dialect == "llama.cpp" and asked.adapter:
-        body |= _expecting(asked.spelling.write(expected, context), check=check) if expected else {}
-        body |= {"menu_s": MENU_S} if in_gaps else {}
+        body |= _guessed(order, context) | ({"menu_s": MENU_S} if in_gaps else {})
     try:
         found = _masked(post(_CHAT, body), mask, asked, post)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
@@ -97,15 +93,16 @@ def read(
     return _reading(found, context, asked, mask.version, time.perf_counter() - started)
 
 
-def _expecting(guess: str, *, check: bool) -> Document:
+def _guessed(order: CartRequest, context: MenuContext) -> Document:
     """OpenAI's field for an answer that is largely known; llama.cpp's own server ignores it."""
-    return {"prediction": {"type": "content", "content": guess}, "check": check}
+    lines = guess(context.retrieve(order.transcript), context.menu)
+    return {"prediction": {"type": "content", "content": wire.write(lines, context.names)}}
 
 
 def _reading(found: _Answer, context: MenuContext, asked: Asked, grammar: str, seconds: float) -> Reading:
     """What an answer says, and its scores. Raises DecodeInvalid."""
     try:
-        cart = asked.spelling.read(found.text, context)
+        cart = wire.read_cart(found.text, context.names)
     except Unreadable as error:
         raise DecodeInvalid("The server's answer is no cart", quoted=str(error)) from None
     return Reading(
@@ -116,19 +113,22 @@ def _reading(found: _Answer, context: MenuContext, asked: Asked, grammar: str, s
         text=found.text,
         logprob=sum(token.logprob for token in found.tokens),
         overruled=sum(token.rank > 1 for token in found.tokens),
-        engine=f"{asked.dialect}:{found.checked_by or asked.name}",
+        engine=f"{asked.dialect}:{asked.name}",
         prompt_tokens=int(found.used.get("prompt_tokens", 0)),
         completion_tokens=int(found.used.get("completion_tokens", 0)),
         cached_tokens=int((found.used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
         seconds=seconds,
-        pieces=_by_piece(found.text, asked.spelling.spans(found.text), found.tokens),
+        pieces=_by_piece(found.text, found.tokens),
     )
 
 
-def _by_piece(text: str, spans: Spans, tokens: Sequence[unmasked.Token]) -> tuple[tuple[str, float], ...]:
-    """The pieces of an answer, each with its probability, in their order."""
+def _by_piece(text: str, tokens: Sequence[unmasked.Token]) -> tuple[tuple[str, float], ...]:
+    """The numbers, names and words of an answer in their order, each with its probability."""
+    spans = sorted(unmasked.values(text))
     scored = unmasked.score(text, tokens, {span: str(n) for n, span in enumerate(spans)}).probability
-    return tuple((piece, scored.get(str(n), 1.0)) for n, piece in enumerate(spans.values()))
+    return tuple(
+        (text[begin:end].strip('"'), scored.get(str(n), 1.0)) for n, (begin, end) in enumerate(spans)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,6 @@ class _Answer:
     text: str
     tokens: Sequence[unmasked.Token]
     used: Document
-    checked_by: str = ""
 
 
 def _masked(document: Document, mask: Mask, asked: Asked, post: Post) -> _Answer:
@@ -149,19 +148,18 @@ def _masked(document: Document, mask: Mask, asked: Asked, post: Post) -> _Answer
         accepted = mask.accepts(text)
     if not accepted:
         raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
-    checked_by = str(document.get("checked_by") or "")
-    return _Answer(text, _tokens(document, asked, post), document.get("usage") or {}, checked_by)
+    return _Answer(text, _tokens(document, asked, post), document.get("usage") or {})
 
 
-def request(transcript: str, context: MenuContext, asked: Asked, mask: Mask, most: int = 0) -> Document:
+def request(order: CartRequest, context: MenuContext, asked: Asked, mask: Mask, most: int = 0) -> Document:
     """A request for a cart under a mask, with what it takes to score it."""
-    body = prompt(transcript, context, asked) | constraint(asked.dialect, mask.lark)
+    body = prompt(order, context, asked) | constraint(asked.dialect, mask.lark)
     return body | unmasked.asked(asked.dialect) | {"max_tokens": most or MOST_TOKENS}
 
 
-def prompt(transcript: str, context: MenuContext, asked: Asked) -> Document:
+def prompt(order: CartRequest, context: MenuContext, asked: Asked) -> Document:
     """A request without a mask, which is all that warming a server's cache takes."""
-    chat = asked.spelling.messages(transcript, context)
+    chat = context.messages(order, trained=bool(asked.adapter))
     shared: Document = {"messages": chat, "temperature": 0, "max_tokens": MOST_TOKENS, "model": asked.name}
     if asked.dialect == "vllm":
         return shared

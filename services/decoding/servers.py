@@ -14,14 +14,13 @@ from typing import TypeVar, Unpack
 
 import structlog
 
-from schemas.cart import CartDraft
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from services.decoding.calls import LEAST_S
 from services.decoding.completion import How
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.mask import Mask
-from services.engines.ports import Completed, Message, Reading
+from services.engines.ports import CartRequest, Completed, Message, Reading
 
 log = structlog.get_logger()
 
@@ -91,18 +90,13 @@ class Servers:
 
     def decode(
         self,
-        evidence: Evidence,
+        asked: CartRequest,
         called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
         *,
-        settled: bool = False,
         in_gaps: bool = False,
     ) -> Reading:
         """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
-        return self._ask(
-            lambda decoder: decoder.decode(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
-            called_off,
-        )
+        return self._ask(lambda decoder: decoder.decode(asked, called_off, in_gaps=in_gaps), called_off)
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Completions.complete`; raises as `decode`. Its `timeout_s` is of all that is done for the
@@ -152,13 +146,13 @@ class Servers:
                 with self._lock:
                     server.busy -= 1
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Each server has a cache of its own; also raises as `prove`, which comes
         first: the first order would else have to wait for it."""
 
         def warm(server: _Server) -> None:
             server.prove()
-            server.decoder.warm(evidence, called_off)
+            server.decoder.warm(menu, called_off)
 
         self._each(warm)
 

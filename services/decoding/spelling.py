@@ -74,8 +74,7 @@ class Array:
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of an object: its name in the model, its key in the spelling, and the value that it has when it
-    is left out (`optional`). Only options of groups with the mark `where` have it; what is for `later` the
-    readers that ship do not write yet."""
+    is left out (`optional`). Only options of groups with the mark `where` have it."""
 
     name: str
     key: str
@@ -83,7 +82,6 @@ class Field:
     optional: bool = False
     implied: Any = None
     where: str | None = None
-    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +135,7 @@ class _Walk:
     def _field(self, name: str, schema: Schema, key: str) -> Field:
         optional = "default" in schema or "x-implied" in schema
         implied = schema.get("default", schema.get("x-implied"))
-        marks = schema.get("x-where"), schema.get("x-later", False)
-        return Field(name, key, self._node(schema, implied), optional, implied, *marks)
+        return Field(name, key, self._node(schema, implied), optional, implied, schema.get("x-where"))
 
     def _node(self, schema: Schema, implied: Any) -> Node:
         schema = self._resolved(schema)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.menu import Item
-from services.decoding.short_form import Choice, Line, Names, Unreadable
+from services.decoding.menu_names import Choice, Line, Names, Unreadable
 from services.decoding.spelling import (
     CART,
     Array,
@@ -39,11 +39,6 @@ def write(lines: Iterable[Line], names: Names, notes: Iterable[tuple[str, str]] 
     has `heard`, its words."""
     cart = {"lines": list(lines), "notes": [{"kind": kind, "heard": words} for kind, words in notes]}
     return json.dumps(_spelled(CART, cart, _Scope(names)), ensure_ascii=False, separators=(",", ":"))
-
-
-def read(text: str, names: Names) -> list[Line]:
-    """The lines of `read_cart` alone. Raises Unreadable."""
-    return read_cart(text, names).lines
 
 
 def read_cart(text: str, names: Names) -> Told:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from schemas.errors import InvalidMenu
 from schemas.menu import Item, Menu
 from services.decoding.mask import Mask
-from services.decoding.short_form import Names
+from services.decoding.menu_names import Names
 from services.decoding.spelling import (
     CART,
     Array,

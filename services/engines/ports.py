@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from schemas.cart import CartDraft
 from schemas.errors import RecordingLost
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from schemas.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -77,17 +76,6 @@ class Transcriber(Protocol):
     def quiet_words(self, recording: Recording, language: str) -> str:
         """Words that a voice says too quietly for the other hearings, which take them for silence; empty
         where there are none.
-
-        Raises: as `transcribe`.
-        """
-        ...
-
-    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
-        """The same recording, heard with the names in `hints` in mind, the likeliest last.
-
-        With its noise turned down, where `first` was heard so. Only words inside the time that `first` has
-        words for: beyond it they would be inventions. Its confidence is that of such hearings where they
-        were measured, else the first hearing's.
 
         Raises: as `transcribe`.
         """
@@ -165,25 +153,31 @@ class Reading:
     """Whether the model was trained for orders: how sure another is of a cart says little."""
 
 
+@dataclass(frozen=True, slots=True)
+class CartRequest:
+    """What a decoder is asked: a customer's words over a menu, and what a second recognizer heard where that
+    differs (`second`)."""
+
+    transcript: str
+    menu: Menu
+    second: str = ""
+
+
 class CartDecoder(Protocol):
-    """Turns a transcript into a draft, under a mask."""
+    """Turns a transcript into a cart, under the mask of its menu."""
 
     def decode(
         self,
-        evidence: Evidence,
+        asked: CartRequest,
         called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
         *,
-        settled: bool = False,
         in_gaps: bool = False,
     ) -> Reading:
         """The cart that the model makes of the words, under the mask of the menu; nothing is streamed.
 
-        Where no server has the trained adapter, the base model is asked. A cart that is `expected` changes
-        nothing in the answer: to check it is faster than to write one, where a server can. Only where the
-        rules have `settled` on it may a smaller model answer in the larger one's place, if it comes to it
-        too. Setting `called_off`, from any thread, ends it: the request is closed and the server stops. With
-        `in_gaps` a menu that is new is read in pieces, between which other orders come.
+        Where no server has the trained adapter, the base model is asked. Setting `called_off`, from any
+        thread, ends it: the request is closed and the server stops. With `in_gaps` a menu that is new is read
+        in pieces, between which other orders come.
 
         Raises:
             DecodeCancelled: it was called off.
@@ -191,10 +185,11 @@ class CartDecoder(Protocol):
             DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
             DecodeInvalid: the text is outside the mask, so the server did not apply it.
             MenuBeingRead: a piece was read, and it was not the last.
+            TooMuchToRead: the words take more tokens than an order may.
         """
         ...
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """Put the part of the prompt that is the same for every order into the server's cache.
 
         Raises: as `decode`, of the server and of `called_off`.

@@ -14,8 +14,7 @@ from schemas.cart import CartDraft, Finding
 from schemas.compare import LineKey, canonical, canonical_draft
 from schemas.question import Question
 from schemas.review import ReviewReason
-from services.checks.questions import HEARD, answered, line_of, open_questions
-from services.checks.two_carts import NOTHING, RIGHT, WHICH
+from services.checks.questions import HEARD, NOTHING, RIGHT, answered, line_of, open_questions
 
 Cart = Counter[LineKey]
 
@@ -28,7 +27,6 @@ COUNTED = (
     "of them needless",
     "asked one question",
     "of them settled by the answer",
-    "of them which of two",
     "of them is this right",
     "of them is this what was said",
     "of them was nothing ordered",
@@ -36,8 +34,8 @@ COUNTED = (
     "wrong, unseen",
     "wrong, unseen, if nobody ever said that none is right",
 )
+ONLY_HUMAN = frozenset({"not_on_menu", "empty_cart", "allergy_said"})
 KINDS = {
-    WHICH: ("of them which of two",),
     RIGHT: ("of them is this right",),
     HEARD: ("of them is this what was said",),
     NOTHING: ("of them was nothing ordered",),
@@ -45,12 +43,12 @@ KINDS = {
 
 
 def became(made: dict[str, Any], meant: Cart) -> list[str]:
-    """What to count of one prediction row (its decision, cart and findings, its question and second cart
-    if it has any), with an honest answer to its question.
+    """What to count of one prediction row (its decision, cart, findings and question), with an honest answer
+    to that question.
 
     "exact" is the proposal, asked or not. "what only a human can do" is an order for something off the menu,
-    or for nothing, that was read rightly. "wrong, unseen" are a wrong cart that was accepted, and one that an
-    answer about one field has settled while another was wrong.
+    with an allergy, or for nothing, that was read rightly. "wrong, unseen" are a wrong cart that was
+    accepted, and one that an answer about one field has settled while another was wrong.
     """
     exact = canonical(made["cart"]["lines"]) == meant
     question = Question.model_validate(asked) if (asked := made.get("question")) else None
@@ -66,26 +64,18 @@ def became(made: dict[str, Any], meant: Cart) -> list[str]:
     codes = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
     told += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
     if exact:
-        only_human = codes & {"not_on_menu", "empty_cart"}
-        told.append("of them for what only a human can do" if only_human else "of them needless")
+        told.append("of them for what only a human can do" if codes & ONLY_HUMAN else "of them needless")
     return told
 
 
 def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:
     """The cart after the answer of a customer who wants `meant`; None where they say that none is right."""
     draft = CartDraft.model_validate(made["cart"])
-    if question.whole:
-        # Of an empty cart the question is whether nothing was ordered.
-        shown = [draft]
-        if question.id == WHICH:
-            shown.append(CartDraft.model_validate(made["second_cart"]))
-        return meant if meant in map(canonical_draft, shown) else None
-    # Where nobody said a size, the cart that is meant has none either, and any answer will do.
-    return (
-        meant
-        if canonical_draft(draft) == meant
-        else canonical_draft(_all_answered(made, draft, question, meant))
-    )
+    if canonical_draft(draft) == meant:
+        # Where no size was said, the cart that is meant has none either, and any answer will do.
+        return meant
+    # Of an empty cart the question is whether nothing was ordered.
+    return None if question.whole else canonical_draft(_all_answered(made, draft, question, meant))
 
 
 def _all_answered(made: dict[str, Any], draft: CartDraft, first: Question, meant: Cart) -> CartDraft:

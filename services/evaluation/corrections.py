@@ -14,7 +14,7 @@ from typing import Any
 from schemas.cart import CartLine
 from schemas.menu import Menu, spoken_key
 from schemas.records.reviews import Settled
-from services.reading.language.language import language_of
+from services.retrieval.words import english
 
 
 def gold_rows(settled: Iterable[Settled]) -> Iterator[dict[str, Any]]:
@@ -80,8 +80,7 @@ def _name_in(line: CartLine, menu: Menu) -> str:
             for name in (option.name, *option.aliases)
         ),
     ]
-    language = language_of(menu)
     other = {word for name in said for word in spoken_key(name).split()}
-    other |= language.fillers | language.numbers.keys()
+    other |= english().small_words | english().numbers.keys()
     words = re.findall(r"\w+", line.heard.text.casefold().replace("'", ""))
     return " ".join(word for word in words if word not in other and not word.isdecimal())

@@ -135,7 +135,7 @@ def _share(part: int, whole: int) -> float:
 def _wer(rows: Iterable[Scored]) -> float | None:
     """Over the rows that were heard and whose words are known; None when there are none."""
     pairs = [
-        word_errors(row.gold["utterance"], row.predicted["transcript"], row.gold.get("language", "en"))
+        word_errors(row.gold["utterance"], row.predicted["transcript"])
         for row in rows
         if row.spoken and row.gold.get("utterance")
     ]

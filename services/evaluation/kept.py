@@ -13,7 +13,7 @@ import os
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -22,13 +22,13 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.cart import CartDraft
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services import decoding, engines
 from services.bootstrap import Container
-from services.decoding.spellings import CART_JSON, EXPLAINED, MenuContext, Spelling, learned
-from services.engines.ports import CartDecoder, Reading, Recording, Transcriber
+from services.decoding.menu_context import MenuContext
+from services.decoding.wire_mask import wire_mask
+from services.engines.ports import CartDecoder, CartRequest, Reading, Recording, Transcriber
 from services.engines.reader.adapters import release
 from services.engines.recognition.adapted import adapter_of
 from services.pipeline.ports import Tools
@@ -79,11 +79,11 @@ class Kept:
         os.replace(name, file)
 
 
-class KeptEars:
-    """`Transcriber` that keeps what `ears`, called `name`, hears."""
+class KeptTranscriber:
+    """`Transcriber` that keeps what `transcriber`, called `name`, hears."""
 
-    def __init__(self, ears: Transcriber, name: str, kept: Kept) -> None:
-        self._ears, self._name, self._kept = ears, name, kept
+    def __init__(self, transcriber: Transcriber, name: str, kept: Kept) -> None:
+        self._transcriber, self._name, self._kept = transcriber, name, kept
 
     def load(self) -> None:
         """Nothing: the model is loaded by the first recording that was not heard before."""
@@ -92,78 +92,53 @@ class KeptEars:
         """See `Transcriber.transcribe`."""
         asked = [self._name, _bytes(recording), language]
         return self._kept.answer(
-            "hearings", asked, _HEARING, lambda: self._ears.transcribe(recording, language)
+            "hearings", asked, _HEARING, lambda: self._transcriber.transcribe(recording, language)
         )
 
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
         """See `Transcriber.transcribe_fitted`."""
         asked = [self._name, "fitted", _bytes(recording), language]
         return self._kept.answer(
-            "hearings", asked, _PERHAPS, lambda: self._ears.transcribe_fitted(recording, language)
+            "hearings", asked, _PERHAPS, lambda: self._transcriber.transcribe_fitted(recording, language)
         )
 
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
         """See `Transcriber.transcribe_denoised`."""
         asked = [self._name, "denoised", _bytes(recording), language]
         return self._kept.answer(
-            "hearings", asked, _PERHAPS, lambda: self._ears.transcribe_denoised(recording, language)
+            "hearings", asked, _PERHAPS, lambda: self._transcriber.transcribe_denoised(recording, language)
         )
 
     def quiet_words(self, recording: Recording, language: str) -> str:
         """See `Transcriber.quiet_words`."""
         asked = [self._name, "quiet", _bytes(recording), language]
         return self._kept.answer(
-            "hearings", asked, _WORDS, lambda: self._ears.quiet_words(recording, language)
-        )
-
-    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
-        """See `Transcriber.hear_again`."""
-        asked = [self._name, _bytes(recording), first.model_dump(mode="json"), list(hints)]
-        return self._kept.answer(
-            "hearings", asked, _HEARING, lambda: self._ears.hear_again(recording, first, hints)
+            "hearings", asked, _WORDS, lambda: self._transcriber.quiet_words(recording, language)
         )
 
 
 class KeptDecoder:
-    """`CartDecoder` that keeps what `decoder`, asking `model` with `reader` and `checker`, releases of
-    adapters, decodes."""
+    """`CartDecoder` that keeps what `decoder` answers: `model` with the adapter of release `adapter`."""
 
-    def __init__(
-        self,
-        decoder: CartDecoder,
-        model: str,
-        kept: Kept,
-        reader: str = "",
-        checker: str = "",
-        spelling: Spelling = CART_JSON,
-    ) -> None:
-        self._decoder, self._model, self._kept = decoder, model, kept
-        self._reader, self._checker, self._spelling = reader, checker, spelling
+    def __init__(self, decoder: CartDecoder, model: str, kept: Kept, adapter: str = "") -> None:
+        self._decoder, self._model, self._kept, self._adapter = decoder, model, kept, adapter
 
     def decode(
         self,
-        evidence: Evidence,
+        asked: CartRequest,
         called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
         *,
-        settled: bool = False,
         in_gaps: bool = False,
     ) -> Reading:
         """See `CartDecoder.decode`."""
-        context = MenuContext(evidence.menu)
-        spelling = self._spelling if self._reader else EXPLAINED
-        chat = spelling.messages(evidence.transcript, context)
-        asked = [self._model, self._reader, chat, spelling.mask(evidence.transcript, context).lark]
-        if settled and self._checker:
-            asked.append(self._checker)
+        context = MenuContext(asked.menu)
+        chat = context.messages(asked, trained=bool(self._adapter))
+        key = [self._model, self._adapter, chat, wire_mask(context.names, asked.transcript).lark]
         return self._kept.answer(
-            "carts",
-            asked,
-            _READING,
-            lambda: self._decoder.decode(evidence, called_off, expected, settled=settled, in_gaps=in_gaps),
+            "carts", key, _READING, lambda: self._decoder.decode(asked, called_off, in_gaps=in_gaps)
         )
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """Nothing: the first order that was not decoded before pays for the prompt."""
 
 
@@ -171,24 +146,22 @@ def keep(parts: Container, folder: Path) -> tuple[Tools, Kept]:
     """A process's tools whose hearings and carts are kept in `folder`, and what counts them."""
     kept, config = Kept(folder), parts.settings
     model = f"{config.llm_dialect}:{config.llm_model}"
-    reader = release(parts.adapter) if parts.adapter else ""
-    checker = release(parts.checker) if parts.checker else ""
-    spelling = learned(parts.adapter)
+    adapter = release(parts.adapter) if parts.adapter else ""
 
-    def ears_of(ears: Transcriber, model: str) -> KeptEars:
-        adapter = adapter_of(model)
-        told = [model, config.whisper_device, *([release(adapter)] if adapter else [])]
-        return KeptEars(ears, "/".join(told), kept)
+    def kept_transcriber(transcriber: Transcriber, model: str) -> KeptTranscriber:
+        trained = adapter_of(model)
+        told = [model, config.whisper_device, *([release(trained)] if trained else [])]
+        return KeptTranscriber(transcriber, "/".join(told), kept)
 
     def second() -> Transcriber | None:
-        ears = parts.second_transcriber
-        return ears_of(ears, config.whisper_second) if ears else None
+        transcriber = parts.second_transcriber
+        return kept_transcriber(transcriber, config.whisper_second) if transcriber else None
 
     tools = replace(
         parts.tools,
-        transcriber=lambda: ears_of(parts.transcriber, config.whisper_model),
+        transcriber=lambda: kept_transcriber(parts.transcriber, config.whisper_model),
         second_transcriber=second,
-        decoder=lambda: KeptDecoder(parts.readers, model, kept, reader, checker, spelling),
+        decoder=lambda: KeptDecoder(parts.readers, model, kept, adapter),
     )
     return tools, kept
 

@@ -20,7 +20,7 @@ from services.evaluation.figures import Scored
 Row = dict[str, Any]
 _HOSTS = ("faster-whisper", "ctranslate2", "onnxruntime", "llguidance", "xllamacpp")
 _ROOMS = (
-    "schemas", "services/reading", "services/retrieval", "services/hearing", "services/decoding",
+    "schemas", "services/retrieval", "services/hearing", "services/decoding",
     "services/checks", "services/pipeline", "services/engines", "services/evaluation", "infra/adapters",
     "infra/recognisers",
 )  # fmt: skip

@@ -21,14 +21,12 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript
+from schemas.writable import clean
 from services.checks.questions import open_question
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
-from services.reading.order import clean
 
-_FILLED = (
-    *("transcript", "evidence", "draft", "cart", "findings", "reasons", "readings", "decision", "error"),
-)
+_FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "decision", "error")
 # Of an error that nobody foresaw: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,10 +98,9 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "line_confidence": [line.confidence for line in lines],
         "field_confidence": [line.field_confidence for line in lines],
         "question": _document(question),
-        "second_cart": _document(order.readings.other) if order.readings else None,
+        "answer": _document(order.answer),
         "with_noise": heard.with_noise,
-        "first_heard": heard.first_heard,
-        "witness": heard.witness,
+        "second": heard.second,
         "agreed": heard.agreed,
         "ms": {name.value: round(ms.get(name, 0.0), 1) for name in StageName},
         **failed,

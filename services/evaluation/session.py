@@ -52,7 +52,7 @@ def _tools(config: Settings, asked: EvalRequest) -> tuple[Tools, Mapping[str, in
     """The pipeline's tools, and a count of the answers that they took from an earlier run."""
     container = bootstrap(config)
     if asked.keep is None:
-        container.warm_menu(asked.menu, 1)
+        container.warm_menu(asked.menu)
         return container.tools, {}
     from services.evaluation import kept  # it loads what masks
 

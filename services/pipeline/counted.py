@@ -29,7 +29,6 @@ from schemas.errors import (
     SaycartError,
     StorageError,
     TooMuchToRead,
-    UnknownLanguage,
     Unreadable,
 )
 from schemas.lifecycle import SETTLED, STAGES, State
@@ -44,8 +43,7 @@ _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], .
     ("storage", StorageError),
     ("input", InputError),
 )
-_UNREAD = frozenset({TooMuchToRead.code, UnknownLanguage.code})
-_HEARING = frozenset({"nothing_heard", "heard_again", "heard_quietly"})
+_HEARING = frozenset({"nothing_heard", "field_doubtful", "heard_quietly"})
 _ENDS = {State.IN_REVIEW: "review", State.FAILED: "error"}
 
 # What an alert looks for, though it be one in a month.
@@ -86,7 +84,7 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
     """
     if not outcome.detail.get("code"):  # else it failed, which is counted by `failures`
         for finding in outcome.findings or ():
-            if finding.blocks and finding.code not in _UNREAD:
+            if finding.blocks and finding.code != TooMuchToRead.code:
                 measures.problem("hearing" if finding.code in _HEARING else "meaning", finding.code)
         if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
             measures.problem("hearing", ReviewReason.LOW_ASR_CONFIDENCE.value)

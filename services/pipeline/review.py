@@ -18,8 +18,8 @@ from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.checks.judge import judge_chosen
-from services.checks.questions import OPEN_CHOICES, answered, open_question
-from services.checks.two_carts import DECLINED, NOTHING, OTHER, PROPOSED, WHICH, WHOLE
+from services.checks.questions import NOTHING, OPEN_CHOICES, WHOLE, answered, open_question
+from services.checks.whole_cart import NO, YES
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
 OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavailable"})
@@ -70,20 +70,14 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
         except ValueError as error:
             raise _unknown(question) from error
         return _after_choice(order, draft, question, menu, detail)
-    if question.id not in WHOLE or answer.answer not in PROPOSED | OTHER | DECLINED:
+    if question.id not in WHOLE or answer.answer not in (YES, NO):
         raise _unknown(question)
-    if answer.answer in DECLINED:
+    if answer.answer == NO:
         declined = _declined(order.findings, question, menu.menu)
         return Outcome(Event.DECLINED, findings=tuple(declined), detail=detail)
     if question.id == NOTHING:
         return Outcome(Event.CANCELLED, findings=(), detail=detail)
-    draft = order.draft
-    if answer.answer in OTHER:
-        if order.readings is None or order.readings.other is None:
-            raise _unknown(question)
-        draft = order.readings.other
-    event = _answered(order) if question.id == WHICH else Event.ANSWERED
-    return _priced(event, order, draft, menu, detail)
+    return _priced(Event.ANSWERED, order, order.draft, menu, detail)
 
 
 def _answered(order: OrderRecord) -> Event:
@@ -126,7 +120,7 @@ def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> It
     for finding in findings:
         asked = finding.question is not None and finding.question.whole
         yield finding.model_copy(update={"question": None}) if asked else finding
-    offered = "; or: ".join(choice.text for choice in question.answers if choice.id not in DECLINED)
+    offered = "; or: ".join(choice.text for choice in question.answers if choice.id != NO)
     message = sentences(menu.language)("reading_declined")
     yield Finding.blocking(
         "reading_declined", message, detail=f"The customer said no. Asked: {question.text} Offered: {offered}"

@@ -12,7 +12,7 @@ What each kind of error means is decided here and nowhere else:
     retryable                    the order is put back, to be tried again after a jittered wait
     retryable, attempts used up  decode: the alternative decoder, then a human; else a human
     the menu is new              the order is put back as it was, and its turn comes again
-    too much to read             a human, at once, and no failure (ADR 3)
+    too much to read             a human, at once, and no failure
     anything else                a human, with the reason; the fault is logged
     database away                a claim is left to the sweeper; a result is held and tried again
     a result is refused          put back as for a fault; with the attempts used up a human, and where that

@@ -18,9 +18,7 @@ from services.pipeline.ports import Tools
 
 TIMES = 2
 # What an order may be doubted for that names nothing on the menu.
-_NOTHING = frozenset({
-    "nothing_heard", "not_on_menu", "empty_cart", "unexplained_words", "readers_differ", "reading_unsure",
-})  # fmt: skip
+_NOTHING = frozenset({"nothing_heard", "not_on_menu", "empty_cart", "reading_unsure"})
 
 
 def _has_item(draft: CartDraft | None) -> bool:

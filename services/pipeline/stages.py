@@ -3,30 +3,35 @@ out. Errors pass through; the runner knows what each kind means."""
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
 import structlog
 
 from schemas.cart import Finding
-from schemas.decision import Verdict
+from schemas.decision import ModelAnswer, UnsurePiece, Verdict
 from schemas.errors import DecodeCancelled, StorageUnavailable, Unreadable
 from schemas.lifecycle import Event, StageName
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
+from schemas.transcript import Transcript
 from schemas.wording import told
+from schemas.writable import clean
 from services.checks.decide import decide
-from services.checks.one_cart import undoubted_cart, written
+from services.checks.heard_words import with_heard
 from services.checks.triage import doubts
-from services.checks.two_readers import compare, guessed
-from services.engines.ports import Recording
-from services.hearing.second_hearing import Heard, hear
-from services.hearing.second_recogniser import with_witness
-from services.pipeline.borne_out import other_words
-from services.pipeline.kept_evidence import evidence_of, heard, kept, to_keep
+from services.engines.ports import CartRequest, Reading, Recording
+from services.hearing.hear import hear
+from services.hearing.second import with_second
 from services.pipeline.ports import Tools
 from services.pipeline.said_again import say_it_again
+from services.retrieval.names import names_of
+from services.retrieval.retrieval import retrieve
+
+DOUBTED = 0.9
+"""Probability of one number or name of the model's cart under which a human is told of it."""
 
 log = structlog.get_logger()
 
@@ -44,60 +49,41 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
         return outcome if outcome.refused else replace(outcome, recording=tools.compacted(recording))
 
 
-def _transcribed(found: Heard, order: OrderRecord, tools: Tools, timings: dict[str, float]) -> Outcome:
-    transcript = found.transcript
-    if found.unread is not None:
-        return replace(unread(found.unread), transcript=transcript, timings=timings)
-    if transcript.nothing_was_said:
-        finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
-        again = say_it_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
-        return again or Outcome(
-            Event.DOUBTED,
-            transcript=transcript,
-            findings=(finding,),
-            reasons=doubts(transcript, [finding], asr_threshold=tools.asr_threshold),
-            timings=timings,
-        )
-    evidence = kept(found.evidence) if found.evidence is not None else None
-    return Outcome(Event.TRANSCRIBED, transcript=transcript, evidence=evidence, timings=timings)
-
-
-def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Heard:
-    menu = tools.menu(order.shop, order.menu_id, order.menu_version)
-    ears, floor = tools.transcriber(), tools.asr_threshold
-    found = hear(recording, order.language, menu.menu, menu.version, ears, floor=floor)
-    return with_witness(
-        recording,
-        found,
-        menu.menu,
-        menu.version,
-        tools.second_transcriber,
-        tools.agreement,
-        floor=floor,
-        field_threshold=tools.field_threshold,
+def _transcribed(
+    transcript: Transcript, order: OrderRecord, tools: Tools, timings: dict[str, float]
+) -> Outcome:
+    if not transcript.nothing_was_said:
+        return Outcome(Event.TRANSCRIBED, transcript=transcript, timings=timings)
+    finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
+    again = say_it_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
+    return again or Outcome(
+        Event.DOUBTED,
+        transcript=transcript,
+        findings=(finding,),
+        reasons=doubts(transcript, [finding], asr_threshold=tools.asr_threshold),
+        timings=timings,
     )
+
+
+def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Transcript:
+    names = names_of(tools.menu(order.shop, order.menu_id, order.menu_version).menu)
+    first = hear(recording, order.language, names, tools.transcriber(), floor=tools.asr_threshold)
+    return with_second(recording, first, names, tools.second_transcriber, tools.agreement)
 
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
-    """Have the language model write the cart, and compare it with what the rules find in the same words. What
-    they find is kept with the outcome where nobody has worked it out before, so that the draft is judged by
-    what it was compared with."""
+    """Have the language model write the cart, from what one or two recognizers heard."""
     started = time.perf_counter()
-    evidence, document = to_keep(order, tools.menu(order.shop, order.menu_id, order.menu_version))
-    reading = tools.decoder().decode(
-        evidence,
-        tools.called_off,
-        written(evidence) or guessed(evidence),
-        settled=undoubted_cart(evidence) is not None,
-        in_gaps=tools.in_gaps,
-    )
-    compared = compare(reading, evidence)
-    second = other_words(compared, evidence, heard(order), tools)
+    transcript = heard(order)
+    menu = tools.menu(order.shop, order.menu_id, order.menu_version).menu
+    second = "" if transcript.agreed else transcript.second or ""
+    asked = CartRequest(clean(transcript.text), menu, clean(second))
+    reading = tools.decoder().decode(asked, tools.called_off, in_gaps=tools.in_gaps)
+    found = retrieve(asked.transcript, names_of(menu))
     return Outcome(
         Event.DECODED,
-        evidence=document if document is not order.evidence else None,
-        draft=compared.draft,
-        readings=compared.readings.model_copy(update={"second_transcript": second}),
+        draft=with_heard(reading.lines, asked.transcript, found, reading.notes),
+        answer=answered(reading),
         timings={StageName.DECODE: time.perf_counter() - started},
         engine={
             "decoder": reading.engine,
@@ -107,6 +93,14 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
             "cached_tokens": reading.cached_tokens,
         },
     )
+
+
+def answered(reading: Reading) -> ModelAnswer:
+    """What is kept of a model's answer. One that was not trained for orders, or that the mask overruled, is
+    never sure of its cart."""
+    sure = math.exp(reading.logprob) if reading.trained and not reading.overruled else 0.0
+    unsure = (UnsurePiece(text=t, probability=round(p, 2)) for t, p in reading.pieces if p < DOUBTED)
+    return ModelAnswer(text=reading.text, probability=round(sure, 4), unsure=tuple(unsure))
 
 
 def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
@@ -136,7 +130,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
     policy = tools.policy(confirm=order.confirm)
-    made = decide(order.draft, transcript, evidence_of(order, menu), order.readings, policy)
+    found = retrieve(clean(transcript.text), names_of(menu.menu))
+    answer = order.answer or ModelAnswer()
+    made = decide(order.draft, transcript, found, menu, answer, policy)
     if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
         return again
     decision = made.decision
@@ -170,3 +166,10 @@ def unread(error: Unreadable) -> Outcome:
     reason = ReviewReason.TOO_MUCH_TO_READ
     finding = Finding.blocking(error.code, told(reason), detail=f"{error.detail}. {error.hint}")
     return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
+
+
+def heard(order: OrderRecord) -> Transcript:
+    """What an order that has been heard says; raises ValueError where it has not."""
+    if order.transcript is None:
+        raise ValueError("A transcribed order must have a transcript")
+    return order.transcript

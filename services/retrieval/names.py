@@ -9,7 +9,9 @@ from typing import Literal
 
 import jellyfish
 
+from infra.caches import Alike
 from schemas.menu import Item, Menu, Option, Size
+from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.retrieval.words import stems
 
 Kind = Literal["item", "option", "size"]
@@ -61,3 +63,11 @@ class MenuNames:
         for group in self.menu.option_groups:
             for option in group.options:
                 yield Name("option", option.id, option.name, group.id), option
+
+
+_KNOWN = Alike(fingerprint, MenuNames, lambda menu: 2 * written_bytes(menu), 32_000_000)
+
+
+def names_of(menu: Menu) -> MenuNames:
+    """The names of a menu, made once for each text of a menu while there is room."""
+    return _KNOWN.of(menu)

@@ -22,6 +22,7 @@ from services.retrieval.words import Word, english, windows, words
 NEAR = 4  # words to either side that may belong to the same name
 MOST_PARTIAL = 4  # names that one word may stand for
 PARTIAL = 0.5  # share of a name's words that must be near
+MOST_SHARED = 500  # names with the same word: one that more have tells nothing
 LETTERS, SHORT_LETTERS = 82, 90  # likeness (0..100) of what was misheard; of less than `LONG` letters
 LONG, SHORTEST = 8, 4
 
@@ -103,19 +104,21 @@ def _whole(spoken: Sequence[Word], menu: MenuNames) -> Iterable[tuple[int, int, 
         key = tuple(word.stem for word in spoken[start:end] if word.stem != "and")
         if key in menu.whole and spoken[start].stem != "and" and spoken[end - 1].stem != "and":
             said.append((start, end, key))
-    for start, end, key in said:
-        if not any(a <= start and end <= b and b - a > end - start for a, b, _ in said):
+    reach = 0
+    for start, end, key in sorted(said, key=lambda one: (one[0], -one[1])):
+        if end > reach:  # no longer name before it covers it
             yield start, end, (key,)
+            reach = end
 
 
 def _partial(spoken: Sequence[Word], open_: Sequence[int], menu: MenuNames) -> Iterable[_Found]:
     """Names of which some words were said: those with the largest share of their words near come first."""
     for at in open_:
+        having = menu.having.get(spoken[at].stem, ())
+        if len(having) > MOST_SHARED:
+            continue
         near = {word.stem for word in spoken[max(0, at - NEAR) : at + NEAR + 1]}
-        shares = [
-            (-sum(w in near for w in key) / len(key), len(key), key)
-            for key in menu.having.get(spoken[at].stem, ())
-        ]
+        shares = [(-sum(w in near for w in key) / len(key), len(key), key) for key in having]
         best = sorted(shares)[:MOST_PARTIAL]
         keys = tuple(key for share, _, key in best if -share >= PARTIAL) or tuple(k for *_, k in best[:2])
         if keys:

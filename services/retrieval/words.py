@@ -13,6 +13,9 @@ from pathlib import Path
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _LETTERS_AND_DIGITS = re.compile(r"(?<=\d)(?=[^\W\d])(?!st\b|nd\b|rd\b|th\b)|(?<=[^\W\d])(?=\d)")
 _DATA = Path(__file__).with_name("english.toml")
+MEASURED = frozenset({"en"})
+"""Languages in which it was measured how far a reader and a second recognizer may be believed. Orders in any
+other are a person's to accept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
     python -m services.training [STEP...] --base 0.5b --device cpu      # or `make train`
 
-| step | makes, in OUT/BASE-FORM-eEPOCHS-sSEED |
+| step | makes, in OUT/BASE-eEPOCHS-sSEED |
 |---|---|
 | `pack` | `packed.npz`, all that is learned from |
 | `ask` | `PART.json`, the questions of a part |
@@ -24,8 +24,7 @@ from pathlib import Path
 
 STEPS = ("pack", "ask", "fit", "answer", "score")
 # Rank, rate and tokens a step (0: one sequence) of the adapters under infra/adapters.
-FITTED = {"0.5b": (8, 3e-4, 4096), "1.5b": (8, 3e-4, 4096), "135m": (16, 1e-3, 4096)}
-CHECKER = "smollm2-135m-instruct-q4_1.gguf"
+FITTED = {"0.5b": (16, 5e-4, 4096), "1.5b": (16, 4e-4, 4096)}
 COMPUTED = ("fit", "answer")  # run as files, without our code
 HERE = Path(__file__).resolve().parent
 OUT = object()  # stands for the file that a step is to write
@@ -37,7 +36,7 @@ class Failed(Exception):
 
 def served(base: str) -> str:
     """The model of the lock that an adapter is for."""
-    return CHECKER if base == "135m" else f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf"
+    return f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf"
 
 
 def train(args: argparse.Namespace) -> None:
@@ -49,18 +48,18 @@ def train(args: argparse.Namespace) -> None:
     weights = (args.weights or _fetched(served(args.base))).absolute()
     if not weights.exists():
         raise Failed(f"No weights at {weights}: name them with --weights, or fetch {served(args.base)}")
-    folder = args.out.absolute() / f"{args.base}-{args.form}-e{args.epochs}-s{args.seed}"
+    folder = args.out.absolute() / f"{args.base}-e{args.epochs}-s{args.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     packed, adapter = folder / "packed.npz", folder / "adapter"
     asked, answered = folder / f"{args.part}.json", folder / f"{args.part}.jsonl"
     rank, rate, step = FITTED[args.base]
-    on, form = ("--device", args.device), ("--form", args.form)
+    on = ("--device", args.device)
     if "pack" in args.steps:
-        _made(packed, "pack", weights, OUT, *form, "--epochs", args.epochs, "--seed", args.seed)
+        _made(packed, "pack", weights, OUT, "--epochs", args.epochs, "--seed", args.seed)
     if "ask" in args.steps:
-        _made(asked, "ask", weights, OUT, args.part, *form)
+        _made(asked, "ask", weights, OUT, args.part)
     if "fit" in args.steps and not (adapter / "trained.json").exists():
-        learning = ("--rank", rank, "--rate", rate, "--step", step, "--seed", args.seed, *form)
+        learning = ("--rank", rank, "--rate", rate, "--step", step, "--seed", args.seed)
         _run("fit", weights, packed, adapter, *on, *learning, "--name", served(args.base))
     if "answer" in args.steps:
         rows = 160 if args.device == "cuda" else 16
@@ -96,7 +95,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="training")
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; by default all")
     parser.add_argument("--base", choices=tuple(FITTED), default="0.5b")
-    parser.add_argument("--form", choices=("json", "line"), default="json", help="how carts are spelled")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)

@@ -4,7 +4,7 @@ and a GPU are.
     python services/training/answer_vllm.py FOLDER OUT [--adapter NAME=FOLDER]... --ask NAME HOW ASKED.json...
 
 FOLDER has the base as safetensors. NAME is an adapter, or `base` for the model without one. HOW is `served`,
-as the product asks vLLM (ADR 37): free first, and where the mask does not allow what came, again under it; or
+as the product asks vLLM: free first, and where the mask does not allow what came, again under it; or
 `masked`, or `free`. Writes OUT/NAME-HOW-ASKED.jsonl, lines as `answer.py` writes them, with `tokens`, whether
 it was asked again and then what it had written `free`ly, and prints how long each took.
 """

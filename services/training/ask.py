@@ -1,6 +1,6 @@
 """The questions of a part, as an adapter is asked them where our code is not: menus, masks, tokens.
 
-    python -m services.training.ask TOKENIZER OUT.json PART... [--form json|line] [--bare]
+    python -m services.training.ask TOKENIZER OUT.json PART... [--bare]
 
 Parts are tune, scored, golden, sealed and held-out.
 
@@ -14,8 +14,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from services.decoding.menu_text import menu_text
-from services.training.forms import FORMS
+from services.decoding.prompt import turn
+from services.decoding.wire_mask import wire_mask
+from services.training.examples import question
 from services.training.orders import Row, Shop, shops
 from services.training.pack import Chat, tokenizer
 
@@ -24,10 +25,10 @@ def questions(chat: Chat, shop: Shop, part: str, *, bare: bool = False) -> dict[
     """One menu's tokens, and its orders' tokens and masks by id; `bare`: without the names in the words."""
 
     def asked(row: Row) -> dict[str, Any]:
-        tokens = chat.question(row.said if bare else chat.form.question(row.said, shop))
-        return {"id": row.id, "tokens": tokens, "lark": chat.form.mask(row.said, shop).lark}
+        tokens = chat.question(turn(row.said) if bare else question(row.said, shop))
+        return {"id": row.id, "tokens": tokens, "lark": wire_mask(shop.names, row.said).lark}
 
-    menu = chat.menu(menu_text(shop.menu, shop.names))
+    menu = chat.menu(shop.context.text)
     return {"part": part, "menu": menu, "orders": [asked(row) for row in shop.rows]}
 
 
@@ -36,7 +37,6 @@ def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("parts", nargs="+", choices=("tune", "scored", "golden", "sealed", "held-out"))
-    parser.add_argument("--form", choices=tuple(FORMS), default="json")
     parser.add_argument("--bare", action="store_true", help="without the line of names")
     return parser.parse_args(argv)
 
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     from transformers import AutoTokenizer
 
     args = parsed(argv)
-    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), FORMS[args.form])
+    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
     asked = [
         questions(chat, shop, part, bare=args.bare)
         for part in args.parts

@@ -141,7 +141,7 @@ class Training:
         args, config = self.args, self.model.config
         return {
             "base": args.name or args.base.name,
-            "form": args.form,
+            "form": "json",
             "architecture": config.model_type,
             "heads": [config.num_attention_heads, config.num_key_value_heads],
             "rank": args.rank,
@@ -175,7 +175,6 @@ def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=Path, help="an adapter of at most this rank to go on from, a folder")
     parser.add_argument("--within", type=float, default=math.inf, help="seconds, for fewer steps than packed")
-    parser.add_argument("--form", choices=("json", "line"), default="json", help="how its carts are spelled")
     parser.add_argument("--name", default="", help="model of the lock that BASE is, by default its file name")
     return parser.parse_args(argv)
 

@@ -14,8 +14,7 @@ minor units.
     item Chicken Tikka Masala = CTM: 895 [spice, sides]
     item Cola: S 150, L 210
 
-Orders (`NAME.orders`): what it is an example of, what is said, and the cart in short form
-(`services/decoding/short_form.py`).
+Orders (`NAME.orders`): what it is an example of, what is said, and the cart on one line (`written_cart.py`).
 
     [plain] two ctms, one medium one hot, and a large coke => 1 Chicken Tikka Masala + medium; ...
 
@@ -24,8 +23,8 @@ What the kitchen must know beyond the cart follows behind ` // `, as `KIND: the 
 
     [allergy] a mango lassi, I'm allergic to nuts => 1 Mango Lassi // allergy: I'm allergic to nuts
 
-Two things go beyond the short form. An option of a group with `halves` may be wanted on one half only, and a
-wish off the menu may tell its words, an exact piece of what was said:
+An option of a group with `halves` may be wanted on one half only, and a wish off the menu may have its words
+behind it, an exact piece of what was said:
 
     group toppings many halves: mushrooms 100; pepperoni 150
     [half] half pepperoni half mushroom pizza and taco => 1 Pizza + left pepperoni + right mushrooms; 1 ? taco
@@ -40,14 +39,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.cart import MAX_HEARD_CHARS, Portion
+from schemas.cart import MAX_HEARD_CHARS
 from schemas.errors import InvalidMenu
-from schemas.menu import Item, Menu
-from services.decoding.short_form import OFF_MENU, Line, Names, Unreadable
+from schemas.menu import Menu
+from services.decoding.menu_names import Line, Names, Unreadable
+from services.training.written_cart import read_written
 
 _ORDER = re.compile(r"\[([\w, -]+)\]\s*(.+?)\s*=>\s*(.+)")
 _NOTE = re.compile(r"(allergy|diet|preparation|other):\s*(\S.*)")
-_WISH = re.compile(rf"(\d+) \{OFF_MENU}\s+(\S.*)")
 _PRICED = re.compile(r"(.+?)(?:\s+(\d+))?$")
 _GROUP_RULES = frozenset({"one", "many", "required", "halves"})
 
@@ -67,27 +66,6 @@ class Order:
     """(kind, words) of each thing that the kitchen must know beyond the lines."""
 
 
-class WrittenNames(Names):
-    """The names of a menu in carts as people write them: the short form, with halves and words of wishes."""
-
-    def _read(self, part: str) -> Line:
-        wish = _WISH.fullmatch(part)
-        return super()._read(f"{wish[1]} {OFF_MENU}") | {"heard": wish[2]} if wish else super()._read(part)
-
-    def _option(self, text: str, item: Item) -> Line:
-        try:
-            return super()._option(text, item)  # a whole name comes first: "left wing" may be one
-        except Unreadable:
-            portion, _, rest = text.partition(" ")
-            if portion.casefold() not in (Portion.LEFT, Portion.RIGHT):
-                raise
-        option = super()._option(rest.strip(), item)
-        group = self.menu.group(option["group"])
-        if group is None or not group.halves:
-            raise Unreadable(f"{text!r}: {rest.strip()!r} is in a group without `halves`")
-        return option | {"portion": portion.casefold()}
-
-
 def read_menu(file: Path) -> Menu:
     """A menu file's menu. Raises Misspelt."""
     found: dict[str, Any] = {"id": file.stem, "language": "en", "sizes": [], "option_groups": [], "items": []}
@@ -104,7 +82,7 @@ def read_menu(file: Path) -> Menu:
 
 def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
     """A file's orders, and a sentence for each line that can't be read."""
-    names, orders, problems = WrittenNames(menu), [], []
+    names, orders, problems = Names(menu), [], []
     for number, line in _lines(file):
         told = _ORDER.match(line)
         if told is None:
@@ -113,7 +91,7 @@ def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
         try:
             tags = tuple(tag.strip() for tag in told[1].split(","))
             cart, *notes = told[3].split(" // ")
-            lines = names.read(cart)
+            lines = read_written(cart, names)
             _expect_said([line["heard"] for line in lines if "heard" in line], told[2])
             orders.append(Order(told[2], lines, tags, tuple(_note(n, told[2]) for n in notes)))
         except (Unreadable, Misspelt) as error:

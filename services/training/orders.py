@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +17,19 @@ from typing import Literal
 from rapidfuzz.distance import Levenshtein
 
 from schemas.menu import Menu
-from services.decoding.short_form import Line, Names
-from services.evaluation.hearing import numbers_of, plain_words
+from services.decoding.menu_context import MenuContext
+from services.decoding.menu_names import Line, Names
+from services.evaluation.hearing import plain_words
+from services.retrieval.words import words
 from services.training.notation import Order, read_menu, read_orders
 
 ROOT = Path(__file__).parents[2]
 TOLD = ROOT / "tests" / "told"
 JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
 GOLDEN = ROOT / "tests" / "golden"
-# What a recogniser made of some of them, spoken (tests/bench/hearing/heard_taught.py).
+# What a recognizer made of some of them, spoken (tests/bench/hearing/heard_taught.py).
 HEARD = TOLD / "taught" / "heard.jsonl"
-# What two recognisers made of some of them, spoken in noise: `first` and `second`.
+# What two recognizers made of some of them, spoken in noise: `first` and `second`.
 PAIRS = TOLD / "taught" / "pairs.jsonl"
 # The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
 OFF_MENU = TOLD / "taught" / "off_menu_words.jsonl"
@@ -47,11 +49,11 @@ Part = Literal["train", "tune", "sealed", "held-out", "scored", "golden"]
 @dataclass(frozen=True, slots=True)
 class Row:
     """One order: which set it is of, what was said, the lines that are meant, without `heard`, and what a
-    recogniser made of it, where it was spoken and nothing that counts was lost.
+    recognizer made of it, where it was spoken and nothing that counts was lost.
 
     Then the words of each wish off the menu ("" where they were not noted), what the kitchen must know beyond
-    the lines as (kind, words), and pairs of what two recognisers heard, where one of them tells the order.
-    A row that is made of such a pair has what the other recogniser heard as `second`.
+    the lines as (kind, words), and pairs of what two recognizers heard, where one of them tells the order.
+    A row that is made of such a pair has what the other recognizer heard as `second`.
     """
 
     id: str
@@ -69,9 +71,16 @@ class Row:
 class Shop:
     """A menu and its orders."""
 
-    menu: Menu
-    names: Names
+    context: MenuContext
     rows: list[Row]
+
+    @property
+    def menu(self) -> Menu:
+        return self.context.menu
+
+    @property
+    def names(self) -> Names:
+        return self.context.names
 
 
 def shops(part: Part) -> list[Shop]:
@@ -117,7 +126,7 @@ def _with_notes(shop: Shop, known: Mapping[tuple[str, str], tuple[tuple[str, str
 
 
 def _pairs() -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """What two recognisers heard, by order and what was said, where it can be told from at least one."""
+    """What two recognizers heard, by order and what was said, where it can be told from at least one."""
     known: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for row in map(json.loads, PAIRS.read_text(encoding="utf-8").splitlines() if PAIRS.exists() else ()):
         if any(row[heard] and still_told(row["said"], row[heard]) for heard in ("first", "second")):
@@ -148,10 +157,15 @@ def _with_heard(shop: Shop, known: dict[str, tuple[str, str]]) -> Shop:
 def still_told(said: str, heard: str) -> bool:
     """Whether what is meant can still be told from what was heard: few words wrong, hardly one left out, and
     every number there."""
-    words = plain_words(said)
-    changes = Levenshtein.editops(words, plain_words(heard))
+    expected = plain_words(said)
+    changes = Levenshtein.editops(expected, plain_words(heard))
     left_out = sum(change.tag == "delete" for change in changes)
-    return len(changes) <= MOST_WRONG * len(words) and left_out <= 1 and numbers_of(said) == numbers_of(heard)
+    return len(changes) <= MOST_WRONG * len(expected) and left_out <= 1 and _numbers(said) == _numbers(heard)
+
+
+def _numbers(text: str) -> Counter[str]:
+    """How often each number is said, but for one, which is said in many ways ("a", "another one")."""
+    return Counter(word.stem for word in words(text) if word.stem.isdecimal() and word.stem != "1")
 
 
 def _written(folder: Path) -> Iterator[Shop]:
@@ -162,11 +176,8 @@ def _written(folder: Path) -> Iterator[Shop]:
         menu = read_menu(file)
         orders, _ = read_orders(orders_file, menu)
         source = f"{folder.name}/{file.parent.name}"
-        yield Shop(
-            menu,
-            Names(menu),
-            [_row(f"{menu.id}-{n}", source, order) for n, order in enumerate(orders)],
-        )
+        rows = [_row(f"{menu.id}-{n}", source, order) for n, order in enumerate(orders)]
+        yield Shop(MenuContext(menu), rows)
 
 
 def _row(key: str, source: str, order: Order) -> Row:
@@ -190,7 +201,7 @@ def _told(part: Part) -> Iterator[Shop]:
             half = "tuned" if part == "train" else "sealed"
             rows += list(_rows(GOLDEN / f"{menu.id}-{half}.jsonl", f"golden/{half}"))
         if rows or part == "train":
-            yield Shop(menu, Names(menu), rows)
+            yield Shop(MenuContext(menu), rows)
 
 
 def _rows(file: Path, source: str) -> Iterator[Row]:

@@ -1,9 +1,9 @@
 """Orders -> sequences of token numbers: one menu, then many orders that each see the menu and themselves.
 
-    python -m services.training.pack TOKENIZER OUT [--form json|line] [--share 1.0] [--epochs 3] [--seed 0]
+    python -m services.training.pack TOKENIZER OUT [--share 1.0] [--epochs 3] [--seed 0]
 
 So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
-An order that was spoken is learned as it was written and as it was heard, by one recogniser or by two, of
+An order that was spoken is learned as it was written and as it was heard, by one recognizer or by two, of
 which now and then the other comes first. Every epoch draws anew: the menu's extent and order, with and
 without other names, how words were heard, an item that the menu turns out not to have. `OUT` is one .npz of
 flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
@@ -23,24 +23,16 @@ from typing import Any
 import numpy as np
 
 from schemas.menu import Item, Menu
+from services.decoding import wire
 from services.decoding.menu_text import menu_text
-from services.decoding.short_form import Line
-from services.training.forms import (
-    FORMS,
-    CartJson,
-    Form,
-    Shown,
-    Unspellable,
-    noisy_question,
-    notes_in,
-    with_words,
-)
+from services.decoding.prompt import messages
+from services.training.examples import Shown, Unspellable, noisy_question, notes_in, with_words
 from services.training.hearing import as_heard
 from services.training.orders import Row, Shop, generated, shops
 
 SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
 MOST_TOKENS = 700  # of one order, heard by two; the rest is left out
-SWAPPED = 1 / 3  # how often the second recogniser's words come first
+SWAPPED = 1 / 3  # how often the second recognizer's words come first
 GENERATED = 40  # orders of each menu and epoch that nobody wrote
 MARK = "\x00"
 
@@ -85,10 +77,10 @@ class Sequences:
 class Chat:
     """The tokenizer's own chat template, cut where the menu ends and where the answer begins."""
 
-    def __init__(self, tokenizer: Any, form: Form = FORMS["line"]) -> None:
-        self._tokenizer, self.form = tokenizer, form
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
         whole = tokenizer.apply_chat_template(
-            form.messages(MARK + "m", MARK + "s"), tokenize=False, add_generation_prompt=True
+            messages(MARK + "m", MARK + "s"), tokenize=False, add_generation_prompt=True
         )
         self._before, rest = whole.split(MARK + "m")
         self._between, self._after = rest.split(MARK + "s")
@@ -97,9 +89,8 @@ class Chat:
     def menu(self, text: str) -> list[int]:
         return self._tokens(self._before + text)
 
-    def question(self, asked: str) -> list[int]:
-        said = self.form.messages("", asked)[1]["content"]
-        return self._tokens(self._between + said + self._after)
+    def question(self, turn: str) -> list[int]:
+        return self._tokens(self._between + turn + self._after)
 
     def answer(self, spelled: str) -> list[int]:
         return self._tokens(spelled) + self.end
@@ -119,8 +110,12 @@ def training(chat: Chat, *, share: float, epochs: int, seed: int, sequence: int 
             same = random.Random(f"{seed} {shop.menu.id}")  # noqa: S311
             kept = same.sample(shop.rows, round(len(shop.rows) * share))
             heard = [replace(row, said=row.heard) for row in kept if row.heard]
-            twice = _heard_twice(kept, dice) if isinstance(chat.form, CartJson) else ()
-            rows = [*kept, *heard, *twice, *generated(shop, GENERATED, seed=1000 * seed + epoch)]
+            rows = [
+                *kept,
+                *heard,
+                *_heard_twice(kept, dice),
+                *generated(shop, GENERATED, seed=1000 * seed + epoch),
+            ]
             dice.shuffle(rows)
             made += _sequences(chat, shop, rows, dice, sequence, packed.left_out)
         dice.shuffle(made)
@@ -130,7 +125,7 @@ def training(chat: Chat, *, share: float, epochs: int, seed: int, sequence: int 
 
 
 def _heard_twice(rows: Sequence[Row], dice: random.Random) -> Iterator[Row]:
-    """A row for each pair that two recognisers made of an order, the second's words first now and then."""
+    """A row for each pair that two recognizers made of an order, the second's words first now and then."""
     for row in rows:
         for first, second in row.pairs:
             swapped = dice.random() < SWAPPED
@@ -196,13 +191,10 @@ def _asked(chat: Chat, row: Row, shown: Shown, gone: frozenset[str], dice: rando
     """The tokens of one order's question and answer. Raises Unspellable."""
     shop = shown.shop
     transcript = row.said if row.second else as_heard(row.said, dice)
-    if not isinstance(chat.form, CartJson):
-        asked = chat.form.question(transcript, shop)
-        return chat.question(asked), chat.answer(chat.form.answer(_without(row.lines, gone), shop))
     lines = with_words(row, transcript, gone, shop)
     notes = notes_in(row, transcript)
-    asked = noisy_question(chat.form, transcript, shown, dice, row.second)
-    return chat.question(asked), chat.answer(chat.form.answer(lines, shop, notes))
+    asked = noisy_question(transcript, shown, dice, row.second)
+    return chat.question(asked), chat.answer(wire.write(lines, shop.names, notes))
 
 
 def _extent(menu: Menu, rows: Sequence[Row], dice: random.Random) -> tuple[list[Item], frozenset[str]]:
@@ -236,26 +228,18 @@ def _words(item: Item) -> set[str]:
     return {word.rstrip("s") for word in re.findall(r"\w+", called)}
 
 
-def _without(lines: list[Line], gone: frozenset[str]) -> list[Line]:
-    return [
-        {"kind": "not_on_menu", "quantity": line.get("quantity", 1)} if line.get("sku") in gone else line
-        for line in lines
-    ]
-
-
 def main(argv: list[str] | None = None) -> int:
     from transformers import AutoTokenizer
 
     parser = argparse.ArgumentParser(prog="pack")
     parser.add_argument("tokenizer", type=Path, help="a GGUF, or a folder with a tokenizer")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--form", choices=tuple(FORMS), default="json")
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sequence", type=int, default=SEQUENCE, help="tokens")
     args = parser.parse_args(argv)
-    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer), FORMS[args.form])
+    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
     packed = training(chat, share=args.share, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
     packed.save(args.out)
     print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")

@@ -1,4 +1,4 @@
-"""Hold answers against the carts that are meant, alone and together with the rules' reading.
+"""Hold answers against the carts that are meant.
 
     python -m services.training.score PART ANSWERS.jsonl [--by menu|source]
 
@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schemas.cart import CartDraft
 from schemas.compare import LineKey, canonical
-from services.checks.one_cart import one_cart, undoubted_cart
-from services.decoding.short_form import Line, Unreadable
-from services.decoding.wire import Told
+from services.decoding.menu_names import Line, Unreadable
+from services.decoding.wire import Told, read_cart
 from services.evaluation.hearing import plain_words
-from services.reading.order import read_order
-from services.training.forms import read_answer
 from services.training.orders import Part, Row, Shop, shops
 
 Cart = Counter[LineKey]
@@ -32,26 +29,31 @@ Notes = Counter[tuple[str, tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One order: the cart meant, the rules' (None where they leave it open) and whether they doubt it, the
-    reader's (None where it is no cart) and its logarithmic probability; apart from them the notes."""
+    """One order: the cart that is meant, the reader's (None where its answer is not a cart), that answer's
+    logarithmic probability and how many of its tokens the mask chose; apart from them the notes."""
 
     row: Row
     menu: str
     meant: Cart
-    rules: Cart | None
-    doubted: bool
     read: Cart | None
     logprob: float
+    overruled: int = 0
     notes_meant: Notes = field(default_factory=Counter)
     notes_read: Notes = field(default_factory=Counter)
 
     @property
-    def agreed(self) -> bool:
-        return self.read is not None and self.rules == self.read
+    def right(self) -> bool:
+        return self.read == self.meant
+
+    @property
+    def probability(self) -> float:
+        """What the reader thinks of its cart; 0 where it has none or the mask overruled it, as a decision
+        takes it."""
+        return 0.0 if self.read is None or self.overruled else math.exp(self.logprob)
 
 
 def cart_of(lines: Iterable[Line]) -> Cart:
-    """Lines of a gold cart or a short form, as they are compared."""
+    """Lines of a gold cart or an answer, as they are compared."""
     return canonical(
         [line | ({} if line.get("sku") else {"kind": "not_on_menu", "sku": None}) for line in lines]
     )
@@ -82,47 +84,29 @@ def answered(part: Part, answers: Path) -> list[Answered]:
 def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
     told: Told | None
     try:
-        told = read_answer(answer["text"], shop)
+        told = read_cart(answer["text"], shop.names)
     except Unreadable:
         told = None
-    evidence = read_order(row.said, shop.menu, 1)
-    settled = one_cart(evidence)
     return Answered(
         row=row,
         menu=shop.menu.id,
         meant=cart_of(row.lines),
-        rules=_of_draft(settled) if settled else None,
-        doubted=undoubted_cart(evidence) is None,
         read=cart_of(told.lines) if told else None,
         logprob=answer["logprob"],
+        overruled=answer.get("overruled", 0),
         notes_meant=notes_of(row.notes),
         notes_read=notes_of(told.notes if told else ()),
     )
 
 
-def _of_draft(draft: CartDraft) -> Cart:
-    return cart_of(draft.model_dump(mode="json")["lines"])
-
-
 def figures(orders: list[Answered]) -> dict[str, Any]:
-    """Shares of all orders, in percent, and counts of what was wrong and not looked at."""
-    n = len(orders)
-
-    def share(count: int) -> float:
-        return round(100 * count / n, 1) if n else 0.0
-
-    silent = [o for o in orders if o.rules is not None and not o.doubted]
-    both = [o for o in silent if o.agreed]
+    """Counts and shares of all orders, in percent."""
+    right = sum(order.right for order in orders)
     return {
-        "orders": n,
-        "rules: one cart, right": share(sum(o.rules == o.meant for o in orders)),
-        "rules: accepted": share(len(silent)),
-        "rules: accepted wrong": share(sum(o.rules != o.meant for o in silent)),
-        "reader: right": share(sum(o.read == o.meant for o in orders)),
-        "reader: no cart": share(sum(o.read is None for o in orders)),
-        "either right": share(sum(o.meant in (o.read, o.rules) for o in orders)),
-        "both accept": share(len(both)),
-        "both accept, wrong": share(sum(o.rules != o.meant for o in both)),
+        "orders": len(orders),
+        "right": right,
+        "right, %": round(100 * right / len(orders), 1) if orders else 0.0,
+        "no cart": sum(order.read is None for order in orders),
         **_of_notes(orders),
     }
 
@@ -138,12 +122,12 @@ def _of_notes(orders: list[Answered]) -> dict[str, int]:
 
 
 def accepted_at(orders: list[Answered], silent: float) -> tuple[float, float, float]:
-    """The reader alone, by its own probability: the largest share accepted of which at most `silent` (0..1,
-    of all orders) is wrong; that share, the share wrong, and the log-probability it takes."""
+    """The largest share that the reader's own probability can accept while at most `silent` (0..1, of all
+    orders) is wrong; that share, the share wrong, and the log-probability it takes."""
     best, wrong = (0.0, 0.0, 0.0), 0
     ranked = sorted((o for o in orders if o.read is not None), key=lambda o: -o.logprob)
     for count, order in enumerate(ranked, 1):
-        wrong += order.read != order.meant
+        wrong += not order.right
         if wrong <= silent * len(orders):
             best = (count / len(orders), wrong / len(orders), order.logprob)
     return best
@@ -165,7 +149,7 @@ def main(argv: list[str] | None = None) -> int:
         for name, group in groups.items():
             told = figures(group)
             share, wrong, at = accepted_at(group, 0.01)
-            told["reader alone accepts, 1% wrong"] = f"{share:.1%} ({wrong:.1%}, {at:.2f})"
+            told["accepted, 1% wrong"] = f"{share:.1%} ({wrong:.1%}, {at:.2f})"
             print(f"{file.name} {args.part} {name}: " + ", ".join(f"{k} {v}" for k, v in told.items()))
     return 0
 

@@ -1,9 +1,9 @@
 """A part's orders through the whole pipeline, with answers that an adapter gave elsewhere.
 
-    python -m services.training.through PART ANSWERS.jsonl [--checks CHECKS.jsonl] [--out COUNTS.jsonl]
+    python -m services.training.through PART ANSWERS.jsonl [--out COUNTS.jsonl]
 
 Everything is the pipeline's own but the decode server: its reader gives the answers of `answer.py`. One that
-is no cart of the menu counts as overruled, so it is a doubt, and wrong. A simulated customer answers
+is not a cart of the menu counts as overruled, so it is a doubt, and wrong. A simulated customer answers
 questions (`services.evaluation.answering`). Prints figures, never a row.
 """
 
@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from schemas.evidence import Evidence
-from services.decoding.short_form import Unreadable
-from services.engines.ports import Reading
+from schemas.menu import Menu
+from services.decoding.menu_names import Unreadable
+from services.decoding.wire import Told, read_cart
+from services.engines.ports import CartRequest, Reading
 from services.evaluation.answering import COUNTED, became
 from services.evaluation.run import predict
 from services.evaluation.statistics import wilson
@@ -29,34 +30,46 @@ from services.training.orders import Row, Shop, shops
 from services.training.score import answers_in, cart_of
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Recorded:
-    """`CartDecoder` that says what was recorded."""
+    """`CartDecoder` that gives a recorded answer, whatever it is asked."""
 
     answer: dict[str, Any]
     shop: Shop
-    check: dict[str, Any] | None = None
 
-    def decode(self, *_asked: object, settled: bool = False, in_gaps: bool = False) -> Reading:  # noqa: ARG002 (of the port)
-        """The recorded answer, whoever asks; of a settled order the checker's, where it comes to it too."""
-        if settled and self.check:
-            return self._reading(self.check)
-        return self._reading(self.answer)
-
-    def _reading(self, answer: dict[str, Any]) -> Reading:
-        text, overruled = answer["text"], 0
+    def decode(
+        self,
+        asked: CartRequest,  # noqa: ARG002 - of the port, as are the others
+        called_off: threading.Event | None = None,  # noqa: ARG002
+        *,
+        in_gaps: bool = False,  # noqa: ARG002
+    ) -> Reading:
+        """See `CartDecoder.decode`."""
+        text, overruled = self.answer["text"], self.answer.get("overruled", 0)
         try:
-            lines = tuple(self.shop.names.read(text))
+            cart = read_cart(text, self.shop.names)
         except Unreadable:
-            lines, overruled = (), 1
-        return Reading(lines, text, answer["logprob"], overruled, "recorded", 0, 0, 0, 0.0)
+            cart, overruled = Told([]), 1
+        return Reading(
+            lines=tuple(cart.lines),
+            notes=cart.notes,
+            text=text,
+            logprob=self.answer["logprob"],
+            overruled=overruled,
+            engine="recorded",
+            prompt_tokens=0,
+            completion_tokens=0,
+            cached_tokens=0,
+            seconds=0.0,
+        )
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
-        """Nothing."""
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
+        """Do nothing."""
 
 
-def predicted(shop: Shop, row: Row, decoder: Recorded) -> dict[str, Any]:
+def predicted(shop: Shop, row: Row, answer: dict[str, Any]) -> dict[str, Any]:
     """The prediction row of one order."""
+    decoder = Recorded(answer, shop)
     tools = Tools(
         transcriber=_unasked,
         decoder=lambda: decoder,
@@ -82,30 +95,22 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="through")
     parser.add_argument("part")
     parser.add_argument("answers", type=Path)
-    parser.add_argument("--checks", type=Path, help="what `services.training.check` wrote of this part")
     parser.add_argument("--out", type=Path, help="add the counts to this file too, as a line of JSON")
     args = parser.parse_args(argv)
     found = answers_in(args.answers)
-    checks = answers_in(args.checks) if args.checks else {}
     counts: Counter[str] = Counter()
     total = 0
     for shop in shops(args.part):
         for row in shop.rows:
-            answer = found.get((args.part, row.id))
-            if answer is None:
-                continue
-            checked = checks.get((args.part, row.id))
-            recorded = Recorded(answer, shop, checked if checked and checked["same"] else None)
-            made = predicted(shop, row, recorded)
-            total += 1
-            counts.update(became(made, cart_of(row.lines)))
+            if answer := found.get((args.part, row.id)):
+                total += 1
+                counts.update(became(predicted(shop, row, answer), cart_of(row.lines)))
     for name in COUNTED:
         low, high = wilson(counts[name], total)
         shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"
         print(f"{args.part}, {name}: {counts[name]} of {total}, {shares}")
     if args.out:
         told = {"part": args.part, "answers": args.answers.name, "orders": total}
-        told |= {"checks": args.checks.name} if args.checks else {}
         with args.out.open("a") as lines:
             lines.write(json.dumps(told | {name: counts[name] for name in COUNTED}) + "\n")
     return 0

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from schemas.errors import DecodeCancelled, Unreadable
+from schemas.errors import DecodeCancelled
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint
 
@@ -43,7 +43,7 @@ class Warming:
     def __init__(
         self,
         menus: Callable[[], Iterable[tuple[Menu, int]]],
-        warm: Callable[[Menu, int, threading.Event], None],
+        warm: Callable[[Menu, threading.Event], None],
         ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._menus = menus
@@ -107,14 +107,10 @@ class Warming:
         for words, (menu, version) in found.items():
             while words not in warm and (called_off := self._idle()):
                 try:
-                    self._warm(menu, version, called_off)
+                    self._warm(menu, called_off)
                 except DecodeCancelled:
                     continue
-                except Unreadable as error:
-                    # No model is ever asked about it, and the menus after it are not to wait for it.
-                    log.warning("menu.not_warmed", menu=menu.id, error=error.detail)
-                else:
-                    log.info("menu.warmed", menu=menu.id, version=version)
+                log.info("menu.warmed", menu=menu.id, version=version)
                 warm.add(words)
         return warm & set(found)
 

@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-# The rooms of reading, from the ground up: each may import those before it, and nothing of ours but schemas.
-_READING = ("effort", "language", "chart", "values", "names", "whole")
-READING = {
-    f"services.reading.{name}": ("schemas", *(f"services.reading.{lower}" for lower in _READING[:floor]))
-    for floor, name in enumerate(_READING)
-}
-READING |= {"services.reading": ("schemas", *READING)}
-
 # Room -> rooms that it may import; its own is always open. A room is the longest prefix that names it.
 FLOORS: dict[str, tuple[str, ...]] = {
     "schemas": (),
@@ -21,21 +13,13 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "services.retrieval": ("schemas",),
     "services.decoding": ("schemas", "infra", "services.engines.ports", "services.retrieval"),
     "services.storage": ("schemas", "infra"),
-    **READING,
-    "services.checks": (
-        "schemas", "services.engines.ports", "services.reading", "services.reading.language",
-        "services.reading.chart",
-        "services.reading.values", "services.reading.whole",
-    ),
-    "services.hearing": (
-        "schemas", "services.engines.ports", "services.reading", "services.reading.effort",
-        "services.reading.language", "services.reading.chart", "services.reading.names", "services.checks",
-    ),
+    "services.checks": ("schemas", "services.retrieval"),
+    "services.hearing": ("schemas", "services.engines.ports", "services.retrieval"),
     "services.pipeline": (
-        "schemas", "services.engines.ports", "services.reading", "services.checks", "services.hearing",
+        "schemas", "services.engines.ports", "services.retrieval", "services.checks", "services.hearing",
     ),
     "services.evaluation": (
-        "schemas", "services.reading", "services.reading.language", "services.checks", "services.pipeline",
+        "schemas", "services.retrieval", "services.checks", "services.pipeline",
         "services.evaluation.statistics",
     ),
     "services.evaluation.statistics": (),
@@ -46,8 +30,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # The engines of a wired process, with their answers kept; the rest of evaluation knows no engine.
     "services.evaluation.kept": (
-        "schemas", "services.engines", "services.engines.ports", "services.decoding", "services.pipeline",
-        "services.bootstrap",
+        "schemas", "services.engines", "services.engines.ports", "services.retrieval", "services.decoding",
+        "services.pipeline", "services.bootstrap",
     ),
     "services.masked": (
         "schemas", "infra", "services.engines", "services.engines.ports", "services.decoding",
@@ -57,7 +41,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.masked",
     ),
     "services.training": (
-        "services.reading", "services.checks", "services.retrieval", "services.decoding",
+        "services.checks", "services.retrieval", "services.decoding",
         "schemas", "infra", "services.engines", "services.engines.ports", "services.pipeline",
         "services.evaluation", "services.evaluation.statistics",
     ),
@@ -69,7 +53,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "schemas", "infra", "services.engines", "services.engines.ports", "services.decoding",
     ),
     "services.bootstrap": (
-        "services.reading", "services.reading.names", "services.checks", "services.decoding",
+        "services.retrieval", "services.checks", "services.decoding",
         "schemas", "infra", "services.engines", "services.engines.ports", "services.engine_parts",
         "services.storage", "services.pipeline", "services.doorbell", "services.readiness",
         "services.recordings", "services.masked", "services.settings_checks",
@@ -98,7 +82,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.api.app",
     ),
     "services.cli": (
-        "services.reading", "services.checks",
+        "services.checks",
         "schemas", "infra", "services.bootstrap", "services.evaluation", "services.evaluation.provenance",
         "services.evaluation.session", "services.workers", "services.recordings", "services.engines.servers.embedded",
     ),
@@ -148,6 +132,10 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ): "examines an engine by the very parts that use it",
     (
         "services.cli.commands.doctor_engine",
+        "services.engines.ports",
+    ): "examines an engine by the very parts that use it",
+    (
+        "services.cli.commands.doctor_engine",
         "services.storage.shops.menus",
     ): "examines an engine by the very parts that use it",
     ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
@@ -180,7 +168,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.pipeline.runner",
         "services.storage.orders.store",
     ): "the store's type; there is one store, so no port",
-    ("services.reading.names.lexicons", "infra.caches"): "a cache in memory, and nothing of a machine",
+    ("services.retrieval.names", "infra.caches"): "a cache in memory, and nothing of a machine",
     ("services.workers.courier", "services.storage.outbox.endpoint_ways"): "where the messages go",
     ("services.workers.courier", "services.storage.outbox.store"): "the store's type, and its messages'",
     (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.menu import Menu
-from services.reading.order import clean
+from schemas.writable import clean
 
 ROOT = Path(__file__).resolve().parents[2]
 SETS = (

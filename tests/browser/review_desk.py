@@ -19,10 +19,8 @@ from schemas.records.orders import NewOrder, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
-from services.checks.evidence import check_evidence
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
-from services.reading.order import read_order
 from tests.browser.conftest import watched
 from tests.integration.api_world import World
 from tests.processes.running_stack import RECORDINGS
@@ -75,15 +73,15 @@ class Desk:
         recording: str | None = "hc-01",
         reasons: tuple[ReviewReason, ...] = (ReviewReason.LOW_ASR_CONFIDENCE,),
         menu: Any = None,
-        witness: str | None = None,
+        second: str | None = None,
         more: tuple[Finding, ...] = (),
         notes: Sequence[dict[str, str]] = (),
     ) -> ReviewRecord:
-        """An order in review; `sure` gives the probability of single words, the rest have 0.97. `witness` is
+        """An order in review; `sure` gives the probability of single words, the rest have 0.97. `second` is
         what a second recogniser heard, `more` findings that nothing else here would make."""
         parts, menu = self.world.parts, menu or self.menu
         heard = self._heard(said, sure or {}, spoken=recording is not None)
-        heard = heard.model_copy(update={"witness": witness})
+        heard = heard.model_copy(update={"second": second})
         key = self._stored(RECORDINGS / f"{recording}.flac") if recording else None
         new = NewOrder(
             menu.menu.id, menu.version, "en",
@@ -93,8 +91,7 @@ class Desk:
         if key:
             order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
         draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines, "notes": notes})
-        findings = check_facts(draft, menu.menu)
-        findings += [*check_evidence(draft, read_order(said, menu.menu, menu.version)), *more]
+        findings = [*check_facts(draft, menu.menu), *more]
         cart = price_cart(draft, menu.menu, menu.version, heard, findings)
         order = parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
         doubted = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from schemas.cart import CartDraft
+from schemas.decision import ModelAnswer
 from schemas.lifecycle import Event, StageName, State
 from schemas.menu import Menu
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
@@ -38,6 +39,7 @@ HOSTILE = {
     "name": f"Hostile {SCRIPT}",
     "items": [*MENU["items"], {"sku": "bomb", "name": SCRIPT, "price": 100, "aliases": ["<b>bold</b>"]}],
 }
+SURE = ModelAnswer(probability=1.0)
 LATTE: dict[str, Any] = {"kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L"}
 
 
@@ -73,7 +75,7 @@ def proposed(
     menu = cafe.parts.menus.get(order.menu_id, order.menu_version)
     draft = CartDraft.model_validate({"lines": lines or (LATTE,), "notes": notes})
     cart = price_cart(draft, menu.menu, menu.version, order.transcript, check_facts(draft, menu.menu))
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
     final: OrderRecord = cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
     assert final.state is State.PROPOSED
     return final
@@ -93,7 +95,7 @@ def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -
     assert order.confirm
     expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.DECODE, sentences("en")))
     draft = CartDraft.model_validate({"lines": [LATTE]})
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
     expect(page.locator("[aria-current=step]")).to_have_text(stage_words(StageName.VALIDATE, sentences("en")))
     cafe.parts.orders.commit(order, stages.validate(order, cafe.parts.tools))
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
@@ -358,7 +360,7 @@ def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
         route.fulfill(response=panel)
 
     page.route(f"**/orders/{order.id}", late)
-    moved.append(cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft)))
+    moved.append(cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE)))
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
     assert [one.state for one in moved] == [State.DECODED, State.PROPOSED]
 

@@ -335,7 +335,7 @@ def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
     sku = document["items"][0]["sku"]
     line = {"kind": "item", "heard": "<b>x</b>", "sku": sku, "quantity": 1}
     lines = [line, PIZZA | {"heard": "<i>y</i>"}]
-    review = desk.order(f"{EVIL} <b>x</b> please", lines, menu=menu, witness=f"{EVIL} please")
+    review = desk.order(f"{EVIL} <b>x</b> please", lines, menu=menu, second=f"{EVIL} please")
     page.goto("/review")
     expect(page.locator(f"#open-{review.id}")).to_contain_text("<script>document.title=")
     take(page, review.id)

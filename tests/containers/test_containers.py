@@ -146,10 +146,9 @@ def test_spoken_orders_are_heard_and_read_by_the_models(composed: Composed, key:
 
 
 def test_the_reader_reads_no_menu_twice(composed: Composed, key: str, seen: Seen) -> None:
-    """Nor after a start of its own, and neither of its models: they take up what they kept, and write nothing
-    anew. The one order is settled, and the small model's to check; the other is open."""
+    """Nor after a start of its own: it takes up what it kept, and writes nothing anew."""
     till = Till(composed.url, key, "read")
-    by = {"hc-02": "llama.cpp:smollm2-135m-orders", "hc-12": "llama.cpp:qwen2.5-coder-1.5b-orders"}
+    by = dict.fromkeys(("hc-02", "hc-12"), "llama.cpp:qwen2.5-coder-1.5b-orders")
 
     def read(name: str) -> Seen:
         sample = till.type(name)

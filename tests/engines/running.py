@@ -24,7 +24,6 @@ from infra.processes.supervisor import Child, Supervisor
 from infra.settings import settings
 from infra.weights.models import resolve
 from services.decoding.decoder import OpenAIDecoder
-from services.decoding.spellings import learned
 from services.engines.reader.adapters import made_for
 from services.engines.servers import vllm_server
 from services.engines.servers.embedded import engine_child, served_at
@@ -60,7 +59,7 @@ class Engine:
     """Name of the learned reader that it has loaded; empty where the model has none."""
 
     def decoder(self, **more: Any) -> OpenAIDecoder:
-        own = {"timeout_s": 60.0 * self.slow, "spelling": learned(made_for(self.model))}
+        own = {"timeout_s": 60.0 * self.slow}
         return OpenAIDecoder(self.url, dialect=self.dialect, model=self.model, **{**own, **more})
 
     def gauge(self, name: str) -> float:

@@ -21,20 +21,18 @@ from pydantic import BaseModel, Field
 
 from schemas.cart import CartDraft
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
-from schemas.evidence import Evidence
 from schemas.menu import Menu
-from services.decoding import reading, spellings
+from services.decoding import reading
 from services.decoding import servers as several
 from services.decoding.mask import Mask
+from services.decoding.menu_names import Names
 from services.decoding.servers import Servers
-from services.decoding.short_form import Names
 from services.decoding.spelling import spelling_of
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import GREEDY, Sampling
+from services.engines.ports import GREEDY, CartRequest, Sampling
 from services.examples.registered import EXAMPLES, TASKS
 from services.masked.call import answer
 from services.masked.output import OutputType, output_type
-from services.reading.order import read_order
 from tests.engines.running import RARELY_S, START_S, Engine, embedded, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
 
@@ -77,8 +75,8 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield running
 
 
-def evidence(said: str, menu: Menu = CAFE) -> Evidence:
-    return read_order(said, menu, 1)
+def order(said: str, menu: Menu = CAFE) -> CartRequest:
+    return CartRequest(said, menu)
 
 
 def test_it_passes_the_probe(engine: Engine) -> None:
@@ -91,7 +89,7 @@ def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) 
     whole = 0
     for said in ORDERS[menu_id][:: 1 if engine.dialect == "vllm" else 2]:
         try:
-            decoded = decoder.decode(evidence(said, menu))
+            decoded = decoder.decode(order(said, menu))
         except DecodeTruncated:  # a tiny model that was not trained may go on and on
             continue
         whole += 1
@@ -121,14 +119,14 @@ def test_a_bound_and_a_field_of_the_schema_are_followed_by_the_server(engine: En
 def test_a_cart_that_was_cut_off_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_TOKENS", 4)
     with pytest.raises(DecodeTruncated, match="length"):
-        engine.decoder().decode(evidence(SAID))
+        engine.decoder().decode(order(SAID))
 
 
 def test_the_fixed_part_of_the_prompt_is_kept_for_the_next_order(engine: Engine) -> None:
     menu = sample_menu("harbor-coffee")
     decoder = engine.decoder()
-    decoder.warm(evidence("hello", menu))
-    decoded = decoder.decode(evidence("a cappuccino", menu))
+    decoder.warm(menu)
+    decoded = decoder.decode(order("a cappuccino", menu))
     # vLLM keeps whole blocks of 128 tokens.
     assert decoded.cached_tokens > decoded.prompt_tokens - 200
     assert decoded.cached_tokens > 500
@@ -142,8 +140,8 @@ def test_the_learned_reader_is_asked_by_its_name(engine: Engine) -> None:
     if not engine.adapter:
         pytest.skip("no adapter was trained for this server's model")
     decoder, menu = engine.decoder(adapter=engine.adapter, timeout_s=300.0), sample_menu("harbor-coffee")
-    said = evidence("a small mocha with an extra shot and a blueberry muffin", menu)
-    found, again = decoder.decode(said), decoder.decode(evidence("an iced americano", menu))
+    said = order("a small mocha with an extra shot and a blueberry muffin", menu)
+    found, again = decoder.decode(said), decoder.decode(order("an iced americano", menu))
     assert found.engine == f"{engine.dialect}:{engine.adapter}"
     assert found.trained
     assert again.cached_tokens > again.prompt_tokens - 200, "the menu is read once"
@@ -236,9 +234,9 @@ def test_a_feature_that_llguidance_lacks_never_reaches_the_server(
 ) -> None:
     """Sent all the same it would be lost in silence: llama.cpp answers 200, without a mask."""
     beyond = Mask(BEYOND, "beyond", 100)
-    monkeypatch.setattr(spellings, "wire_mask", lambda *of: beyond)
+    monkeypatch.setattr(reading, "wire_mask", lambda *of: beyond)
     with pytest.raises(DecodeInvalid, match="does not compile"):
-        engine.decoder().decode(evidence(SHORT))
+        engine.decoder().decode(order(SHORT))
 
 
 def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(

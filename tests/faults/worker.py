@@ -16,7 +16,7 @@ from typing import Any
 
 from celery.worker.request import Request
 
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
@@ -55,9 +55,6 @@ class ShortTranscriber:
     def quiet_words(self, recording: Recording, language: str) -> str:
         return ""
 
-    def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
-        return first
-
 
 class ShortDecoder:
     """Decodes that sentence. It can't be called off, as an engine may be slow to notice: so a worker that
@@ -69,7 +66,7 @@ class ShortDecoder:
         time.sleep(WORK_S)
         return read_as(RIGHT, self.name)
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
 
 def counted(stage: flow.Stage) -> Callable[[OrderRecord, Tools], Outcome]:

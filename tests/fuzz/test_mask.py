@@ -21,13 +21,13 @@ from infra.settings import settings as configured
 from infra.weights.models import resolve
 from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount
 from schemas.menu import Item, Menu
+from schemas.writable import clean
 from services.decoding import wire
 from services.decoding.conformance import any_text, takes
-from services.decoding.short_form import Line, Names, Unreadable
+from services.decoding.menu_names import Line, Names, Unreadable
 from services.decoding.spelling import schema_version
 from services.decoding.vocabulary import read_vocabulary
 from services.decoding.wire_mask import check_menu, wire_mask
-from services.reading.order import clean
 from tests.fuzz.menus import any_menu, any_order
 from tests.stand_ins import CAFE, NASTY
 
@@ -93,7 +93,7 @@ def test_every_cart_of_the_menu_is_allowed_and_read_back(seed: int) -> None:
     text, mask = wire.write(lines, names), wire_mask(names, f"{said} {words}")
     assert mask.accepts(text)
     assert len(text.encode()) <= mask.longest
-    assert wire.write(wire.read(text, names), names) == text
+    assert wire.write(wire.read_cart(text, names).lines, names) == text
 
 
 @fuzz
@@ -106,7 +106,7 @@ def test_what_is_near_a_cart_is_allowed_only_where_it_is_one(seed: int) -> None:
     for _ in range(20):
         dented = dent(rng, text)
         if mask.accepts(dented):
-            wire.read(dented, names)  # raises Unreadable where it is none
+            wire.read_cart(dented, names)  # raises Unreadable where it is not one
 
 
 def dent(rng: random.Random, text: str) -> str:
@@ -127,7 +127,7 @@ def test_any_way_through_the_mask_ends_in_a_cart_within_its_bound(seed: int) -> 
     names = Names(menu)
     mask = wire_mask(names, said)
     text = any_text(mask, rng)
-    wire.read(text.decode(), names)
+    wire.read_cart(text.decode(), names)
     assert len(text) <= mask.longest
     assert mask.version == f"cart-json/{schema_version()}"
 
@@ -174,4 +174,4 @@ def test_a_menu_of_two_thousand_awkward_names_compiles() -> None:
 )
 def test_what_is_no_cart_is_an_error_of_ours(document: Any) -> None:
     with pytest.raises(Unreadable):
-        wire.read(json.dumps(document), Names(CAFE))
+        wire.read_cart(json.dumps(document), Names(CAFE))

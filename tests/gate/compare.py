@@ -62,7 +62,7 @@ def changes(found: Compared) -> list[tuple[Row, Row]]:
 
 def table(results: Sequence[Compared]) -> str:
     """Return one line a set: each measure as "then > now"."""
-    head = ["set", "orders", *(one.name for one in MEASURES), "changed", "no answer", "stand-in", "new", ""]
+    head = ["set", "orders", *(one.name for one in MEASURES), "changed", "no answer", "new", ""]
     rows = [head]
     for found in results:
         counts = [
@@ -70,7 +70,7 @@ def table(results: Sequence[Compared]) -> str:
             f"{sum(map(one.of, (now for _, now in found.pairs)))}"
             for one in MEASURES
         ]
-        more = (len(changes(found)), found.missing, found.borrowed, found.new)
+        more = (len(changes(found)), found.missing, found.new)
         verdict = ", ".join(failures(found)) or "ok"
         rows.append([found.name, str(len(found.pairs)), *counts, *map(str, more), verdict])
     widths = [max(len(row[n]) for row in rows) for n in range(len(head))]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from infra.settings import Settings, settings
-from schemas.cart import CartDraft
-from schemas.compare import canonical, canonical_draft
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.ports import CartDecoder, Reading, Recording, Transcriber
+from services.engines.ports import CartDecoder, CartRequest, Reading, Recording, Transcriber
 from services.engines.recognition.confidence import agreement
 from services.pipeline.ports import Tools
 from tests.gate.tape import Key, Tape, digest
@@ -50,49 +48,25 @@ def shipped(**own: Any) -> Settings:
 
 
 class TapedDecoder:
-    """`CartDecoder` over a tape; answers of another engine than `reader` are kept as its checker's."""
+    """`CartDecoder` over a tape."""
 
-    def __init__(self, tape: Tape, live: CartDecoder | None = None, reader: str = "") -> None:
-        self._tape, self._live, self._reader = tape, live, reader
+    def __init__(self, tape: Tape, live: CartDecoder | None = None) -> None:
+        self._tape, self._live = tape, live
 
     def decode(
         self,
-        evidence: Evidence,
+        asked: CartRequest,
         called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
         *,
-        settled: bool = False,
         in_gaps: bool = False,
     ) -> Reading:
         """See `CartDecoder.decode`."""
-        if self._live is None:
-            return self._replayed(evidence, expected, settled)
-        live = self._live
+        key, live = read_key(asked), self._live
+        if live is None:
+            return self._tape.play(key, _READING)
+        return self._tape.record(lambda: live.decode(asked), _READING, key)
 
-        def key(found: Reading | None) -> Key:
-            checked = found is not None and not found.engine.endswith(f":{self._reader}")
-            return _asked("check" if checked else "read", evidence)
-
-        return self._tape.record(
-            lambda: live.decode(evidence, None, expected, settled=settled), _READING, key
-        )
-
-    def _replayed(self, evidence: Evidence, expected: CartDraft | None, settled: bool) -> Reading:
-        """Return the checker's answer where it was asked about this very cart, else the reader's. Where only
-        the checker was asked then, its word stands in for the reader's: it had the rules' cart confirmed."""
-        read, check = _asked("read", evidence), _asked("check", evidence)
-        if check not in self._tape:
-            return self._tape.play(read, _READING)
-        checked = self._tape.play(check, _READING)
-        confirms = canonical(list(checked.lines)) == canonical_draft(expected)
-        if settled and confirms:
-            return checked
-        if read in self._tape:
-            return self._tape.play(read, _READING)
-        self._tape.borrowed += 1
-        return checked
-
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """Do nothing: the first order of a menu pays for its prompt."""
 
 
@@ -127,33 +101,22 @@ class TapedTranscriber:
         """See `Transcriber.quiet_words`."""
         return self._answer("quiet", recording, _WORDS, lambda one: one.quiet_words(recording, language))
 
-    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
-        """See `Transcriber.hear_again`."""
-        return self._answer(
-            "again",
-            recording,
-            _TRANSCRIPT,
-            lambda one: one.hear_again(recording, first, hints),
-            digest(first.text, *hints),
-        )
-
     def _answer(
         self,
         kind: str,
         recording: Recording,
         form: TypeAdapter[T],
         ask: Callable[[Transcriber], T],
-        *more: str,
     ) -> T:
-        key, live = (kind, self._name, recording.file.name, *more), self._live
+        key, live = (kind, self._name, recording.file.name), self._live
         if live is None or key in self._tape:
             return self._tape.play(key, form)
-        return self._tape.record(lambda: ask(live), form, lambda _: key)
+        return self._tape.record(lambda: ask(live), form, key)
 
 
 def hear_all(recording: Recording, language: str, tools: Tools) -> None:
-    """Have both recognizers hear a recording in every way that takes no hints, so that a pipeline which asks
-    for another transcript than today's can be replayed too. What is on the tape is not asked again."""
+    """Have both recognizers hear a recording in every way, so that a pipeline which asks for another
+    transcript than today's can be replayed too. What is on the tape is not asked again."""
     first, second = tools.transcriber(), tools.second_transcriber()
     for one in filter(None, (first, second)):
         one.transcribe(recording, language)
@@ -165,13 +128,12 @@ def hear_all(recording: Recording, language: str, tools: Tools) -> None:
 def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
     """Return the pipeline's tools with every engine on `tape`: those of a wired process (`live`), which are
     recorded, or none. No order is too dear: prices of strangers' menus mean nothing."""
-    reader = live.adapter.name if live and live.adapter else ""
     first = TapedTranscriber(tape, "first", live.transcriber if live else None)
     second = TapedTranscriber(tape, "second", live.second_transcriber if live else None)
     return Tools(
         transcriber=lambda: first,
         second_transcriber=lambda: second if config.whisper_second else None,
-        decoder=lambda: TapedDecoder(tape, live.readers if live else None, reader),
+        decoder=lambda: TapedDecoder(tape, live.readers if live else None),
         fallback_decoder=lambda: None,
         menu=_unasked,
         recording=_unasked,
@@ -183,8 +145,9 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
     )
 
 
-def _asked(kind: str, evidence: Evidence) -> Key:
-    return kind, evidence.menu.id, digest(evidence.transcript)
+def read_key(asked: CartRequest) -> Key:
+    """Return the tape's key of a request to the reader."""
+    return "read", asked.menu.id, digest(asked.transcript, *([asked.second] if asked.second else []))
 
 
 def _unasked(*_asked: Any) -> NoReturn:

@@ -22,7 +22,7 @@ class Compared:
     """A set's rows then and now, order by order.
 
     `new` counts orders that have no baseline, `gone` baselines whose order is not there any more, `missing`
-    orders with a request that had no answer, `borrowed` those answered by another engine than asked for.
+    orders with a request that had no answer.
     """
 
     name: str
@@ -31,7 +31,6 @@ class Compared:
     new: int = 0
     gone: int = 0
     missing: int = 0
-    borrowed: int = 0
 
 
 def replayed(order: Order, tape: Tape, *, spoken: bool) -> Row:
@@ -59,19 +58,18 @@ def compare_all(
             running.append((told, baseline, parts))
         for told, baseline, parts in running:
             for part in parts:
-                for row, missing, borrowed in part.result():
+                for row, missing in part.result():
                     told.pairs.append((baseline[row.id], row))
                     told.missing += missing
-                    told.borrowed += borrowed
             yield told
 
 
-def _part(one: GateSet, orders: list[Order], data: Path) -> list[tuple[Row, bool, bool]]:
+def _part(one: GateSet, orders: list[Order], data: Path) -> list[tuple[Row, bool]]:
     tape, found = _tape(one.name, data), []
     for order in orders:
-        tape.missing = tape.borrowed = 0
+        tape.missing = 0
         row = replayed(order, tape, spoken=one.spoken)
-        found.append((row, tape.missing > 0, tape.borrowed > 0))
+        found.append((row, tape.missing > 0))
     return found
 
 

@@ -1,8 +1,8 @@
 """Engine answers on file, so that orders can be run again without a model.
 
 A tape lies at the engine ports: whatever is rebuilt above them, the same question gets the same answer. A
-question is a reader's words over a menu, or a recording to a recognizer; its key names the kind, the menu or
-recording, and a digest of what else the answer depends on, never the words.
+question is the words of one or two recognizers over a menu, or a recording to a recognizer; its key names the
+kind, the menu or recording, and a digest of what else the answer depends on, never the words.
 
     {"key": ["read", "harbor-coffee", "1f0c9a…"], "answer": {"text": "1 Latte", "logprob": -0.01, …}}
     {"key": ["whole", "first", "hc-s-001.opus"], "answer": {"text": "a latte", "words": […], …}}
@@ -27,7 +27,7 @@ Key = tuple[str, ...]
 Entry = dict[str, Any]
 T = TypeVar("T")
 
-HEARINGS = ("whole", "fitted", "denoised", "quiet", "again")
+HEARINGS = ("whole", "fitted", "denoised", "quiet")
 """Kinds of requests to a recognizer."""
 # Errors that would come again; any other ends a recording, to be taken up where it stopped.
 LASTING = (AudioRefused, DecodeInvalid, DecodeTruncated)
@@ -43,14 +43,13 @@ class NotOnTape(EngineError):
 class Tape:
     """Answers by key.
 
-    `missing` counts requests that had no answer, `borrowed` those answered by another engine than asked for.
-    `new` holds entries that were recorded and not yet written.
+    `missing` counts requests that had no answer; `new` holds entries that were recorded and not yet written.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries = {tuple(entry["key"]): entry for entry in entries}
         self.new: list[Entry] = []
-        self.missing = self.borrowed = 0
+        self.missing = 0
 
     def __contains__(self, key: Key) -> bool:
         return key in self._entries
@@ -71,19 +70,17 @@ class Tape:
             raise kind("The engine failed when this was recorded")
         return form.validate_python(entry["answer"])
 
-    def record(self, ask: Callable[[], T], form: TypeAdapter[T], key: Callable[[T | None], Key]) -> T:
-        """Ask an engine and keep what it answers under `key(answer)`, or the error under `key(None)`.
+    def record(self, ask: Callable[[], T], form: TypeAdapter[T], key: Key) -> T:
+        """Ask an engine and keep what it answers, or its error, under `key`.
 
         Raises: as `ask`.
         """
         try:
             answer = ask()
         except LASTING as error:
-            self._keep({"key": key(None), "error": type(error).__name__})
+            self._keep({"key": key, "error": type(error).__name__})
             raise
-        self._keep(
-            {"key": key(answer), "answer": form.dump_python(answer, mode="json", exclude_defaults=True)}
-        )
+        self._keep({"key": key, "answer": form.dump_python(answer, mode="json", exclude_defaults=True)})
         return answer
 
     def _keep(self, entry: Entry) -> None:

@@ -43,8 +43,6 @@ def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
     assert (args.host, args.port) == ("0.0.0.0", reader.main["ports"][0]["containerPort"])
     assert args.model.name == whole.settings["SAYCART_LLM_MODEL"]
     assert REPOSITORY / args.adapter == made_for(args.model.name)
-    assert args.checker.name == DEFAULTS["reader_checker"].default
-    assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
     assert args.context == CONTEXT
     assert reader.main["image"].startswith("saycart-llm:")
 
@@ -102,7 +100,7 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
 
 def test_where_nobody_would_ask_it_to_it_does_not_read(tools_folder: Path, tmp_path: Path) -> None:
     chart = made_of(tools_folder, changed(tmp_path, reader={"adapter": ""}))
-    assert not any("adapter" in word or "checker" in word for word in chart.pods["reader"].main["args"])
+    assert not any("adapter" in word for word in chart.pods["reader"].main["args"])
 
 
 def made_of(tools_folder: Path, values: Path) -> Rendered:

@@ -93,15 +93,15 @@ class Parts(Container):
         self.orders = OrderStore(self.database, MAIN_SHOP, self.tells)
         self.menus = self.menus.of(MAIN_SHOP)
         self.bell = Doorbell()
-        self.warmed: list[tuple[str, int]] = []
+        self.warmed: list[str] = []
         self.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
 
     @property
     def doorbell(self) -> Doorbell:  # type: ignore[override]
         return self.bell
 
-    def warm_menu(self, menu: Menu, version: int, called_off: object = None) -> None:
-        self.warmed.append((menu.id, version))
+    def warm_menu(self, menu: Menu, called_off: object = None) -> None:
+        self.warmed.append(menu.id)
         if menu.name == "cold":
             raise EngineUnavailable("no decode server")
 

@@ -20,7 +20,7 @@ from sqlalchemy import MetaData, select
 from infra.observability.telemetry import configure_logging
 from infra.sql.database import Database
 from schemas.cart import CartDraft, Finding
-from schemas.decision import Agreement, Readings
+from schemas.decision import ModelAnswer
 from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
@@ -132,7 +132,7 @@ class Marked:
             error=error,
             findings=(Finding.blocking("x", WORD, detail=WORD),),
             engine={"decoder": "d", "note": SAID},
-            readings=Readings(agreement=Agreement.UNSURE, answer=SAID, probability=0.5),
+            answer=ModelAnswer(text=SAID, probability=0.5),
             detail={"question": WORD, "code": "internal"},
         )
         self.works.orders.commit(order, found)

@@ -1,7 +1,7 @@
 """The product's Celery worker with engines that only take their time: `celery -A tests.load.engines ...`.
 
 What surrounds them is the product's: queue, database, recordings, the confined child that decodes audio,
-reading by the rules, checks. The engines themselves sleep, as a worker does that waits for a server on
+retrieval, checks. The engines themselves sleep, as a worker does that waits for a server on
 another machine, and answer what the gold files say. How long they sleep is drawn around medians that
 `LOAD_HEAR_S` and `LOAD_READ_S` give: log-normal, with its 95th percentile at twice the median.
 """
@@ -18,12 +18,11 @@ import time
 from functools import cache
 from typing import Any
 
-from schemas.cart import CartDraft
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from schemas.transcript import Transcript
+from schemas.writable import clean
 from services.bootstrap import Container
-from services.engines.ports import Reading, Recording
-from services.reading.order import clean
+from services.engines.ports import CartRequest, Reading, Recording
 from services.workers.app import app
 from tests.load.orders import RECORDINGS, rows
 from tests.stand_ins import speech
@@ -74,10 +73,6 @@ class Ears:
     def quiet_words(self, recording: Recording, language: str) -> str:
         return ""
 
-    def hear_again(self, recording: Recording, first: Transcript, hints: object) -> Transcript:
-        take(HEAR_S)
-        return first
-
 
 class Reader:
     """`CartDecoder`: comes to the gold cart."""
@@ -86,16 +81,15 @@ class Reader:
 
     def decode(
         self,
-        evidence: Evidence,
+        asked: CartRequest,
         called_off: threading.Event | None = None,
-        expected: CartDraft | None = None,
         **_how: bool,
     ) -> Reading:
         seconds = take(READ_S)
-        lines = tuple({"kind": "item", **line} for line in _gold().get(evidence.transcript, ()))
+        lines = tuple({"kind": "item", **line} for line in _gold().get(asked.transcript, ()))
         return Reading(lines, "", -0.01, 0, self.name, 900, 20, 800, seconds)
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None: ...
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
     def prove(self) -> None: ...
 

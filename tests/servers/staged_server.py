@@ -14,7 +14,7 @@ from schemas.cart import CartDraft
 from schemas.menu import Menu
 from services.decoding import wire
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
-from services.decoding.short_form import Names
+from services.decoding.menu_names import Names
 from tests.servers.loopback import Handler, serving
 
 Answer = tuple[int, bytes]

@@ -19,7 +19,6 @@ from infra.redis.server import version as redis_version
 from infra.settings import Settings, addresses, settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import SaycartError
-from services.engines.servers.embedded import checker_of
 
 # (part, state, fix; the fix is empty when all is well)
 Check = tuple[str, str, str]
@@ -84,8 +83,6 @@ def _models(config: Settings) -> Iterator[Check]:
         names["denoiser"] = config.denoiser
     if not config.llm_url:
         names["language model"] = config.llm_model
-    if not config.llm_url and checker_of(config):
-        names["checker"] = config.reader_checker
     for what, name in names.items():
         try:
             resolve(name, config.models_dir)

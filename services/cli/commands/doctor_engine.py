@@ -17,7 +17,6 @@ from infra.settings import Settings, addresses
 from infra.sql.database import Database
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
-from schemas.evidence import Evidence
 from schemas.menu import Item, Menu
 from schemas.shops.access import EVERY_SHOP
 from schemas.writable import writable
@@ -36,6 +35,7 @@ from services.decoding.conformance import (
 )
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.vocabulary import read_vocabulary
+from services.engines.ports import CartRequest
 from services.engines.servers.embedded import decode_server
 from services.storage.shops.menus import MenuStore
 
@@ -150,7 +150,7 @@ def _tried(what: str, act: Callable[[], Any], good: str) -> Result:
 def _cart(decoder: OpenAIDecoder) -> Result:
     """One order of a shipped menu, whose answer is checked against the mask."""
     menu = Menu.parse(next(iter(load_menus().values())))
-    order = Evidence(transcript=sample_orders(menu)[0], menu=menu, menu_version=0)
+    order = CartRequest(sample_orders(menu)[0], menu)
     return _tried("server's cart", lambda: decoder.decode(order), "is one that the mask allows")
 
 

@@ -42,7 +42,6 @@ def fetch_command(
             configured.whisper_second,
             configured.denoiser,
             configured.llm_model,
-            configured.reader_checker,
         )
         wanted += [name for name in named if name in lock().names]
     wanted = list(dict.fromkeys(wanted))

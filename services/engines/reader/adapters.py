@@ -18,9 +18,8 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +27,10 @@ import numpy.typing as npt
 from infra.settings import REPOSITORY
 from schemas.errors import EngineMisconfigured
 
-if TYPE_CHECKING:
-    from gguf import GGUFWriter
-
-
 ADAPTERS = REPOSITORY / "infra" / "adapters"
 WEIGHTS, CONFIG, CARD = "adapter_model.safetensors", "adapter_config.json", "trained.json"
-# peft's names for the layers of Qwen2 and Llama -> llama.cpp's.
+_ARCHITECTURE = "qwen2"
+# peft's names for the layers of Qwen2 -> llama.cpp's.
 _LAYERS = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -48,15 +44,13 @@ _NAME = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.(\w+\.\w+)\.lora_(
 _HINT = "`make train` makes an adapter; those of a release are under infra/adapters."
 
 Array = npt.NDArray[Any]
-Role = Literal["read", "check"]
 
 
-def made_for(model: str, among: Path | None = None, *, role: Role = "read") -> Path | None:
+def made_for(model: str, among: Path | None = None) -> Path | None:
     """The folder of the adapter that was trained on a model of the lock, given its name or its file; of the
     adapters in `ADAPTERS`, or of those in `among`."""
     for file in sorted((among or ADAPTERS).glob(f"*/{CARD}")):
-        card = json.loads(file.read_text())
-        if card["base"] == Path(model).name and card.get("role", "read") == role:
+        if json.loads(file.read_text())["base"] == Path(model).name:
             return file.parent
     return None
 
@@ -122,51 +116,26 @@ def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
-    """What is added to the weights of a model of one `architecture`: `alpha` over `rank` times the product of
-    two arrays, by llama.cpp's names (`blk.3.attn_q.weight.lora_b` and `.lora_a`)."""
-
-    architecture: str
-    alpha: float
-    rank: int
-    arrays: dict[str, Array]
-
-
-def load(folder: Path) -> Adapter:
-    """The adapter in `folder`.
+def to_gguf(folder: Path, out: Path) -> None:
+    """Write the adapter in `folder` to `out` in half precision.
 
     Raises:
-        EngineMisconfigured: no adapter, or one of layers that are neither Qwen2's nor Llama's.
+        EngineMisconfigured: no adapter, or one of layers that are not Qwen2's.
     """
-    try:
-        config = json.loads((folder / CONFIG).read_text())
-        card = json.loads((folder / CARD).read_text()) if (folder / CARD).exists() else {}
-        kind = card.get("architecture", "qwen2")
-        arrays = {_named(name): array for name, array in read(folder / WEIGHTS).items()}
-        if kind == "llama":
-            arrays = {name: _turned(name, array, *card["heads"]) for name, array in arrays.items()}
-        return Adapter(kind, float(config["lora_alpha"]), int(config["r"]), arrays)
-    except (OSError, ValueError, KeyError, struct.error) as error:
-        raise EngineMisconfigured(f"No adapter can be read in {folder}: {error!r:.100}", hint=_HINT) from None
-
-
-def to_gguf(folder: Path, out: Path) -> None:
-    """Write the adapter in `folder` to `out` in half precision. Raises as `load`."""
     from gguf import GGUFWriter
 
-    adapter = load(folder)
-    writer = GGUFWriter(out, adapter.architecture)
+    try:
+        config = json.loads((folder / CONFIG).read_text())
+        arrays = {_named(name): array for name, array in read(folder / WEIGHTS).items()}
+        alpha = float(config["lora_alpha"])
+    except (OSError, ValueError, KeyError, struct.error) as error:
+        raise EngineMisconfigured(f"No adapter can be read in {folder}: {error!r:.100}", hint=_HINT) from None
+    writer = GGUFWriter(out, _ARCHITECTURE)
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
-    writer.add_float32("adapter.lora.alpha", adapter.alpha)
-    for name, array in adapter.arrays.items():
+    writer.add_float32("adapter.lora.alpha", alpha)
+    for name, array in arrays.items():
         writer.add_tensor(name, array.astype(np.float16))
-    finish(writer)
-
-
-def finish(writer: GGUFWriter) -> None:
-    """Write what was given to it."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -199,15 +168,5 @@ def _array(body: memoryview, kind: str) -> Array:
 def _named(name: str) -> str:
     told = _NAME.fullmatch(name)
     if told is None or told[2] not in _LAYERS:
-        raise ValueError(f"{name} is no layer of Qwen2 or Llama")
+        raise ValueError(f"{name} is not a layer of Qwen2")
     return f"blk.{told[1]}.{_LAYERS[told[2]]}.weight.lora_{told[3].lower()}"
-
-
-def _turned(name: str, array: Array, heads: int, kv_heads: int) -> Array:
-    """llama.cpp turns neighbouring pairs of a head's rows where transformers turns its halves, so that a
-    Llama's queries and keys are kept in another order of rows, and what an adapter adds to them too."""
-    count = {"attn_q": heads, "attn_k": kv_heads}.get(name.split(".")[2])
-    if count is None or not name.endswith(".lora_b"):
-        return array
-    rows, rank = array.shape
-    return array.reshape(count, 2, rows // count // 2, rank).swapaxes(1, 2).reshape(rows, rank)

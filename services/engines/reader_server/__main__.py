@@ -2,17 +2,16 @@
 
     python -m services.engines.reader_server --model FILE --port N [--adapter FILE] [--host H]
         [--name NAME] [--threads T] [--context C] [--states FOLDER] [--states-bytes B]
-        [--checker FILE --checker-adapter FOLDER]
 
-It checks the rules' cart in one pass where llama.cpp's server would write one, with a checker first by a
-smaller model, and keeps what it made of a menu over a restart. Paths as llama.cpp's: `/health`,
+It checks a guess at the cart in one pass where llama.cpp's server would write one, and keeps what it made of
+a menu over a restart. Paths as llama.cpp's: `/health`,
 `/v1/models`, `/lora-adapters`, `/metrics`, `/tokenize`, `/v1/chat/completions`. Where `LLAMA_API_KEY` is set,
 the last four want that key, since other users of the machine reach loopback too; the environment holds it,
 since `ps` shows a command line to all. A grammar that does not compile is refused: no answer leaves without
 its mask. On loopback unless told otherwise: in a container `--host 0.0.0.0`, since nobody else reaches it
 there but the parts that ask.
 
-One answer is made at a time, and one check; what waits is answered in the order in which threads get at it. A
+One answer is made at a time; what waits is answered in the order in which threads get at it. A
 client that closes its connection is noticed between two batches of 128 tokens.
 """
 
@@ -36,7 +35,6 @@ import structlog
 from infra.processes.signals import StopSignal
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError, SaycartError
 from services.engines.reader.adapters import as_gguf
-from services.engines.reader.merged import merged
 from services.engines.servers.variables import KEY_ENV, OPENMP_ENV
 
 log = structlog.get_logger()
@@ -61,33 +59,20 @@ llamacpp:tokens_predicted_total {reader.written}
 
 def main(argv: list[str] | None = None) -> int:
     """Serve until TERM or INT. Exit codes: 0 stopped, 2 wrong use, 3 could not load, or the port is taken."""
-    parser = _parser()
-    args = parser.parse_args(argv)
-    if (args.checker is None) != (args.checker_adapter is None):
-        parser.error("--checker and --checker-adapter go together")
+    args = _parser().parse_args(argv)
     for key, value in OPENMP_ENV.items():  # read when the library loads
         os.environ.setdefault(key, value)
-    from services.engines.reader_server.service import CHECKER_CONTEXT, Reader
+    from services.engines.reader_server.service import Reader
 
     try:
-        how = {"threads": args.threads, "folder": args.states, "disk_bytes": args.states_bytes}
-        checker = None
-        if args.checker:
-            model = merged(args.checker, args.checker_adapter, args.checker.parent)
-            checker = Reader(
-                model,
-                None,
-                name=model.name,
-                context=min(args.context, CHECKER_CONTEXT),
-                **how,
-            )
         reader = Reader(
             args.model,
             as_gguf(args.adapter, args.model.parent) if args.adapter else None,
             name=args.name or args.model.name,
             context=args.context,
-            checker=checker,
-            **how,
+            threads=args.threads,
+            folder=args.states,
+            disk_bytes=args.states_bytes,
         )
         server = Server((args.host, args.port), reader, os.environ.get(KEY_ENV, ""))
     except (SaycartError, OSError) as error:
@@ -248,8 +233,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=12_288, help="tokens of the longest prompt and answer")
-    parser.add_argument("--checker", type=Path, help="smaller model that checks a settled cart first")
-    parser.add_argument("--checker-adapter", type=Path, help="folder of its LoRA")
     parser.add_argument("--states", type=Path, help="folder in which menus that were read are kept")
     parser.add_argument("--states-bytes", type=int, default=0, help="the most that they take there")
     return parser

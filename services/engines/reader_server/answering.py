@@ -1,7 +1,7 @@
 """An answer under a mask, greedy or drawn; what stands of a prediction is checked, not written.
 
-A token that is drawn alone takes a CPU as long as five that are read together. So the question and the cart
-that the rules came to are read in one batch, which tells at each token what the model would have drawn there.
+A token that is drawn alone takes a CPU as long as five that are read together. So the question and the guess
+that came with it are read in one batch, which tells at each token what the model would have drawn there.
 Up to the first that differs, the answer is the prediction. From there on each token is read with a guess of
 what follows: what the mask forces, or what followed the same tokens before, in the prediction, the answer or
 the prompt, which has the menu's names. Either way it is the answer that the model gives under the mask, with
@@ -77,13 +77,11 @@ class Answering:
         prediction: Sequence[int] = (),
         most: int,
         gone: Callable[[], bool] = lambda: False,
-        check: bool = False,
         menu_s: float = 0.0,
         sampling: Sampling = GREEDY,
     ) -> Answer:
         """The answer to `prompt`, of which the first `shared` tokens are the same for every order. With
-        `check` no further than to the first token that is not the prediction's. With `menu_s` a menu that is
-        new is read for about so many seconds at once.
+        `menu_s` a menu that is new is read for about so many seconds at once.
 
         Raises:
             DecodeInvalid: the grammar does not compile, or llguidance gave it up on the way.
@@ -105,7 +103,7 @@ class Answering:
         more = self._read_on(prompt[at:], guess, chosen, matcher, found, most)
         written = [drawn.token for drawn in found.tokens]
         found.accepted, known = common_length(written, guess), [*prompt, *prediction]
-        while more and not check:
+        while more:
             _still_wanted(gone)
             guess = _ahead([*known, *written], matcher)[: most - len(written) - 1]
             more = self._read_on(written[-1:], guess, chosen, matcher, found, most)

@@ -4,15 +4,11 @@ work where a request says so (`lora`), or any masked call to the model as it is.
 Of a request it takes `messages`, `grammar` (llguidance's Lark), `max_tokens`, `temperature`, `seed`, and
 `prediction`, OpenAI's field for an answer that is largely known
 (https://platform.openai.com/docs/guides/predicted-outputs). A last message of the assistant is the beginning
-of the answer, which is told again. With `check` a smaller model's word is enough that the answer is the
-prediction (ADR 69); else the reader answers. With `menu_s` a new menu is read in pieces of so many
-seconds (`gaps.py`). Beside the text it tells of each token how likely the model held
-it without the mask, as llama.cpp's server does with `logprobs`, those of a prediction included, which that
-server leaves out.
+of the answer, which is told again. With `menu_s` a new menu is read in pieces of so many seconds (`gaps.py`).
+With the text comes how likely the model held each token without the mask, as llama.cpp's server does with
+`logprobs`, those of a prediction included, which that server leaves out.
 
-Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens, 1.9 with a checker. On 2 CPU cores, the
-menu read before, 0.9 s for an order whose cart was predicted and 0.4 where the checker comes to it too, where
-2.5 s are taken to write it (docs/benchmarks).
+Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens; docs/benchmarks has the seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import EngineMisconfigured, InputError, MenuBeingRead
+from schemas.errors import InputError, MenuBeingRead
 from services.decoding.vocabulary import read_vocabulary
 from services.engines.ports import Sampling
 from services.engines.reader_server import asking
@@ -39,8 +35,6 @@ Document = dict[str, Any]
 PACKAGE = "xllamacpp"
 MOST_TOKENS = 4_096
 MOST_MENU_S = 600
-CHECKER_CONTEXT = 8_192
-"""Tokens, as the checker's base was made for; a longer menu is checked by the reader alone."""
 # Two questions of which nothing but the menu's part is the same.
 _ONE, _OTHER = "a", "b"
 
@@ -51,7 +45,6 @@ class _Asked:
     most: int
     grammar: str
     prediction: str
-    check: bool
     menu_s: float
     adapted: bool
     sampling: Sampling
@@ -59,9 +52,7 @@ class _Asked:
 
 
 class Reader:
-    """A model with its adapter beside it, or in it, or none; one answer at a time, whoever asks. A `checker`
-    is another, which is asked first whether it comes to a prediction too, where a request says that this is
-    enough."""
+    """A model with or without an adapter; one answer at a time, whoever asks."""
 
     def __init__(
         self,
@@ -73,9 +64,8 @@ class Reader:
         threads: int,
         folder: Path | None = None,
         disk_bytes: int = 0,
-        checker: Reader | None = None,
     ) -> None:
-        self.name, self.adapter, self.checker = name, adapter.stem if adapter else "", checker
+        self.name, self.adapter = name, adapter.stem if adapter else ""
         vocabulary = read_vocabulary(model)
         self._model = Llama(model, adapter, context=context, threads=threads)
         self._tokenizer, self._end = vocabulary.tokenizer(), vocabulary.end
@@ -121,50 +111,20 @@ class Reader:
             return {error.code: {"wait_s": error.wait_s}}
 
     def _complete(self, asked: _Asked, gone: Callable[[], bool]) -> Document:
-        if asked.check and self.checker is not None:
-            checked = self.checker._checked(asked, gone)
-            if checked is not None:
-                return checked | {"checked_by": Path(self.checker.name).stem}
         with self.turns.turn():
             started = time.perf_counter()
-            answer, _ = self._answer(asked, gone)
+            prompt, shared = self._tokens(asked.messages)
+            answer = self._of(asked.adapted).answer(
+                prompt + self._model.tokenize(asked.beginning),
+                shared,
+                grammar=asked.grammar,
+                prediction=self._model.tokenize(asked.prediction),
+                most=asked.most,
+                gone=gone,
+                menu_s=asked.menu_s,
+                sampling=asked.sampling,
+            )
             return self._document(answer, time.perf_counter() - started, asked.beginning)
-
-    def checked(self, body: Document, gone: Callable[[], bool]) -> Document | None:
-        """The document that answers with the prediction, where this model comes to it too; else None, also
-        where there is no room for the menu. Raises as `complete`."""
-        return self._checked(_asked(body), gone)
-
-    def _checked(self, asked: _Asked, gone: Callable[[], bool]) -> Document | None:
-        with self.turns.turn():
-            started = time.perf_counter()
-            try:
-                answer, predicted = self._answer(asked, gone, check=True)
-            except EngineMisconfigured:
-                return None
-            if not answer.ended or [drawn.token for drawn in answer.tokens[:-1]] != predicted:
-                return None
-            return self._document(answer, time.perf_counter() - started)
-
-    def _answer(
-        self, asked: _Asked, gone: Callable[[], bool], *, check: bool = False
-    ) -> tuple[Answer, list[int]]:
-        """An answer, and the prediction's tokens."""
-        prompt, shared = self._tokens(asked.messages)
-        prompt += self._model.tokenize(asked.beginning)
-        predicted = self._model.tokenize(asked.prediction)
-        answer = self._of(asked.adapted).answer(
-            prompt,
-            shared,
-            grammar=asked.grammar,
-            prediction=predicted,
-            most=asked.most,
-            gone=gone,
-            check=check,
-            menu_s=asked.menu_s,
-            sampling=asked.sampling,
-        )
-        return answer, predicted
 
     def _of(self, adapted: bool) -> Answering:
         """Who answers with the adapter, or without it; the other makes room."""
@@ -183,7 +143,7 @@ class Reader:
         shared = min(common_length(one, other), common_length(one, prompt))
         return prompt, min(shared, len(prompt) - 1)
 
-    def _document(self, answer: Answer, seconds: float, beginning: str = "") -> Document:
+    def _document(self, answer: Answer, seconds: float, beginning: str) -> Document:
         pieces = [self._model.piece(drawn.token) for drawn in answer.tokens]
         content = [
             {
@@ -230,20 +190,14 @@ class Reader:
 def _asked(body: Document) -> _Asked:
     asking.checked(body)
     messages, beginning = asking.begun(_messages(body))
-    most, grammar, check = (
-        body.get("max_tokens", MOST_TOKENS),
-        body.get("grammar", ""),
-        body.get("check", False),
-    )
+    most, grammar = body.get("max_tokens", MOST_TOKENS), body.get("grammar", "")
     if not isinstance(most, int) or most < 1 or not isinstance(grammar, str):
         raise InputError("max_tokens is a number from 1 on, and grammar a text")
-    if not isinstance(check, bool):
-        raise InputError("check is true or false")
     menu_s = body.get("menu_s", 0)
     if not isinstance(menu_s, int | float) or not 0 <= menu_s <= MOST_MENU_S:
         raise InputError(f"menu_s is a number of seconds up to {MOST_MENU_S}")
     adapted, sampling = asking.adapted(body), asking.sampling(body)
-    return _Asked(messages, most, grammar, _prediction(body), check, menu_s, adapted, sampling, beginning)
+    return _Asked(messages, most, grammar, _prediction(body), menu_s, adapted, sampling, beginning)
 
 
 def _messages(body: Document) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from schemas.transcript import Transcript
 from services.engines.ports import Recording, Transcriber
@@ -34,9 +34,6 @@ class ByLanguage:
 
     def quiet_words(self, recording: Recording, language: str) -> str:
         return self._of(language).quiet_words(recording, language)
-
-    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
-        return self._of(first.language).hear_again(recording, first, hints)
 
     def _of(self, language: str) -> Transcriber:
         return self._trained.get(language.partition("-")[0].lower(), self._plain)

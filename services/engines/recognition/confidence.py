@@ -8,7 +8,7 @@ clean and in noise, and made monotone (isotonic regression). A row is
     [raw_low, raw_mean, count, right, confidence]
 
 where `count` recordings had a mean word probability of `raw_low` or more (up to the next row's), `raw_mean`
-on average, and in `right` of them matching found every item, size and option of the order, and no other.
+on average, and in `right` of them every item, size and option of the order was found, and no other.
 Between the means it is linear; below the first it runs to 0 at a mean of 0, above the last it stays. With
 base on CPU, 0.72 lies at a mean of 0.81.
 
@@ -17,11 +17,11 @@ A share over that mix of noise levels is no promise about another room: it order
 no table gets `fallback`, the lowest of all tables less a tenth, so that it asks more often.
 
 A key that ends in `+fitted` is of hearings in a window of the recording's own length (`encoded.py`); where it
-has none there are no such hearings. One that ends in `+menu-words` is of second hearings that took the place
-of a first one (`tests/bench/hearing/calibrate_hinted.py`, ADR 28).
+has none there are no such hearings. One that ends in `+denoised` is of those that replaced a whole one
+(`tests/bench/hearing/calibrate_denoised.py`, ADR 28).
 
-`agreements` holds, for a pair of recognisers, how many orders were right of those that both came to by
-themselves (`services/hearing/second_recogniser.py`), by how sure the first was: a row is
+`agreements` holds, for a pair of recognisers, how many orders were right of those in which both agree
+(`services/hearing/second.py`), by how sure the first was: a row is
 
     [from, to, heard, right, confidence]
 
@@ -65,7 +65,7 @@ def _tables() -> dict[str, Knots]:
 
 def agreement(first: str, second: str, confidence: float) -> float | None:
     """The share (0..1) of right orders where recogniser `first` heard with a `confidence` like this and
-    `second` came to the same order, by their keys; None where nobody measured it."""
+    `second` agrees, by their keys; None where it was not measured."""
     measured = _document()["agreements"].get(first, {}).get(second)
     if measured is None:
         return None

@@ -2,7 +2,7 @@
 
 Whisper hears worse what was cleaned as far as the model can: it takes the customer along with the café.
 Turned down by `AT_MOST_DB` a recording is heard rightly in places where it was not as it is, and the other
-way round, so the menu chooses between the two (`services/hearing/second_hearing.py`, ADR 28).
+way round, so the menu chooses between the two (`services/hearing/hear.py`, ADR 28).
 
 The networks (https://github.com/Rikorose/DeepFilterNet, MIT or Apache-2.0) run on ONNX Runtime, which
 faster-whisper brings along; what is around them is done here as the paper (arXiv:2305.08227) and its library

@@ -3,7 +3,7 @@
 The model was trained on windows of 30 s, and what is shorter is filled up with silence, which costs as much
 as speech. Its encoder takes shorter windows too, and then hears nearly the same: `FITTED` hearings of 139
 orders by real people take 0.36 of the time, and find every item, size and option in 121 (124 with the whole
-window). So one is only taken where it leaves no doubt: `services/hearing/second_hearing.py`, ADR 28.
+window). So one is only taken where it leaves no doubt: `services/hearing/hear.py`, ADR 28.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,17 +43,13 @@ OPTIONS: dict[str, Any] = {
     # Half the context, as in OpenAI's own decoder: a loop on noise ends after 2 s, not 5 s, and no one
     # says 224 tokens in the 30 s of a window.
     "max_new_tokens": 224,
-    # Menu words as `hotwords` or `initial_prompt` invent orders out of silence: only `hear_again` sets them.
+    # No menu words as `hotwords` or `initial_prompt`: they invent orders out of silence.
     # The three thresholds below are ours to apply, segment by segment, after the fact.
     "no_speech_threshold": None,
     "log_prob_threshold": None,
     "compression_ratio_threshold": None,
 }
 OPTIONS_KEY = "beam5-t0-vad"
-HINTED = "menu-words"
-# A hearing with menu words in mind: how much longer than the first it may be, and how far outside its time.
-_TOKENS_A_WORD, _SPARE_TOKENS = 3, 16
-_MARGIN_S = 0.3
 COMPUTE = {"cpu": "int8", "cuda": "float16"}
 
 # Measured with base and tiny.en on 139 human orders, on silence, noise, hum, clicks, tunes and babble. What
@@ -117,8 +112,8 @@ class WhisperTranscriber:
         name: the name in the model lock; with the options it is the key of the confidence table.
         device: `cpu` (int8) or `cuda` (float16).
         threads: CPU threads of one transcription.
-        role: what its times are measured as; a second hearing by it adds `_again`, a fitted one `_fitted`,
-            one of a recording whose noise was turned down `_denoised`, one of what was quiet `_quiet`.
+        role: what its times are measured as; a fitted pass adds `_fitted`, one with the noise turned down
+            `_denoised`, one of quiet speech `_quiet`.
         fits: whether it hears fitted where that was measured; else it never does.
         denoiser: what turns noise down; None where nothing does.
     """
@@ -248,40 +243,6 @@ class WhisperTranscriber:
         if self._model is not None:
             self._model.encode.forget()
 
-    @tracing.traced("hear again")
-    def hear_again(self, recording: Recording, first: Transcript, hints: Sequence[str]) -> Transcript:
-        """As the port says. The hints stand before the recording as if they had been said in it."""
-        samples = recording.samples
-        if self._denoiser is not None and first.source.endswith(f"+{DENOISED}"):
-            samples = self._denoiser(samples).samples
-        with engine_took(f"{self._role}_again"):
-            segments = self.hear(
-                samples,
-                first.language,
-                initial_prompt=f"Order: {', '.join(hints)}.",
-                # It tends to go on talking once the order is over.
-                until_s=first.words[-1].end_s if first.words else 0.0,
-                max_new_tokens=_TOKENS_A_WORD * len(first.words) + _SPARE_TOKENS,
-            )
-        start = first.words[0].start_s - _MARGIN_S if first.words else 0.0
-        end = first.words[-1].end_s + _MARGIN_S if first.words else 0.0
-        words = tuple(
-            word
-            for segment in segments
-            for word in segment.words
-            if start <= word.start_s and word.end_s <= end
-        )
-        key = f"{first.source}+{HINTED}"
-        sure = calibrated(mean_probability(words), key) if is_measured(key) else first.confidence
-        return first.model_copy(
-            update={
-                "text": " ".join(word.text for word in words),
-                "words": words,
-                "source": key,
-                "confidence": sure if words else 0.0,
-            }
-        )
-
     def key(self, language: str) -> str:
         """Model, precision, options and language: what a confidence table holds for."""
         return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
@@ -292,12 +253,10 @@ class WhisperTranscriber:
         language: str,
         *,
         fitted: bool = False,
-        until_s: float = math.inf,
         **options: Any,
     ) -> list[Segment]:
         """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`; `options`
-        go before `OPTIONS`. `fitted`: in windows of the recording's own length (`encoded.py`). Once it has
-        written as far as `until_s` (seconds), no further window is heard.
+        go before `OPTIONS`. `fitted`: in windows of the recording's own length (`encoded.py`).
 
         Raises:
             EngineMisconfigured: the model does not know `language`.
@@ -317,16 +276,9 @@ class WhisperTranscriber:
                     words = _words(one.words or (), spaced=language not in _UNSPACED)
                     measures = one.avg_logprob, one.no_speech_prob, one.compression_ratio
                     segments.append(Segment(one.text, words, *measures))
-                    if one.end >= until_s:
-                        break
                 return segments
         except (RuntimeError, MemoryError) as error:
             raise EngineUnavailable(f"The speech model failed: {error}") from error
-
-
-def mean_probability(words: Sequence[Word]) -> float:
-    """Of words (0..1); 0 where there are none."""
-    return sum(word.probability for word in words) / len(words) if words else 0.0
 
 
 def _first_part(language: str) -> str:

@@ -34,11 +34,6 @@ def served_at(config: Settings, port: int) -> Settings:
     )
 
 
-def checker_of(config: Settings) -> Path | None:
-    """The adapter of the smaller model that the embedded engine loads too; None where it reads no orders."""
-    return adapters.made_for(config.reader_checker, role="check") if _adapter(config) else None
-
-
 def _adapter(config: Settings) -> Path | None:
     """The adapter that the embedded engine has, unless another server reads."""
     return None if config.reader_url else adapters.made_for(config.llm_model)
@@ -60,9 +55,6 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
     }
     if adapter := _adapter(config):
         options["--adapter"] = adapters.prepared(adapter, config.models_dir)
-    if checker := checker_of(config):
-        options["--checker"] = resolve(config.reader_checker, config.models_dir)
-        options["--checker-adapter"] = checker
     if states is not None:
         options |= {"--states": states, "--states-bytes": config.reader_states_bytes}
     flat = (str(part) for pair in options.items() for part in pair)

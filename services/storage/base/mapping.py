@@ -12,7 +12,7 @@ import structlog
 from pydantic import BaseModel, ValidationError
 
 from schemas.cart import Cart, CartDraft, Finding
-from schemas.decision import Decision, Readings
+from schemas.decision import Decision, ModelAnswer
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.order import OrderError
@@ -43,12 +43,11 @@ def order_of(row: OrderRow) -> OrderRecord:
         audio_key=row.audio_key,
         audio_format=row.audio_format,
         transcript=_model(Transcript, row.transcript),
-        evidence=_document(row.evidence),
         draft=_model(CartDraft, row.draft),
         cart=_model(Cart, row.cart),
         findings=tuple(f for finding in _items(row.findings) if (f := _model(Finding, finding)) is not None),
         reasons=_reasons(row.reasons),
-        readings=_model(Readings, row.readings),
+        answer=_model(ModelAnswer, row.answer),
         decision=_model(Decision, row.decision),
         error=_model(OrderError, row.error),
         metadata=_shown(row.metadata_),
@@ -71,10 +70,9 @@ def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
     """The columns that an outcome fills. What it leaves None stays; timings and engine are merged."""
     found: dict[str, Any] = {
         "transcript": document_of(outcome.transcript),
-        "evidence": outcome.evidence,
         "draft": document_of(outcome.draft),
         "cart": document_of(outcome.cart),
-        "readings": document_of(outcome.readings),
+        "answer": document_of(outcome.answer),
         "decision": document_of(outcome.decision),
         "error": document_of(outcome.error),
     }

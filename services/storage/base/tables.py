@@ -115,12 +115,11 @@ class OrderRow(Base):
     audio_key: Mapped[str | None]
     audio_format: Mapped[str | None]
     transcript: Mapped[Document | None]
-    evidence: Mapped[Document | None]
     draft: Mapped[Document | None]
     cart: Mapped[Document | None]
     findings: Mapped[list[Any]]
     reasons: Mapped[list[Any]]
-    readings: Mapped[Document | None]
+    answer: Mapped[Document | None]
     decision: Mapped[Document | None]
     error: Mapped[Document | None]
     metadata_: Mapped[Document | None] = mapped_column("metadata")

@@ -22,7 +22,7 @@ from services.storage.base.mapping import order_of
 from services.storage.base.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
 
 _CLEARED: dict[str, Any] = {
-    "evidence": None, "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
+    "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
 }  # fmt: skip
 
 

@@ -2,11 +2,11 @@
 
 | where | what of the customer is there | what is left |
 |---|---|---|
-| `orders.transcript`, `evidence`, `draft` | the words, and what was read out of them | nothing |
+| `orders.transcript`, `draft` | the words, and what was read out of them | nothing |
 | `orders.cart` | `heard`, notes, findings, names the menu lacks | lines: sku, name, size, options, prices |
 | `orders.findings` | sentences that quote the words | nothing; `order_codes` counts their codes |
 | `orders.engine` | all that is not known here | decoder, counts |
-| `orders.readings`, `decision` | the model's answer, carts, sentences, question | codes, probabilities |
+| `orders.answer`, `decision` | the model's answer, sentences, question | codes, probabilities |
 | `orders.error` | a sentence that may quote | code, stage |
 | `orders.metadata`, `client` | whatever the shop knows them by; an address | nothing |
 | `orders.audio_key`, and its file | the voice | nothing; see `removals.py` |
@@ -94,12 +94,12 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
     for row in rows:
         _put(
             row,
-            **dict.fromkeys(("transcript", "evidence", "draft", "metadata_", "client")),
+            **dict.fromkeys(("transcript", "draft", "metadata_", "client")),
             cart=redaction.cart(row.cart),
             error=redaction.error(row.error),
             findings=[],
             engine=redaction.engine(row.engine),
-            readings=redaction.readings(row.readings),
+            answer=redaction.answer(row.answer),
             decision=redaction.decision(row.decision),
             erased_at=now,
             # Who has read it is told that it changed. `updated_at` stays: by it an order's time runs.

@@ -50,10 +50,9 @@ def engine(document: Any) -> dict[str, Any]:
     return kept
 
 
-def readings(document: Any) -> dict[str, Any] | None:
-    """How two readings stood to one another; neither the model's answer nor any cart."""
-    kept = _only(document, ("agreement", "probability", "second_transcript"))
-    return kept if "agreement" in kept else None
+def answer(document: Any) -> dict[str, Any] | None:
+    """How sure the model was; not what it wrote."""
+    return _only(document, ("probability",)) or None
 
 
 def decision(document: Any) -> dict[str, Any] | None:

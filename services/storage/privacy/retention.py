@@ -36,10 +36,10 @@ from services.storage.privacy.erasure import wipe
 
 SWEEPER = Actor("system:sweeper")
 _NAMES = load_only(OrderRow.id, OrderRow.audio_key)
-# What is only emptied need not be read: evidence is the most of a row.
+# What is only emptied need not be read.
 _READ = load_only(
     *(OrderRow.id, OrderRow.shop_id, OrderRow.version, OrderRow.audio_key),
-    *(OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.readings, OrderRow.decision),
+    *(OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.answer, OrderRow.decision),
 )
 _QUIETLY = {"synchronize_session": False}
 Carry = Callable[[Session, datetime, Sequence[OrderRow]], int]

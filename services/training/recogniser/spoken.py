@@ -18,8 +18,7 @@ import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
 MOST_NAMES, MOST_PROMPT = 48, 223
-"""As many names as `second_hearing.MAX_HINTS`; and as much as Whisper reads of what stands before a
-recording, in tokens."""
+"""Names of the menu before a recording; and as much as Whisper reads of them, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,17 +181,17 @@ def publish(box: Desk, menu: Menu, after: int | None = None) -> None:
         # Before the work, and again in the transaction below.
         raise Conflict("The menu has changed since you opened this page")
     box.check_menu(menu, version)
-    _warm(box, menu, version)
+    _warm(box, menu)
     stored, created = box.menus.put(menu, by=box.by, after=after)
     log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=box.by.name)
 
 
-def _warm(box: Desk, menu: Menu, version: int) -> None:
+def _warm(box: Desk, menu: Menu) -> None:
     """Put the menu's prompt into the decoder's cache; only speed depends on it."""
     try:
-        box.warm_menu(menu, version)
+        box.warm_menu(menu)
     except Exception:
-        log.warning("menu.not_warmed", menu=menu.id, version=version, exc_info=True)
+        log.warning("menu.not_warmed", menu=menu.id, exc_info=True)
 
 
 def _item(menu: Menu, sku: str) -> Item:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from schemas import wording
-from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState, TooMuchToRead
+from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision
 from services.api.present import nickname
@@ -93,14 +93,10 @@ def cart(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer, fi
 
 @router.get("/{review_id}/why")
 def why(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer) -> Response:
-    """Why its words were understood so, for the panel of this page."""
+    """What its words may mean and how sure the model was, for the panel of this page."""
     shown = view.case(box, review_id)
-    if not shown.heard.text.strip():
-        return page(request, "review/why.html", error="No speech was heard.", why=None)
-    try:
-        return page(request, "review/why.html", error="", why=review_why.why(box, shown))
-    except TooMuchToRead as error:
-        return page(request, "review/why.html", error=f"{error.detail}. {error.hint}", why=None)
+    heard = shown.heard.text.strip()
+    return page(request, "review/why.html", why=review_why.why(shown) if heard else None)
 
 
 @router.get("/{review_id}/audio")

@@ -1,35 +1,27 @@
-"""The product's Celery worker with a learned reader that takes no time and comes to the rules' cart, so that
-what is left is what an order costs beside its engines: `celery -A tests.bench.database.instant_reader`."""
+"""The product's Celery worker with a reader that takes no time, so that what is left is what an order costs
+beside its engines: `celery -A tests.bench.database.instant_reader`."""
 
 from __future__ import annotations
 
 import threading
 
-from schemas.cart import CartDraft
-from schemas.evidence import Evidence
+from schemas.menu import Menu
 from services.bootstrap import Container
-from services.engines.ports import Reading
+from services.engines.ports import CartRequest, Reading
 from services.workers.app import app
+from tests.stand_ins import RIGHT, read_as
 
 __all__ = ["app"]
 
 
 class Instant:
-    """`CartDecoder` that comes to the rules' cart."""
+    """`CartDecoder` that always comes to the cart of `tests.stand_ins.SAID`."""
 
-    def decode(
-        self,
-        evidence: Evidence,
-        called_off: threading.Event | None,
-        expected: CartDraft | None,
-        **_how: bool,
-    ) -> Reading:
-        assert expected is not None, "the orders of this bench are settled by their words"
-        lines = tuple(line.model_dump(mode="json", exclude={"heard"}) for line in expected.lines)
-        return Reading(lines, "", -0.001, 0, "instant", 900, 20, 890, 0.0)
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None, **_how: bool) -> Reading:
+        return read_as(RIGHT, "instant")
 
-    def warm(self, evidence: Evidence, called_off: threading.Event | None = None) -> None:
-        """Nothing."""
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
+        """Do nothing."""
 
     def prove(self) -> None:
         """It needs no mask."""

@@ -29,9 +29,11 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from services.decoding.menu_context import MenuContext
 from services.decoding.reading import Asked, prompt, request
-from services.decoding.spellings import MenuContext, learned
-from services.engines.reader.adapters import ADAPTERS, made_for, release
+from services.decoding.wire_mask import wire_mask
+from services.engines.ports import CartRequest
+from services.engines.reader.adapters import made_for, release
 from tests.bench.chat import Chat
 from tests.bench.engine.in_flight import Job, rates, together
 from tests.bench.markdown import markdown
@@ -116,10 +118,10 @@ def reading(
     order: Order, context: MenuContext, adapter: str, free_tokens: int | None, most: int | None
 ) -> Job:
     """An order's request, under its mask or free for so many tokens."""
-    asked = Asked("vllm", "", learned(ADAPTERS / adapter), adapter)
-    body = prompt(order.said, context, asked)
+    asked, words = Asked("vllm", "", adapter), CartRequest(order.said, order.menu)
+    body = prompt(words, context, asked)
     if free_tokens is None:
-        body = request(order.said, context, asked, asked.spelling.mask(order.said, context))
+        body = request(words, context, asked, wire_mask(context.names, order.said))
     if free_tokens is not None:
         body |= {"max_tokens": free_tokens, "min_tokens": free_tokens, "ignore_eos": True}
     elif most:

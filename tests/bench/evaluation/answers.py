@@ -4,8 +4,8 @@
     python -m services.training.through tune reports/answers/tune.jsonl
 
 In the form of `services/training/answer.py`, so that what is scored from its answers can be from these:
-under the mask, by the reader's own server, the rules' guess as the prediction. One order a second on two
-cores with the 1.5B, and half a minute a menu; what is answered is not asked again. Prints no row.
+under the mask, by the reader's own server. One order a second on two cores with the 1.5B, and half a minute a
+menu; what is answered is not asked again. Prints no row.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 
 from infra.settings import settings
+from schemas.writable import clean
 from services.bootstrap import Container
-from services.checks.two_readers import guessed
+from services.engines.ports import CartRequest
 from services.engines.servers.embedded import decode_server
-from services.reading.order import read_order
 from services.training.orders import shops
 from services.training.score import answers_in
 
@@ -43,8 +43,7 @@ def main() -> int:
             for row in shop.rows:
                 if (args.part, row.id) in known or time.monotonic() > until:
                     continue
-                evidence = read_order(row.said, shop.menu, 1)
-                found = reader.decode(evidence, None, guessed(evidence))
+                found = reader.decode(CartRequest(clean(row.said), shop.menu))
                 assert found.trained, "no adapter serves this model"
                 told = {"text": found.text, "logprob": found.logprob, "overruled": found.overruled}
                 out.write(json.dumps({"part": args.part, "id": row.id, **told}) + "\n")

@@ -66,14 +66,14 @@ class Calls:
             try:
                 return hear(samples, language, **options)
             finally:
-                kind = f"{name} fitted" if options.pop("fitted", False) else "again" if options else name
+                kind = f"{name} fitted" if options.pop("fitted", False) else "quiet" if options else name
                 self.seconds.setdefault(kind, []).append(time.perf_counter() - began)
 
         ears.hear = timed  # type: ignore[method-assign]
         return ears
 
     def clear(self) -> dict[str, float]:
-        """Seconds by kind (`first`, `second`, these two `fitted`, `again`), and begin anew."""
+        """Seconds by kind (`first`, `second`, these two `fitted`, `quiet`), and begin anew."""
         found = {kind: round(sum(all_), 4) for kind, all_ in self.seconds.items()}
         self.seconds.clear()
         return found
@@ -197,7 +197,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "all": rows,
         "heard once": [row for row in rows if len(row["model"]) == 1],
         "a fitted hearing stands": [row for row in rows if "first" not in row["model"]],
-        "heard again, with the menu's words": [row for row in rows if "again" in row["model"]],
+        "quiet speech": [row for row in rows if "quiet" in row["model"]],
         "second recogniser asked": [row for row in rows if {"second", "second fitted"} & set(row["model"])],
         "second recogniser heard it whole": [row for row in rows if "second" in row["model"]],
     }

@@ -4,13 +4,12 @@
 
 DIR holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is heard clean
 and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each level of
-`--snr`. It was heard right when matching against the menu (`services/reading/order.py`) finds in the
-transcript every item, size and option of its cart, and nothing else: what matching mends after hearing
-("Americana", "16 oz") does not count as wrong. Amounts ("a lot of") and numbers are not looked at. Seeded; on
-2 cores base takes about 1 s a recording and level, and finished ones are kept in `--heard`, so that it can be
-stopped and gone on with.
+`--snr`. It was heard right when retrieval (`services/retrieval`) finds in the transcript every item, size and
+option of its cart, and no other: what only sounds like a name ("Americana") does not count as wrong. Amounts
+("a lot of") and numbers are not looked at. Seeded; on 2 cores base takes about 1 s a recording and level, and
+finished ones are kept in `--heard`, so that it can be stopped and gone on with.
 
-With `--second NAME` it measures instead how often an order is right that both recognisers come to
+With `--second NAME` it measures instead how often an order was heard right in which both recognizers agree
 (`tests/bench/hearing/agreement.py`), over the same recordings and noise.
 """
 
@@ -19,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,15 @@ from services.engines.recognition.audio import RATE, DecodeLimits, Samples, deco
 from services.engines.recognition.confidence import TABLES
 from services.engines.recognition.containers import sniff_file
 from services.engines.recognition.encoded import FITTED
-from services.engines.recognition.whisper import Segment, WhisperTranscriber, is_phantom, raw_confidence
-from services.reading.order import read_order
-from tests.bench.fields.labels import segment_of
-from tests.bench.hearing.agreement import measure
+from services.engines.recognition.whisper import WhisperTranscriber, is_phantom, raw_confidence
+from services.retrieval.names import MenuNames
+from services.retrieval.retrieval import retrieve
+from tests.bench.hearing.agreement import Pair, measure
+from tests.bench.hearing.segments import row_of, segment_of, transcript_of
 
 SEED = 20240601
 BIN = 20  # recordings that are counted together before the table is made monotone
-Name = tuple[str, ...]
+Name = tuple[str | None, ...]
 
 
 def pink(length: int, rng: np.random.Generator) -> Samples:
@@ -73,24 +74,21 @@ def in_noise(clips: list[Samples], index: int, snr: int | None) -> Samples:
 
 
 def names_of(cart: dict[str, Any]) -> set[Name]:
-    """Every item, size and option of a cart."""
+    """Every item, size and option of a cart, as kind, group and id."""
     names: set[Name] = set()
     for line in cart["lines"]:
-        names.add(("item", line["sku"]))
+        names.add(("item", None, line["sku"]))
         if line["size"]:
-            names.add(("size", line["size"]))
+            names.add(("size", None, line["size"]))
         names |= {("option", chosen["group"], chosen["id"]) for chosen in line["options"]}
     return names
 
 
-def heard_right(text: str, cart: dict[str, Any], menu: Menu) -> bool:
+def heard_right(text: str, cart: dict[str, Any], menu: MenuNames) -> bool:
+    """Return true where retrieval finds every name of a cart in a transcript, and each of its mentions may
+    mean one of them."""
     wanted = names_of(cart)
-    found = [
-        {("option", *pair) for pair in zip(m.groups, m.ids, strict=True)}
-        if m.kind == "option"
-        else {(m.kind, ref) for ref in m.ids}
-        for m in read_order(text, menu, 1).mentions
-    ]
+    found = [{(n.kind, n.group, n.id) for n in m.names} for m in retrieve(text, menu).mentions]
     return wanted <= set().union(*found) and all(names & wanted for names in found)
 
 
@@ -118,12 +116,6 @@ def hear_all(
                 file.flush()
             print(f"heard {len(ids)} at {snr if snr is not None else 'no noise'}", flush=True)
     return [known[name, snr] for snr in snrs for name in ids]
-
-
-def row_of(segment: Segment) -> dict[str, Any]:
-    words = [[w.text, w.start_s, w.end_s, w.probability] for w in segment.words]
-    measures = [segment.avg_logprob, segment.no_speech, segment.compression]
-    return {"text": segment.text, "words": words, "measures": measures}
 
 
 def isotonic(raw: np.ndarray, right: np.ndarray) -> list[list[float]]:
@@ -184,27 +176,27 @@ def main() -> None:
 
     how = f"+{FITTED}" if args.fitted else ""
     ears, kept = _listener(args.model, args.threads), args.heard or _kept(f"{args.model}{how}")
-    menu = Menu.parse(json.loads((args.data / "menu.json").read_text()))
+    menu = MenuNames(Menu.parse(json.loads((args.data / "menu.json").read_text())))
     gold = [json.loads(line) for line in (args.data / "gold.jsonl").read_text().splitlines()]
     files = [args.data / "audio" / row["audio"] for row in gold]
     clips = [decode(file, sniff_file(file), DecodeLimits()) for file in files]
     ids = [row["id"] for row in gold]
     rows = hear_all(ears, clips, ids, [None, *args.snr], kept, fitted=args.fitted)
+    carts = {row["id"]: row["cart"] for row in gold}
     key = f"{ears.key('en')}{how}"
     document = json.loads(TABLES.read_text())
     data = f"{len(ids)} human orders, {RATE} Hz, clean and at {args.snr} dB of babble or pink noise"
     if args.second:
         second, kept_second = _listener(args.second, args.threads), args.heard_second or _kept(args.second)
-        hear_all(second, clips, ids, [None, *args.snr], kept_second)
+        others = hear_all(second, clips, ids, [None, *args.snr], kept_second)
         keys = ears.key("en"), second.key("en")
-        found = {"data": data, **measure(kept, kept_second, args.data, keys)}
+        found = {"data": data, **measure(pairs(rows, others, keys, carts, menu), menu)}
         print(json.dumps(found))
         if args.write:
             document["agreements"].setdefault(keys[0], {})[keys[1]] = found
             write(document)
         return
 
-    carts = {row["id"]: row["cart"] for row in gold}
     raw, right, levels, silent = [], [], [], 0
     for row in rows:
         segments = [segment_of(kept) for kept in row["segments"]]
@@ -235,6 +227,24 @@ def main() -> None:
         }
         document["fallback"] = {"rows": cautious(as_they_come(document["tables"]))}
         write(document)
+
+
+def pairs(
+    rows: list[dict[str, Any]],
+    others: list[dict[str, Any]],
+    keys: tuple[str, str],
+    carts: dict[str, Any],
+    menu: MenuNames,
+) -> Iterator[Pair]:
+    """What both recognizers heard, recording by recording, where the first heard anything."""
+    for row, other in zip(rows, others, strict=True):
+        first, second = (
+            transcript_of([segment_of(kept) for kept in each["segments"]], key)
+            for each, key in zip((row, other), keys, strict=True)
+        )
+        if first.text:
+            right = heard_right(first.text, carts[row["id"]], menu)
+            yield Pair(first.text, second.text, first.confidence, right)
 
 
 def _listener(model: str, threads: int) -> WhisperTranscriber:

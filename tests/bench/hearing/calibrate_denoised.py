@@ -3,11 +3,10 @@
     python -m tests.bench.hearing.calibrate_denoised --data DIR [--model faster-whisper-base] [--write]
 
 The recordings and noises of `calibrate_asr.py`. Each mix is heard whole, and where that leaves doubt and
-there is noise, once more with it turned down, as `services/hearing/second_hearing.py` does. The table is
-measured on those hearings alone that it then takes, since a choice by the menu makes words look surer than
-they are.
+there is noise, once more with it turned down, as `services/hearing/hear.py` does. The table is measured on
+those transcripts alone that it then takes, since a choice by the menu makes words look surer than they are.
 
-Told too: orders whose words leave the right cart, and a wrong one, over all mixes, with and without; by the
+It also prints how many mixes were heard right and wrong (as in `calibrate_asr.py`), with and without, by the
 confidence's floor. Finished mixes are kept in `--heard`; on 2 cores some 25 minutes.
 """
 
@@ -23,39 +22,36 @@ import numpy as np
 
 from infra.settings import settings
 from infra.weights.models import resolve
-from schemas.compare import canonical, canonical_draft
 from schemas.menu import Menu
-from services.checks.one_cart import undoubted_cart
+from schemas.transcript import Transcript
 from services.engines.recognition.adapted import of_name
 from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
 from services.engines.recognition.confidence import TABLES
 from services.engines.recognition.containers import sniff_file
 from services.engines.recognition.denoiser import DENOISED, Denoiser
 from services.engines.recognition.whisper import WhisperTranscriber, raw_confidence
-from services.hearing.second_hearing import Heard, clearer, is_doubtful
-from services.reading.order import read_order
-from tests.bench.fields.labels import segment_of, transcript_of
-from tests.bench.hearing.calibrate_asr import auroc, heard_right, in_noise, isotonic, row_of, write
+from services.hearing.hear import clearer, in_doubt
+from services.retrieval.names import MenuNames
+from tests.bench.hearing.calibrate_asr import auroc, heard_right, in_noise, isotonic, write
+from tests.bench.hearing.segments import row_of, segment_of, transcript_of
 
 Row = dict[str, Any]
 
 
-def hearing(kept: list[Row], key: str, menu: Menu) -> tuple[Heard, float]:
-    """What kept segments say and may mean, and their raw confidence."""
+def transcribed(kept: list[Row], key: str) -> tuple[Transcript, float]:
+    """The transcript of kept segments, and their raw confidence."""
     segments = [segment_of(one) for one in kept]
-    transcript = transcript_of(segments, key)
-    evidence = None if transcript.nothing_was_said else read_order(transcript.text, menu, 1)
-    return Heard(transcript, evidence), raw_confidence(segments)
+    return transcript_of(segments, key), raw_confidence(segments)
 
 
-def heard(ears: WhisperTranscriber, denoiser: Denoiser, samples: Samples, menu: Menu, floor: float) -> Row:
-    """Both hearings of a mix, the second where the pipeline asks for it."""
+def heard(
+    ears: WhisperTranscriber, denoiser: Denoiser, samples: Samples, names: MenuNames, floor: float
+) -> Row:
+    """Both passes over a mix, the second where the pipeline makes it."""
     whole = [row_of(segment) for segment in ears.hear(samples, "en")]
-    first, _ = hearing(whole, ears.key("en"), menu)
+    first, _ = transcribed(whole, ears.key("en"))
     row: Row = {"segments": whole, "denoised": None, "removed_db": None}
-    if first.evidence is None:
-        return row
-    if first.transcript.confidence >= floor and not is_doubtful(first.evidence):
+    if first.nothing_was_said or not in_doubt(first, names, floor):
         return row
     quieter = denoiser(samples)
     row["removed_db"] = round(quieter.removed_db, 2)
@@ -68,7 +64,7 @@ def hear_all(
     ears: WhisperTranscriber,
     clips: list[Samples],
     gold: list[Row],
-    menu: Menu,
+    names: MenuNames,
     snrs: list[int | None],
     kept: Path,
 ) -> list[Row]:
@@ -82,7 +78,7 @@ def hear_all(
         for snr in snrs:
             for index, order in enumerate(gold):
                 if (order["id"], snr) not in known:
-                    row = heard(ears, denoiser, in_noise(clips, index, snr), menu, floor)
+                    row = heard(ears, denoiser, in_noise(clips, index, snr), names, floor)
                     known[order["id"], snr] = {"id": order["id"], "snr": snr, **row}
                     file.write(json.dumps(known[order["id"], snr]) + "\n")
                     file.flush()
@@ -90,13 +86,12 @@ def hear_all(
     return [known[order["id"], snr] for snr in snrs for order in gold]
 
 
-def verdict(one: Heard, gold: Row, floor: float) -> str:
-    """Whether the words leave one cart, the right one, and are sure enough to be taken."""
-    cart = undoubted_cart(one.evidence) if one.evidence is not None else None
-    if cart is None:
-        return "open"
-    right = canonical_draft(cart) == canonical(gold["cart"]["lines"])
-    return f"{'right' if right else 'wrong'}, {'sure' if one.transcript.confidence >= floor else 'unsure'}"
+def verdict(one: Transcript, gold: Row, names: MenuNames, floor: float) -> str:
+    """Return whether a transcript is right, and sure enough to be taken."""
+    if one.nothing_was_said:
+        return "nothing"
+    right = heard_right(one.text, gold["cart"], names)
+    return f"{'right' if right else 'wrong'}, {'sure' if one.confidence >= floor else 'unsure'}"
 
 
 def main() -> None:
@@ -112,7 +107,7 @@ def main() -> None:
     ears = WhisperTranscriber(
         of_name(args.model, config.models_dir), name=args.model, threads=args.threads, fits=False
     )
-    menu = Menu.parse(json.loads((args.data / "menu.json").read_text()))
+    names = MenuNames(Menu.parse(json.loads((args.data / "menu.json").read_text())))
     gold = [json.loads(line) for line in (args.data / "gold.jsonl").read_text().splitlines()]
     files = [args.data / "audio" / row["audio"] for row in gold]
     clips = [decode(file, sniff_file(file), DecodeLimits()) for file in files]
@@ -120,19 +115,19 @@ def main() -> None:
     key = ears.key("en")
     raw, right, without = list[float](), list[bool](), 0
     counts: dict[str, Counter[str]] = {}
-    for row in hear_all(ears, clips, gold, menu, [None, *args.snr], args.heard):
+    for row in hear_all(ears, clips, gold, names, [None, *args.snr], args.heard):
         order, level = by_id[row["id"]], "clean" if row["snr"] is None else f"{row['snr']} dB"
-        first, _ = hearing(row["segments"], key, menu)
-        quieter, of_quieter = hearing(row["denoised"] or [], f"{key}+{DENOISED}", menu)
-        taken = clearer(first, quieter)
+        first, _ = transcribed(row["segments"], key)
+        quieter, of_quieter = transcribed(row["denoised"] or [], f"{key}+{DENOISED}")
+        taken = first if first.nothing_was_said else clearer(first, quieter, names)
         if taken is not first:
             raw.append(of_quieter)
-            right.append(heard_right(taken.transcript.text, order["cart"], menu))
-        elif first.evidence is None:
+            right.append(heard_right(taken.text, order["cart"], names))
+        elif first.nothing_was_said:
             without += 1
         for how, one in (("as it is", first), ("denoised too", taken)):
             count = counts.setdefault(f"{level}, {how}", Counter())
-            count[verdict(one, order, config.asr_threshold)] += 1
+            count[verdict(one, order, names, config.asr_threshold)] += 1
     for name, count in counts.items():
         print(name, dict(sorted(count.items())))
     scores, labels = np.array(raw), np.array(right)

@@ -4,8 +4,8 @@
     python -m tests.bench.hearing.heard_taught hear OUT/*/             # adds to tests/told/taught/heard.jsonl
 
 Between the two `tests/golden/speak/speak.py` speaks them, in its own environment. A part is a fair sample
-of all orders, so those that are done can be learned from. Heard as the product does: a second time with the
-menu's words where the first left doubt. What `heard.jsonl` has is not heard again.
+of all orders, so those that are done can be learned from. Transcribed as the product does. What `heard.jsonl`
+has is not transcribed again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from schemas.menu import Menu
+from infra.settings import settings
 from services.engines.ports import Recording, Transcriber
-from services.hearing.second_hearing import hear
+from services.engines.recognition.adapted import known_as, of_name
+from services.engines.recognition.whisper import WhisperTranscriber
+from services.hearing.hear import hear
+from services.retrieval.names import MenuNames
 from services.training.orders import HEARD, Row, Shop, shops
-from tests.bench.fields.hear import FLOOR, listener, samples
+from tests.bench.fields.hear import samples
 
 VOICES = (
     "af_heart af_nicole af_sarah af_sky am_michael am_puck am_eric am_adam "
@@ -66,19 +69,20 @@ def specs(out: Path, parts: int) -> None:
         (folder / "spec.json").write_text(text + "\n", encoding="utf-8")
 
 
-def hear_part(folder: Path, menus: Mapping[str, Menu], ears: Transcriber) -> int:
+def hear_part(folder: Path, menus: Mapping[str, MenuNames], ears: Transcriber) -> int:
     """Hear what was spoken of a part and not heard yet; the number of those."""
     told = HEARD.read_text(encoding="utf-8").splitlines() if HEARD.exists() else []
     known = {json.loads(line)["id"] for line in told}
     rows = json.loads((folder / "spec.json").read_text(encoding="utf-8"))["rows"]
-    count = 0
+    count, floor = 0, settings().asr_threshold
     with HEARD.open("a", encoding="utf-8") as out:
         for spoken in rows:
             file = folder / f"{spoken['id']}.flac"
             if spoken["id"] in known or not file.exists():
                 continue
-            menu = menus[spoken["menu"]]
-            transcript = hear(Recording(file, samples), menu.language, menu, 1, ears, floor=FLOOR).transcript
+            names = menus[spoken["menu"]]
+            recording = Recording(file, samples)
+            transcript = hear(recording, names.menu.language, names, ears, floor=floor)
             noise = spoken["noise"] and f"{spoken['noise']['kind']} {spoken['noise']['snr_db']:.0f} dB"
             found = {"id": spoken["id"], "said": spoken["text"], "heard": transcript.text}
             found |= {key: spoken[key] for key in ("voice", "speed", "band")} | {"noise": noise}
@@ -99,8 +103,10 @@ def main() -> int:
     if args.step == "spec":
         specs(args.out, args.parts)
         return 0
-    menus = {shop.menu.id: shop.menu for shop in shops("train")}
-    ears = listener(threads=1)
+    menus = {shop.menu.id: MenuNames(shop.menu) for shop in shops("train")}
+    config = settings()
+    name = known_as(config.whisper_model)
+    ears = WhisperTranscriber(of_name(name, config.models_dir), name=name, threads=1, fits=False)
     for folder in args.folders:
         print(f"{folder}: {hear_part(folder, menus, ears)} heard", flush=True)
     return 0

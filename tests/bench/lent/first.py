@@ -1,12 +1,12 @@
-"""The first run on a lent GPU, on that machine: weights arrive, two models learn cart JSON, and answer.
+"""The first run on a lent GPU, on that machine: weights arrive, a model learns cart JSON, and answers.
 
     python first.py begin                       # once `first-NN` are joined and unpacked: tries how to train
     python first.py receive MODEL weights-NN    # a piece of a GGUF; the first piece begins that model's run
     python first.py wait SECONDS OUT            # until all is over or the time is up; prints the logs' ends,
                                                 # and puts what there is into OUT, in files the door lets out
 
-MODEL is 1.5b, 0.5b or 135m. Runs go on by themselves between the calls: unpack while the pieces come, train
-for `SECONDS` (the others once the first has learned), then answer each part's questions, all parts at once.
+MODEL is one of `PLANS`. Its run goes on by itself between the calls: unpack while the pieces come, train for
+`SECONDS`, then answer each part's questions, all parts at once.
 """
 
 from __future__ import annotations
@@ -31,27 +31,19 @@ REHEARSED_S = 150  # how long a training waits for the rehearsal
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done with one model: seconds of training, its rate, the parts that it answers, its name in the
-    model lock, and whose tokens its data is in. Qwen's layers are unpacked while they come."""
+    """What is done with one model: seconds of training, its rate, the parts that it answers, and its name in
+    the model lock."""
 
     seconds: int
     rate: float
     parts: tuple[str, ...]
     name: str
-    tokens: str
-    streamed: bool = True
 
 
 PLANS = {
-    "1.5b": Plan(
-        390,
-        4e-4,
-        ("tune", "tune-bare", "sealed", "held-out", "scored", "golden"),
-        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        "qwen",
+    "0.5b": Plan(
+        390, 5e-4, ("tune", "sealed", "held-out", "scored"), "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
     ),
-    "0.5b": Plan(110, 5e-4, ("tune", "sealed"), "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", "qwen"),
-    "135m": Plan(100, 1e-3, ("tune",), "smollm2-135m-instruct-q4_1.gguf", "smollm", streamed=False),
 }
 
 
@@ -81,20 +73,12 @@ def receive(model: str, piece: Path, size: int) -> None:
 def run(model: str) -> None:
     """All of one model, one step after the other; says how long each took."""
     folder, plan = HERE / model, PLANS[model]
-    gguf, marks, adapter = folder / "model.gguf", folder / "marks", folder / "adapter"
-    base = folder / "base" if plan.streamed else gguf
-    if plan.streamed:
-        done = _step(LENT / "unpack.py", gguf, HERE / f"config-{model}", base, marks, PIECE)
-    else:
-        pieces = -(-gguf.stat().st_size // PIECE)
-        done = _until(lambda: len(list(marks.iterdir())) == pieces, 300)
-    if done:
+    gguf, marks, base, adapter = (folder / name for name in ("model.gguf", "marks", "base", "adapter"))
+    if done := _step(LENT / "unpack.py", gguf, HERE / f"config-{model}", base, marks, PIECE):
         _until(HOW.exists, REHEARSED_S)
-        if model != "1.5b":
-            _until((HERE / "1.5b" / "fitted").exists, 700)
         how = json.loads(HOW.read_text()) if HOW.exists() else ["--step", "4096"]
         done = _step(
-            *(TRAINING / "fit.py", base, HERE / f"packed-{plan.tokens}.npz", adapter, "--device", "cuda"),
+            *(TRAINING / "fit.py", base, HERE / "packed.npz", adapter, "--device", "cuda"),
             *("--rank", 16, "--rate", plan.rate, "--within", plan.seconds, "--name", plan.name),
             *("--start", HERE / f"start-{model}", *how),
         )
@@ -113,9 +97,7 @@ def _step(*words: object) -> bool:
 
 def _answer(base: Path, adapter: Path, folder: Path, plan: Plan) -> None:
     began = time.monotonic()
-    files = [
-        (HERE / f"asked-{plan.tokens}-{part}.json", folder / f"answers-{part}.jsonl") for part in plan.parts
-    ]
+    files = [(HERE / f"asked-{part}.json", folder / f"answers-{part}.jsonl") for part in plan.parts]
     words = [sys.executable, TRAINING / "answer.py", base, adapter]
     started = [subprocess.Popen([*map(str, (*words, *pair)), "--device", "cuda"]) for pair in files]
     codes = [process.wait() for process in started]
@@ -155,9 +137,9 @@ def collect(out: Path) -> None:
 def main() -> int:
     do, *words = sys.argv[1:]
     if do == "begin":
-        models = [f"{HERE}/config-{model}={HERE}/packed-{plan.tokens}.npz" for model, plan in PLANS.items()]
+        configs = [f"{HERE}/config-{model}" for model in PLANS]
         (HERE / "rehearsal").mkdir(exist_ok=True)
-        apart(HERE / "rehearsal" / "log", LENT / "rehearse.py", TRAINING, HOW, *models)
+        apart(HERE / "rehearsal" / "log", LENT / "rehearse.py", TRAINING, HOW, HERE / "packed.npz", *configs)
     elif do == "receive":
         receive(words[0], Path(words[1]), int(words[2]))
     elif do == "run":

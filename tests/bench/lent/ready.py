@@ -1,6 +1,6 @@
 """Prepare the first run on a lent GPU here, so that it starts within a minute: `make lent`.
 
-    python -m tests.bench.lent.ready OUT [--epochs 6]
+    python -m tests.bench.lent.ready OUT [--epochs 8]
 
 OUT gets the pieces and `calls.json`, the calls of the device tool in their order, to be sent as one batch.
 What the calls do is in `first.py`. Needs `.venv-train` (tokenizer) and the weights of the model lock.
@@ -21,37 +21,26 @@ from services.training.__main__ import served
 from tests.bench.lent.first import HERE, PIECE, PLANS
 from tests.bench.lent.pack import code, fetched, read_in, split, unzipped
 
-START = {
-    "1.5b": "infra/adapters/qwen2.5-coder-1.5b-orders",
-    "0.5b": "infra/adapters/qwen2.5-coder-0.5b-orders",
-    "135m": "infra/adapters/smollm2-135m-orders",
-}
 # What the machine's own Python lacks (its torch, transformers and safetensors do).
 WHEELS = ("peft==0.21.0", "gguf==0.19.0", "llguidance==1.9.1")
 WAITS_S = (200, 190, 100, 60, 40)
 
 
 def prepared(out: Path, python: Path, epochs: int) -> list[Path]:
-    """The files that travel in the bundle beside the code: training data, questions, tokenizers. Models that
-    share a tokenizer share data and questions."""
-    made: dict[Path, None] = {}
-    for model, plan in PLANS.items():
-        weights = settings().models_dir / served(model)
-        packed = out / f"packed-{plan.tokens}.npz"
-        if packed not in made:
-            _do(python, "-m", "services.training.pack", weights, packed, "--epochs", epochs)
-        made[packed] = None
-        for part in plan.parts:
-            name, bare, _ = part.partition("-bare")
-            asked = out / f"asked-{plan.tokens}-{part}.json"
-            if asked not in made:
-                words = (weights, asked, name, *(["--bare"] if bare else []))
-                _do(python, "-m", "services.training.ask", *words)
-            made[asked] = None
-        config = out / f"config-{model}"
-        _do(python, "-c", _CONFIG, weights.parent, weights.name, config)
-        made[config] = None
-    return [*made]
+    """The files that travel in the bundle beside the code: training data, questions, tokenizers. All models
+    share a tokenizer, so they share data and questions."""
+    packed = out / "packed.npz"
+    weights = {model: settings().models_dir / served(model) for model in PLANS}
+    first = next(iter(weights.values()))
+    _do(python, "-m", "services.training.pack", first, packed, "--epochs", epochs)
+    made = [packed]
+    for part in sorted({part for plan in PLANS.values() for part in plan.parts}):
+        made.append(out / f"asked-{part}.json")
+        _do(python, "-m", "services.training.ask", first, made[-1], part)
+    for model, gguf in weights.items():
+        made.append(out / f"config-{model}")
+        _do(python, "-c", _CONFIG, gguf.parent, gguf.name, made[-1])
+    return made
 
 
 _CONFIG = """
@@ -82,8 +71,8 @@ def bundle(out: Path, files: list[Path]) -> list[Path]:
             for member in inner.getmembers():
                 archive.addfile(member, inner.extractfile(member) if member.isfile() else io.BytesIO())
         archive.add(out / "site", "site")
-        for model, start in START.items():
-            archive.add(REPOSITORY / start, f"start-{model}")
+        for model in PLANS:
+            archive.add(REPOSITORY / f"infra/adapters/qwen2.5-coder-{model}-orders", f"start-{model}")
         for file in files:
             archive.add(file, file.name)
     pieces = split(read_in(made, PIECE), out, "first")
@@ -112,7 +101,7 @@ def calls(pieces: dict[str, list[Path]], sizes: dict[str, int]) -> list[dict[str
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="lent.ready")
     parser.add_argument("out", type=Path, help="an ignored folder of the repository, such as reports/lent")
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--trainer", type=Path, default=REPOSITORY / ".venv-train" / "bin" / "python")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)

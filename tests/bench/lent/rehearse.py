@@ -1,6 +1,6 @@
 """Before the weights arrive: can this GPU train by FlexAttention and compiled layers? Runs as a file there.
 
-    python rehearse.py TRAINING HOW.json CONFIG=PACKED.npz...
+    python rehearse.py TRAINING HOW.json PACKED.npz CONFIG...
 
 Takes a step of the first model with random weights both ways, dense and by FlexAttention: losses must agree
 within 1% and norms of gradients within 5%. HOW.json gets what `fit.py` is to be told. What was compiled, for
@@ -76,28 +76,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="rehearse")
     parser.add_argument("training", type=Path)
     parser.add_argument("how", type=Path)
-    parser.add_argument("models", nargs="+", help="CONFIG=PACKED.npz")
+    parser.add_argument("packed", type=Path)
+    parser.add_argument("models", type=Path, nargs="+", help="folders with a config.json")
     args = parser.parse_args()
     began, how = time.monotonic(), DENSE
-    models = [[Path(part) for part in model.split("=")] for model in args.models]
 
-    def told(words: list[str], config: Path, packed: Path) -> tuple[float, float, float]:
-        found = taken(args.training, config, packed, words)
+    def told(words: list[str], config: Path) -> tuple[float, float, float]:
+        found = taken(args.training, config, args.packed, words)
         said = "loss {:.4f}, norm {:.4f}, {:.0f} tokens/s".format(*found)
         print(f"{time.monotonic() - began:.0f} s {config.name} {words}: {said}", flush=True)
         torch.cuda.empty_cache()
         return found
 
     try:
-        loss, norm, speed = told(DENSE, *models[0])
-        other, another, faster = told(FLEX, *models[0])
+        loss, norm, speed = told(DENSE, args.models[0])
+        other, another, faster = told(FLEX, args.models[0])
         if abs(other / loss - 1) < 0.01 and abs(another / norm - 1) < 0.05 and faster > speed:
             how = FLEX
     finally:
         args.how.write_text(json.dumps(how))
         print(f"{time.monotonic() - began:.0f} s: {how}", flush=True)
-    for config, packed in models[1:] if how is FLEX else ():
-        told(FLEX, config, packed)
+    for config in args.models[1:] if how is FLEX else ():
+        told(FLEX, config)
     return 0
 
 

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schemas.menu import Menu
 from tests.golden.files import RATE
 
 VOICES = (
@@ -44,9 +45,15 @@ PIPER_RATE = 22_050
 Speech = npt.NDArray[np.float32]
 
 
+def names_of(menu: Menu) -> list[str]:
+    """Every name of an item, an option or a size, once."""
+    items = [item.name for item in menu.items]
+    options = [option.name for group in menu.option_groups for option in group.options]
+    return list(dict.fromkeys([*items, *options, *(size.name for size in menu.sizes)]))
+
+
 def texts(out: Path) -> None:
     """Write what is to be said, in the order in which it is said, and the names of the menus."""
-    from services.hearing.second_hearing import names_of
     from services.training.orders import shops
 
     english = [shop for shop in shops("train") if shop.menu.language.startswith("en")]

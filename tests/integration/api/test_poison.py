@@ -13,15 +13,14 @@ import structlog
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from infra.webhooks import Answer, Signer, Target
-from schemas.errors import StorageUnavailable
+from schemas.decision import ModelAnswer
+from schemas.errors import StorageUnavailable, TooMuchToRead
 from schemas.lifecycle import Event, State
-from schemas.menu import Menu
-from schemas.records.orders import NewOrder, OrderRecord, Outcome
+from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from services.pipeline import stages
 from services.pipeline.flow import FLOW
 from services.pipeline.runner import Runner
-from services.reading.effort import ORDER_STEPS, budget, charge
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoint_ways import Ways
 from services.storage.outbox.store import Outbox
@@ -29,19 +28,10 @@ from services.workers.courier import Courier, Patience
 from tests.integration import api_world
 from tests.integration.api_world import World
 from tests.integration.storage.test_outbox import ALL, completed, proposed_and_confirmed
-from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, TESTER, Works, speech
+from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, SAID, ScriptedDecoder, Works
 
 own_world = api_world.own_world
 
-TEAS = Menu.parse(
-    {
-        "id": "trap-cafe",
-        "name": "Tea and tea",
-        "currency": "USD",
-        "items": [{"sku": f"t{n}", "name": " ".join(["tea"] * n), "price": 100} for n in range(1, 21)],
-    }
-)
-TEA = ("tea " * 500).strip()
 # What the release before let in: over pydantic's 255 levels, and over what Python reads.
 DEEP, DEEPER = ('{"a":' * n + "{}" + "}" * n for n in (256, 5_000))
 
@@ -64,54 +54,23 @@ def poison(database: Database, table: str, key: str, **columns: str) -> None:
 # --- Too much to read -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stage", ["decode", "transcribe"])
-def test_too_much_to_read_goes_to_a_human_once(works: Works, stage: str) -> None:
-    """Text, and a recording."""
-    works.menus.put(TEAS, by=TESTER)
-    works.transcriber.script = [speech(TEA)]
-    works.second = works.fallback = None
-    new = NewOrder("trap-cafe", 2, "en", transcript=speech(TEA))
-    if stage == "transcribe":
-        with works.blobs.open() as writer:
-            writer.write(b"RIFF")
-            new = NewOrder("trap-cafe", 2, "en", audio_key=writer.commit(), audio_format="wav")
-    order_id = works.orders.create(new)[0].id
-    assert works.runner().run(order_id, stage) is State.IN_REVIEW
-    order = works.orders.get(order_id)
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["the decoder", "the alternative decoder"])
+def test_too_much_to_read_goes_to_a_human_once(works: Works, elsewhere: bool) -> None:
+    too_much = ScriptedDecoder([TooMuchToRead("The words take 900 tokens")])
+    works.fallback = too_much
+    works.decoder = ScriptedDecoder([AWAY]) if elsewhere else too_much
+    order_id = works.to_decode()
+    order = works.until_settled(order_id)
     assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
     assert [finding.code for finding in order.findings] == ["too_much_to_read"]
-    assert "steps" in str(order.findings[0].detail)
+    assert "900 tokens" in str(order.findings[0].detail)
     assert order.transcript is not None
-    assert order.transcript.text == TEA, "whoever takes it by hand has its words"
-    came = ["transcribed"] if stage == "decode" else []
-    assert works.types(order_id) == ["received", *came, "doubted"]
-    assert works.decoder.asked == []
-    assert works.bell.rung == []
+    assert order.transcript.text == SAID, "whoever takes it by hand has its words"
+    assert works.types(order_id)[-1] == "doubted"
+    assert len(too_much.asked) == 1
     counts = works.orders.code_counts()
     assert counts["finding", "too_much_to_read"] == counts["reason", "too_much_to_read"] == 1
-    assert not [code for kind, code in counts if kind == "failure"]
-
-
-@pytest.mark.parametrize("stage", ["decode", "validate"])
-def test_too_much_is_no_failure_at_a_later_stage_either(
-    works: Works, monkeypatch: pytest.MonkeyPatch, stage: str
-) -> None:
-    """The evidence of another release may have to be worked out anew."""
-    order_id = works.to_decode()
-    works.decoder.script = [AWAY] if stage == "decode" else [RIGHT]
-    works.fallback = works.decoder
-
-    def too_much(*_: Any) -> None:
-        with budget(ORDER_STEPS, "this"):
-            charge(ORDER_STEPS + 1)
-
-    if stage == "validate":
-        works.decoder.meanwhile = lambda: monkeypatch.setattr(stages, "evidence_of", too_much)
-    else:
-        monkeypatch.setattr(stages, "to_keep", too_much)
-    works.until_settled(order_id)
-    assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
-    assert not [code for kind, code in works.orders.code_counts() if kind == "failure"]
+    assert bool([code for kind, code in counts if kind == "failure"]) is elsewhere
 
 
 # --- Faults that stay, at each stage --------------------------------------------------------------------
@@ -123,7 +82,9 @@ def order_at(works: Works, state: State) -> str:
         return works.spoken()
     order = works.orders.get(works.typed())
     if state is State.DECODED:
-        order = works.orders.commit(order, Outcome(Event.DECODED, draft=RIGHT))
+        order = works.orders.commit(
+            order, Outcome(Event.DECODED, draft=RIGHT, answer=ModelAnswer(probability=1.0))
+        )
     return order.id
 
 
@@ -136,7 +97,7 @@ def test_a_stage_that_fails_each_time_ends_with_a_human(
     def broken(*_: Any) -> None:
         raise RuntimeError("each time")
 
-    for name in ("hear", "to_keep", "evidence_of"):
+    for name in ("hear", "retrieve"):
         monkeypatch.setattr(stages, name, broken)
     works.until_settled(order_id)
     assert works.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
@@ -245,7 +206,7 @@ def test_a_poisoned_row_goes_through_the_pipeline_and_tells_the_shop(
 ) -> None:
     works.orders = OrderStore(database, "main", ALL)
     order_id = works.typed()
-    poison(database, "orders", order_id, metadata=stored, draft='{"lines": 7}', evidence='{"reader": []}')
+    poison(database, "orders", order_id, metadata=stored, draft='{"lines": 7}', answer='{"text": []}')
     order = works.until_settled(order_id)
     assert order.state is State.COMPLETED
     (message,) = Outbox(database).list(dead=False, limit=9)

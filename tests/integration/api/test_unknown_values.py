@@ -49,7 +49,7 @@ ROUNDS: list[dict[str, Any]] = [
         "orders.cart": ODD_CART,
         "orders.draft": DRAFT_OF | {"more": NEW},
         "orders.transcript": {"text": "tea", "confidence": 1, "source": NEW, "more": 1},
-        "orders.evidence": {NEW: NEW},
+        "orders.answer": {NEW: NEW},
         "orders.error": {"code": NEW, "message": "?", "hint": "?", "more": 1},
         "orders.timings": {NEW: 0.5, "decode": NEW},
         "orders.engine": {NEW: [NEW]},
@@ -74,7 +74,7 @@ ROUNDS: list[dict[str, Any]] = [
         "api_keys.scopes": [NEW, *Scope],
     },
     {
-        **{f"orders.{name}": [NEW] for name in ("cart", "evidence", "timings", "engine", "transcript")},
+        **{f"orders.{name}": [NEW] for name in ("cart", "answer", "timings", "engine", "transcript")},
         **{f"orders.{name}": {NEW: 1} for name in ("reasons", "findings")},
         "order_events.detail": [NEW],
         "order_codes.code": NEW,

@@ -20,10 +20,10 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
-from services.decoding.short_form import Names
-from services.decoding.spellings import EXPLAINED, MenuContext
+from services.decoding.menu_context import MenuContext
+from services.decoding.menu_names import Names
 from services.decoding.wire_mask import wire_mask
-from services.reading.order import read_order
+from services.engines.ports import CartRequest
 from tests.servers.staged_server import (
     Answer,
     StagedServer,
@@ -35,7 +35,7 @@ from tests.servers.staged_server import (
 )
 from tests.stand_ins import CAFE, RIGHT, SAID
 
-EVIDENCE = read_order(SAID, CAFE, 1)
+ORDER = CartRequest(SAID, CAFE)
 CONTEXT = MenuContext(CAFE)
 MASK = wire_mask(Names(CAFE), SAID)
 WIRE = spelled(RIGHT, CAFE)
@@ -48,7 +48,7 @@ def server() -> Iterator[StagedServer]:
 
 
 def test_a_cart_comes_back_as_lines(server: StagedServer) -> None:
-    decoded = server.decoder().decode(EVIDENCE)
+    decoded = server.decoder().decode(ORDER)
     assert decoded.text == WIRE
     assert [line["sku"] for line in decoded.lines] == ["latte", "muffin"]
     assert (decoded.prompt_tokens, decoded.completion_tokens) == (11, 22)
@@ -65,22 +65,22 @@ def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and
     decoder = server.decoder(adapter="orders", api_key="secret")
     for _ in range(2):
         with pytest.raises(EngineUnavailable, match="adapter"):
-            decoder.decode(EVIDENCE)
+            decoder.decode(ORDER)
     server.adapters = (200, b"[]")
-    assert not decoder.decode(EVIDENCE).trained  # now it did say, and has none
+    assert not decoder.decode(ORDER).trained  # now it did say, and has none
     assert set(server.authorizations) == {"Bearer secret"}
     server.adapters = (200, b'[{"id": 0}]')
-    assert server.decoder(adapter="orders").decode(EVIDENCE).trained
+    assert server.decoder(adapter="orders").decode(ORDER).trained
 
 
 def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
     server.answer = model('{"lines":[]}')
-    assert server.decoder().decode(read_order("hello, how are you", CAFE, 1)).lines == ()
+    assert server.decoder().decode(CartRequest("hello, how are you", CAFE)).lines == ()
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServer, dialect: str) -> None:
-    server.decoder(dialect).decode(EVIDENCE)
+    server.decoder(dialect).decode(ORDER)
     body, mask = server.bodies[0], MASK
     if dialect == "vllm":
         assert body["structured_outputs"] == {"grammar": mask.lark}
@@ -94,30 +94,30 @@ def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServe
     assert body["grammar" if dialect != "vllm" else "structured_outputs"]
     assert body["model"] == "qwen"
     assert body["temperature"] == 0
-    assert body["messages"] == EXPLAINED.messages(SAID, CONTEXT)
+    assert body["messages"] == CONTEXT.messages(ORDER, trained=False)
     assert not LLMatcher.validate_grammar(mask.lark)
 
 
 def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedServer) -> None:
     decoder = server.decoder()
-    decoder.decode(EVIDENCE)
+    decoder.decode(ORDER)
     server.answer = model('{"lines":[]}')
-    decoder.decode(read_order("hello", CAFE, 1))
+    decoder.decode(CartRequest("hello", CAFE))
     first, second = (body["messages"] for body in server.bodies)
     assert first[:-1] == second[:-1]
     assert first[-1]["content"].startswith(SAID)
 
 
 def test_the_prompt_shows_no_price(server: StagedServer) -> None:
-    server.decoder().decode(EVIDENCE)
+    server.decoder().decode(ORDER)
     shown = json.dumps(server.bodies[0]["messages"])
     for price in ("450", "500", "350", "480", "0.60", "USD"):
         assert price not in shown
 
 
 def test_the_key_is_sent_where_there_is_one(server: StagedServer) -> None:
-    server.decoder(api_key="s3cret").decode(EVIDENCE)
-    server.decoder().decode(EVIDENCE)
+    server.decoder(api_key="s3cret").decode(ORDER)
+    server.decoder().decode(ORDER)
     assert server.authorizations == ["Bearer s3cret", None]
 
 
@@ -154,7 +154,7 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
     answer, error = ANSWERS[what]
     server.answer = lambda body: answer
     with pytest.raises(EngineError) as caught:
-        server.decoder(dialect).decode(EVIDENCE)
+        server.decoder(dialect).decode(ORDER)
     assert type(caught.value) is error
     assert caught.value.retryable == (error is EngineUnavailable)
     assert caught.value.hint
@@ -164,9 +164,9 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
 def test_a_server_that_is_not_there_is_an_outage() -> None:
     decoder = OpenAIDecoder(f"http://127.0.0.1:{any_free()}", dialect="llama.cpp", model="qwen")
     with pytest.raises(EngineUnavailable, match="did not answer"):
-        decoder.decode(EVIDENCE)
+        decoder.decode(ORDER)
     with pytest.raises(EngineUnavailable):
-        decoder.warm(EVIDENCE)
+        decoder.warm(CAFE)
     with pytest.raises(EngineUnavailable):
         decoder.probe()
 
@@ -213,21 +213,21 @@ def test_a_server_that_ignores_the_mask_fails_the_probe(server: StagedServer, an
 def test_warming_asks_for_the_fixed_part_and_one_token(server: StagedServer) -> None:
     server.answer = lambda body: completion("x", "length")
     decoder = server.decoder()
-    decoder.warm(EVIDENCE)
+    decoder.warm(CAFE)
     (warmed,) = server.bodies
     assert warmed["max_tokens"] == 1
-    assert warmed["messages"] == EXPLAINED.messages("hello", CONTEXT)
+    assert warmed["messages"] == CONTEXT.messages(CartRequest("hello", CAFE), trained=False)
     assert not {"grammar", "structured_outputs"} & set(warmed)
 
 
 def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     decoder = server.decoder()
-    decoder.decode(EVIDENCE)
+    decoder.decode(ORDER)
     renamed = CAFE.items[0].model_copy(update={"name": "caffe latte", "aliases": ("latte",)})
     second_menu = CAFE.model_copy(update={"items": (renamed, *CAFE.items[1:])})
     wish = spelled(RIGHT, second_menu)
     server.answer = model(wish)
-    assert decoder.decode(read_order(SAID, second_menu, 1)).text == wish
+    assert decoder.decode(CartRequest(SAID, second_menu)).text == wish
 
 
 def test_a_call_that_is_called_off_closes_its_connection(server: StagedServer) -> None:
@@ -241,26 +241,26 @@ def test_a_call_that_is_called_off_closes_its_connection(server: StagedServer) -
     server.answer = slow
     threading.Thread(target=lambda: begun.wait(10) and called_off.set()).start()
     with pytest.raises(DecodeCancelled):
-        server.decoder().decode(EVIDENCE, called_off)
+        server.decoder().decode(ORDER, called_off)
     assert server.gone.wait(5), "the server was left to decode for nobody"
 
 
 def test_an_answer_before_the_call_is_called_off_counts(server: StagedServer) -> None:
-    assert server.decoder().decode(EVIDENCE, threading.Event()).text == WIRE
+    assert server.decoder().decode(ORDER, threading.Event()).text == WIRE
 
 
 def test_tokens_from_the_prefix_cache_are_counted(server: StagedServer) -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 7}}
     server.answer = lambda body: scores(body, WIRE) if "prompt" in body else completion(WIRE, usage=usage)
-    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 7
+    assert server.decoder("vllm").decode(ORDER).cached_tokens == 7
     usage = {"prompt_tokens_details": None}
     server.answer = lambda body: scores(body, WIRE) if "prompt" in body else completion(WIRE, usage=usage)
-    assert server.decoder("vllm").decode(EVIDENCE).cached_tokens == 0
+    assert server.decoder("vllm").decode(ORDER).cached_tokens == 0
 
 
 def test_vllm_is_asked_for_the_scores_of_the_very_tokens_that_made_a_cart(server: StagedServer) -> None:
     server.answer = lambda body: scores(body, WIRE, -0.5) if "prompt" in body else completion(WIRE)
-    decoded = server.decoder("vllm").decode(EVIDENCE)
+    decoded = server.decoder("vllm").decode(ORDER)
     assert server.paths == ["/v1/chat/completions", "/v1/completions"]
     assert server.bodies[0]["return_token_ids"] is True
     assert server.bodies[1]["prompt"] == [4, 5]
@@ -272,22 +272,18 @@ def test_llama_cpp_tells_the_scores_with_the_cart(server: StagedServer) -> None:
     document = json.loads(completion(WIRE)[1])
     document["choices"][0]["logprobs"] = {"content": [token]}
     server.answer = lambda body: (200, json.dumps(document).encode())
-    decoded = server.decoder("llama.cpp").decode(EVIDENCE)
+    decoded = server.decoder("llama.cpp").decode(ORDER)
     assert (server.bodies[0]["logprobs"], server.bodies[0]["top_logprobs"]) == (True, 1)
     assert server.paths == ["/v1/chat/completions"]
     assert (decoded.logprob, decoded.overruled) == (-0.5, 1)
 
 
-def test_only_a_trained_model_is_told_what_to_expect_and_answers_by_its_adapter(server: StagedServer) -> None:
+def test_only_a_trained_model_gets_a_guess_and_answers_by_its_adapter(server: StagedServer) -> None:
     server.adapters = (200, b'[{"id": 0}]')
-    server.decoder(adapter="orders", check=True).decode(EVIDENCE, None, RIGHT, settled=True, in_gaps=True)
-    server.decoder().decode(EVIDENCE, None, RIGHT, settled=True, in_gaps=True)
+    server.decoder(adapter="orders").decode(ORDER, in_gaps=True)
+    server.decoder().decode(ORDER, in_gaps=True)
     trained, base = server.bodies
-    assert trained["prediction"]["content"] == WIRE
-    assert (trained["check"], trained["menu_s"] > 0, trained["lora"]) == (
-        True,
-        True,
-        [{"id": 0, "scale": 1.0}],
-    )
-    assert not {"prediction", "check", "menu_s", "lora"} & set(base)
+    assert MASK.accepts(trained["prediction"]["content"])
+    assert (trained["menu_s"] > 0, trained["lora"]) == (True, [{"id": 0, "scale": 1.0}])
+    assert not {"prediction", "menu_s", "lora"} & set(base)
     assert len(base["messages"][0]["content"]) > len(trained["messages"][0]["content"]), "the format is told"

@@ -18,7 +18,7 @@ from infra.settings import Settings, settings
 from infra.weights.models import resolve
 from services.decoding.decoder import OpenAIDecoder
 from services.engines.reader import adapters
-from services.engines.servers.embedded import checker_of, decode_server, engine_child, served_at
+from services.engines.servers.embedded import decode_server, engine_child, served_at
 from services.engines.servers.variables import KEY_ENV
 from services.workers.stack import Stack
 
@@ -129,8 +129,7 @@ def test_who_has_no_use_for_the_adapter_loads_none(monkeypatch: pytest.MonkeyPat
     for change in ({}, {"reader_url": "http://127.0.0.1:1"}, {"llm_model": MODEL}):
         config = here.model_copy(update=change)
         argv = engine_child(config, 1, Path("log")).argv
-        assert ("--adapter" in argv) == ("--checker" in argv) == (not change)
-        assert (checker_of(config) is not None) == (not change)
+        assert ("--adapter" in argv) == (not change)
 
 
 def started(model: str) -> subprocess.Popen[str]:

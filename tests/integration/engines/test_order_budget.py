@@ -15,7 +15,7 @@ from infra.weights.models import ModelError, resolve
 from schemas.errors import TooMuchToRead
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.vocabulary import read_vocabulary
-from services.reading.order import read_order
+from services.engines.ports import CartRequest
 from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 from tests.stand_ins import CAFE
 
@@ -83,15 +83,16 @@ def decoder(server: StagedServer, dialect: str) -> OpenAIDecoder:
 def test_no_model_is_asked_about_words_over_it(server: StagedServer, dialect: str) -> None:
     asked = decoder(server, dialect)
     asked._has_reader = True
-    with pytest.raises(TooMuchToRead, match="tokens"):
-        asked.decode(read_order(MANY_BYTES, CAFE, 1))
-    assert server.paths == ["/tokenize"]
+    for words in ((MANY_BYTES, ""), ("a latte", MANY_BYTES)):
+        with pytest.raises(TooMuchToRead, match="tokens"):
+            asked.decode(CartRequest(words[0], CAFE, words[1]))
+    assert server.paths == ["/tokenize"] * 2
 
 
 def test_short_words_are_not_counted_and_the_answer_is_bounded_too(
     server: StagedServer,
 ) -> None:
     with pytest.raises(Exception, match="finish_reason"):
-        decoder(server, "llama.cpp").decode(read_order("a small latte", CAFE, 1))
+        decoder(server, "llama.cpp").decode(CartRequest("a small latte", CAFE))
     assert server.paths == ["/v1/chat/completions"]
-    assert server.bodies[0]["max_tokens"] == MOST
+    assert server.bodies[0]["max_tokens"] == 2 * MOST

@@ -12,27 +12,26 @@ from pathlib import Path
 
 import httpx
 import pytest
-from rich.console import Console
 
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings, settings
-from infra.weights.models import ModelError, fetch, resolve
+from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, EngineMisconfigured
 from schemas.menu import Menu
 from services.bootstrap import Container
-from services.checks.one_cart import undoubted_cart
 from services.decoding.calls import Calls
-from services.decoding.gguf import metadata
+from services.decoding.menu_context import MenuContext
+from services.decoding.reading import Asked, request
+from services.decoding.wire_mask import wire_mask
+from services.engines.ports import CartRequest
 from services.engines.reader import adapters
-from services.engines.reader_server.__main__ import main
 from services.engines.servers.embedded import (
     MODEL_TIMEOUT_S,
     answers,
     engine_child,
     served_at,
 )
-from services.reading.order import read_order
 from services.training.notation import read_menu
 
 # Small: a prompt of a hundred tokens is read in a second or two.
@@ -67,12 +66,11 @@ def parts(config: Settings) -> Iterator[Container]:
 
 
 def test_what_is_warmed_need_not_be_read_by_the_order(parts: Container, config: Settings) -> None:
-    evidence = read_order("a cheeseburger", MENU, 1)
-    parts.warm_menu(MENU, 1)
+    parts.warm_menu(MENU)
     fresh = Container(config)  # of another process, which asks for a proof of its own
-    found = fresh.readers.decode(evidence)
+    found = fresh.readers.decode(CartRequest("a cheeseburger", MENU))
     assert found is not None
-    assert found.cached_tokens > found.prompt_tokens - 12, "all but the customer's words"
+    assert found.cached_tokens > found.prompt_tokens - 20, "all but the customer's words and names"
     fresh.close()
 
 
@@ -90,57 +88,17 @@ def test_it_is_proved_and_asked_for_its_health(config: Settings) -> None:
     assert checked(f"http://127.0.0.1:{any_free()}") == "no answer"
 
 
-def test_a_settled_cart_that_a_smaller_model_comes_to_needs_no_more(parts: Container) -> None:
-    evidence = read_order("two hamburgers and a large fries", MENU, 1)
-    cart = undoubted_cart(evidence)
-    checked = parts.readers.decode(evidence, None, cart, settled=True)
-    read = parts.readers.decode(evidence, None, cart)
-    assert checked is not None
-    assert read is not None
-    assert (checked.text, checked.lines) == (read.text, read.lines)
-    assert checked.engine.startswith("llama.cpp:smollm2-135m-orders")
-    assert read.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
-    assert 0.5 < math.exp(checked.logprob) <= 1.0
-
-
-def test_a_cart_that_it_does_not_come_to_is_the_readers_to_read(parts: Container) -> None:
-    evidence = read_order("two hamburgers and a large fries", MENU, 1)
-    other = undoubted_cart(read_order("three hamburgers and a large fries", MENU, 1))
-    found = parts.readers.decode(evidence, None, other, settled=True)
-    plain = parts.readers.decode(evidence, None, None)
-    assert found is not None
-    assert plain is not None
+def test_a_guess_changes_the_time_and_never_the_cart(config: Settings, parts: Container) -> None:
+    """The decoder sends a guess; without one the same cart is written."""
+    order, context = CartRequest("two hamburgers and a large fries", MENU), MenuContext(MENU)
+    found = parts.readers.decode(order)
+    asked = Asked("llama.cpp", config.llm_model, "orders")
+    body = request(order, context, asked, wire_mask(context.names, order.transcript))
+    calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
+    assert "prediction" not in body
+    assert calls.post(CHAT, body)["choices"][0]["message"]["content"] == found.text
     assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
-    assert (found.text, found.lines) == (plain.text, plain.lines)
-
-
-def test_it_is_not_asked_to_where_none_is_set(config: Settings) -> None:
-    parts = Container(config.model_copy(update={"reader_checker": ""}))
-    evidence = read_order("two hamburgers and a large fries", MENU, 1)
-    found = parts.readers.decode(evidence, None, undoubted_cart(evidence), settled=True)
-    parts.close()
-    assert found is not None
-    assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
-
-
-def test_the_smaller_model_is_written_when_weights_are_fetched(config: Settings, tmp_path: Path) -> None:
-    name = config.reader_checker
-    (tmp_path / name).symlink_to(resolve(name, config.models_dir))
-    fetch([name], tmp_path, Console(stderr=True))  # reads it, and fetches nothing
-    parts = Container(config.model_copy(update={"models_dir": tmp_path}))
-    parts.write_adapted([config.llm_model])
-    assert not (tmp_path / "adapters").exists()
-    parts.write_adapted([name])
-    (found,) = (tmp_path / "adapters").iterdir()
-    assert found.stem.startswith("smollm2-135m-orders")
-    assert metadata(found) == metadata(tmp_path / name)
-
-
-def test_a_checker_and_its_adapter_go_together(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--model", "m.gguf", "--adapter", "a", "--port", "1", "--checker", "c.gguf"])
-    assert ended.value.code == 2
-    assert "--checker and --checker-adapter go together" in capsys.readouterr().err
+    assert 0.5 < math.exp(found.logprob) <= 1.0
 
 
 def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
@@ -171,7 +129,6 @@ def test_it_counts_the_tokens_of_a_text_for_who_shows_the_key(config: Settings) 
         (b'{"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}', "max_tokens"),
         (b'{"messages": [{"role": "user", "content": "a"}], "prediction": "a"}', "prediction"),
         (b'{"messages": [{"role": "user", "content": "a"}], "grammar": "start: ("}', "compile"),
-        (b'{"messages": [{"role": "user", "content": "a"}], "check": "yes"}', "check"),
     ],
 )
 def test_a_request_that_it_can_t_answer_is_refused_in_words(
@@ -189,7 +146,7 @@ def test_a_prompt_beyond_its_context_is_refused_and_the_next_is_answered(
     calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
     with pytest.raises(EngineMisconfigured, match="refused"):
         calls.post(CHAT, {**HELLO, "messages": [{"role": "user", "content": "word " * 20_000}]})
-    assert parts.readers.decode(read_order("a cheeseburger", MENU, 1)) is not None
+    assert parts.readers.decode(CartRequest("a cheeseburger", MENU)) is not None
 
 
 def test_what_is_called_off_is_not_read_to_its_end(config: Settings) -> None:

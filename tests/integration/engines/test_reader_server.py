@@ -72,7 +72,6 @@ class Desk:
         prediction: str | list[int] = "",
         most: int = 20,
         gone: Callable[[], bool] = lambda: False,
-        check: bool = False,
         menu_s: float = 0.0,
     ) -> Answer:
         prompt, other = self.tokens(menu, said), self.tokens(menu, "~")
@@ -85,7 +84,6 @@ class Desk:
             prediction=guess,
             most=most,
             gone=gone,
-            check=check,
             menu_s=menu_s,
         )
 
@@ -124,18 +122,6 @@ def test_a_prediction_that_does_not_hold_changes_nothing(desk: Desk, prediction:
     assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
     assert logprob(checked) == pytest.approx(logprob(written), abs=0.05)
     assert checked.accepted < len(checked.tokens)
-
-
-def test_a_check_ends_at_the_first_token_that_differs(desk: Desk) -> None:
-    written = [one.token for one in desk.ask("one plum cake please").tokens]
-    held = desk.ask("one plum cake please", prediction=written[:-1], check=True)
-    assert (held.ended, [one.token for one in held.tokens]) == (True, written)
-    other = desk.model.tokenize("9 lemon tart")
-    differs = desk.ask("one plum cake please", prediction=other, check=True)
-    assert not differs.ended
-    assert len(differs.tokens) == differs.accepted + 1
-    assert differs.tokens[-1].token != other[differs.accepted]
-    assert [one.token for one in desk.ask("one plum cake please").tokens] == written
 
 
 def test_what_the_mask_forces_is_told_with_what_the_model_would_have_said(desk: Desk) -> None:

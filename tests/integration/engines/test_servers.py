@@ -18,15 +18,15 @@ from schemas.errors import DecodeInvalid, EngineMisconfigured, EngineUnavailable
 from services.bootstrap import bootstrap
 from services.decoding import servers as several
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from services.decoding.menu_names import Names
 from services.decoding.servers import Servers
-from services.decoding.short_form import Names
 from services.decoding.wire_mask import wire_mask
-from services.reading.order import read_order
+from services.engines.ports import CartRequest
 from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 from tests.waiting import until
 
-EVIDENCE = read_order(SAID, CAFE, 1)
+ORDER = CartRequest(SAID, CAFE)
 WIRE = spelled(RIGHT, CAFE)
 AWAY: Answer = (503, b"")
 
@@ -59,7 +59,7 @@ def probes(server: StagedServer) -> int:
 
 def test_idle_servers_are_asked_in_turns(two: tuple[StagedServer, StagedServer]) -> None:
     servers = behind_one_name(*two)
-    assert all(servers.decode(EVIDENCE).text == WIRE for _ in range(6))
+    assert all(servers.decode(ORDER).text == WIRE for _ in range(6))
     assert [orders(server) for server in two] == [3, 3]
 
 
@@ -75,10 +75,10 @@ def test_the_less_busy_is_asked(two: tuple[StagedServer, StagedServer]) -> None:
     two[0].answer = slow
     servers = behind_one_name(*two)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(servers.decode, EVIDENCE)
+        first = pool.submit(servers.decode, ORDER)
         assert held.wait(10)
         for _ in range(3):
-            servers.decode(EVIDENCE)
+            servers.decode(ORDER)
         go_on.set()
         assert first.result(10).text == WIRE
     assert [orders(server) for server in two] == [1, 3]
@@ -87,7 +87,7 @@ def test_the_less_busy_is_asked(two: tuple[StagedServer, StagedServer]) -> None:
 def test_another_server_does_what_one_that_is_away_can_not(two: tuple[StagedServer, StagedServer]) -> None:
     two[0].answer = lambda body: AWAY
     servers = behind_one_name(*two)
-    assert [servers.decode(EVIDENCE).text for _ in range(4)] == [WIRE] * 4
+    assert [servers.decode(ORDER).text for _ in range(4)] == [WIRE] * 4
     assert orders(two[1]) == 4
     assert len(two[0].bodies) == 1, "a server that failed is asked last for a while"
 
@@ -97,7 +97,7 @@ def test_only_when_none_can_it_is_an_outage(two: tuple[StagedServer, StagedServe
     for server in two:
         server.answer = lambda body: AWAY
     with pytest.raises(EngineUnavailable):
-        servers.decode(EVIDENCE)
+        servers.decode(ORDER)
     assert [len(server.bodies) for server in two] == [1, 1]
 
 
@@ -105,7 +105,7 @@ def test_an_order_in_hand_waits_for_a_server_that_was_killed(two: tuple[StagedSe
     for server in two:
         server.answer, server.health = (lambda body: AWAY), 503
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(behind_one_name(*two).decode, EVIDENCE)
+        work = pool.submit(behind_one_name(*two).decode, ORDER)
         assert two[1].looked_at.wait(10)
         two[1].answer, two[1].health = masked, 200
         assert work.result(30).text == WIRE
@@ -119,7 +119,7 @@ def test_it_waits_for_a_while_and_not_for_an_order_that_was_taken_away(
     server, gone = two[0], threading.Event()
     server.answer, server.health = (lambda body: AWAY), 503
     with ThreadPoolExecutor(1) as pool:
-        work = pool.submit(behind_one_name(server).decode, EVIDENCE, gone)
+        work = pool.submit(behind_one_name(server).decode, ORDER, gone)
         assert server.looked_at.wait(10)
         if called_off:
             gone.set()
@@ -132,7 +132,7 @@ def test_no_second_server_is_tried_when_the_first_took_its_time(
 ) -> None:
     two[0].answer = lambda body: AWAY
     with pytest.raises(EngineUnavailable):
-        behind_one_name(*two, patience_s=0.0).decode(EVIDENCE)
+        behind_one_name(*two, patience_s=0.0).decode(ORDER)
     assert not two[1].bodies
 
 
@@ -141,13 +141,13 @@ def test_no_order_goes_to_a_server_that_did_not_pass_the_probe(
 ) -> None:
     two[0].answer = unmasked
     servers = behind_one_name(*two)
-    assert [servers.decode(EVIDENCE).text for _ in range(3)] == [WIRE] * 3
+    assert [servers.decode(ORDER).text for _ in range(3)] == [WIRE] * 3
     assert (orders(two[0]), orders(two[1])) == (0, 3)
     two[1].answer = unmasked
     with pytest.raises(DecodeInvalid):
-        servers.decode(EVIDENCE)
+        servers.decode(ORDER)
     with pytest.raises(EngineMisconfigured):
-        servers.decode(EVIDENCE)
+        servers.decode(ORDER)
 
 
 @pytest.mark.parametrize("trouble", [AWAY, completion("hello")], ids=["an outage", "an answer off the mask"])
@@ -155,13 +155,13 @@ def test_one_probe_is_enough_until_there_is(two: tuple[StagedServer, StagedServe
     server = two[0]
     servers = behind_one_name(server)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(servers.decode, [EVIDENCE] * 8))
+        list(pool.map(servers.decode, [ORDER] * 8))
     assert (probes(server), orders(server)) == (1, 8)
     server.answer = lambda body: trouble
     with pytest.raises((EngineUnavailable, DecodeInvalid)):
-        servers.decode(EVIDENCE)
+        servers.decode(ORDER)
     server.answer = masked
-    servers.decode(EVIDENCE)
+    servers.decode(ORDER)
     assert probes(server) == 2
 
 
@@ -172,7 +172,7 @@ def test_an_order_that_the_server_refuses_is_no_fault_of_the_server(
         server.answer = lambda body: masked(body) if is_probe(body) else (400, b"prompt too long")
     servers = behind_one_name(*two)
     with pytest.raises(EngineMisconfigured) as refused:
-        servers.decode(EVIDENCE)
+        servers.decode(ORDER)
     assert "too long" in refused.value.whole
     assert "too long" not in refused.value.detail, (
         "what a server says of an order is for reviewers, not for logs"
@@ -184,13 +184,13 @@ def test_every_server_is_warmed_and_one_that_is_away_passed_over(
     two: tuple[StagedServer, StagedServer],
 ) -> None:
     servers = behind_one_name(*two)
-    servers.warm(EVIDENCE)
+    servers.warm(CAFE)
     two[0].answer = lambda body: AWAY
-    servers.warm(EVIDENCE)
+    servers.warm(CAFE)
     assert [orders(server) for server in two] == [2, 2]
     two[1].answer = lambda body: AWAY
     with pytest.raises(EngineUnavailable):
-        servers.warm(EVIDENCE)
+        servers.warm(CAFE)
 
 
 PROOFS: dict[str, tuple[tuple[Callable[[dict[str, Any]], Answer], ...], type[Exception] | None]] = {
@@ -265,7 +265,7 @@ def test_one_setting_names_them_all(two: tuple[StagedServer, StagedServer], tmp_
     urls = f"{two[0].url}, {two[1].url}"
     parts = bootstrap(Settings(home=tmp_path, llm_url=urls, llm_model="qwen"))
     parts.prove_decoder()
-    assert [parts.decoder.decode(EVIDENCE).text for _ in range(2)] == [WIRE] * 2
+    assert [parts.decoder.decode(ORDER).text for _ in range(2)] == [WIRE] * 2
     assert [orders(server) for server in two] == [1, 1]
     until(lambda: parts.ready()["decoder"] == "ok")
     for server in two:

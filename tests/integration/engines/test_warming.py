@@ -13,7 +13,7 @@ from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, SupervisorError
 from infra.settings import Settings
 from infra.sql.database import Database
-from schemas.errors import DecodeCancelled, EngineUnavailable, TooMuchToRead
+from schemas.errors import DecodeCancelled, EngineUnavailable
 from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from schemas.shops.access import MAIN_SHOP
@@ -38,20 +38,17 @@ SOON_S = 20.0
 class Prompts:
     """A decode server that takes its time: `begun` is set at each prompt, which is done once `go` is."""
 
-    def __init__(self, too_much: int = 0) -> None:
-        self.too_much = too_much
+    def __init__(self) -> None:
         self.asked: list[int] = []
         self.done: list[int] = []
         self.begun, self.go = threading.Event(), threading.Event()
         self.away = False
 
-    def warm(self, menu: Menu, version: int, called_off: threading.Event) -> None:
+    def warm(self, menu: Menu, called_off: threading.Event) -> None:
+        version = int(menu.items[0].name.split()[-1])
         self.asked.append(version)
         if self.away:
             raise EngineUnavailable("no answer")
-        if version == self.too_much:
-            self.done.append(version)
-            raise TooMuchToRead("names")
         self.begun.set()
         while not self.go.wait(0.01):
             if called_off.is_set():
@@ -210,14 +207,6 @@ def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.
     assert prompts.asked == [3], "not at once"
     end()
     assert prompts.asked == [3, 3, 1, 2]
-
-
-def test_a_menu_that_is_too_much_to_read_holds_up_no_other() -> None:
-    prompts = Prompts(too_much=1)
-    prompts.go.set()
-    _, end = running(prompts)
-    end()
-    assert prompts.asked == [3, 1, 2]
 
 
 class Partless(Stack):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from schemas.decision import Basis, Decision, ModelAnswer, UnsurePiece, Verdict
 from schemas.lifecycle import Event
 from schemas.records.orders import NewOrder, Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.pipeline import kept_evidence
 from tests.integration import api_world
 from tests.integration.api_world import World
 from tests.integration.signing import PASSWORD, cheap
@@ -26,14 +26,22 @@ def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return lone_world
 
 
-def reviewed(world: World, said: str, *, keeps: bool = True, with_noise: str | None = None) -> str:
-    """The id of the review of an order that said so; `keeps` its evidence."""
+ANSWER = ModelAnswer(
+    text='[{"item":"<b>latte"}]', probability=0.62, unsure=(UnsurePiece(text="<i>oat milk", probability=0.7),)
+)
+DECISION = Decision(verdict=Verdict.NEEDS_REVIEW, basis=Basis(transcript_confidence=1.0))
+
+
+def reviewed(
+    world: World, said: str, *, answer: ModelAnswer | None = ANSWER, with_noise: str | None = None
+) -> str:
+    """The id of the review of an order that said so, and that a model read as `answer`."""
     parts = world.parts
     heard = Transcript(text=said, confidence=1.0, with_noise=with_noise)
     order, _ = parts.orders.create(NewOrder("corner-cafe", 1, "en", transcript=heard))
-    _, document = kept_evidence.to_keep(order, parts.menus.of("main").get("corner-cafe"))
-    order = parts.orders.commit(order, Outcome(Event.DECODED, evidence=document if keeps else None))
-    parts.orders.commit(order, Outcome(Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,)))
+    order = parts.orders.commit(order, Outcome(Event.DECODED, answer=answer))
+    doubted = Outcome(Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,), decision=DECISION)
+    parts.orders.commit(order, doubted)
     review = parts.reviews.by_order(order.id)
     assert review is not None
     return str(review.id)
@@ -49,12 +57,14 @@ def test_the_panel_is_asked_for_when_it_is_opened(world: World) -> None:
     assert world.http.get(f"/review/{review_id}/why").status_code == 303, "for staff alone"
     shown = panel(world, review_id)
     assert shown.status_code == 200
-    assert "it was taken back, corrected or said again (3)" in shown.text
-    assert "the whole name" in shown.text
-    assert "not understood" in shown.text
-    assert "3 × latte" in shown.text
-    assert "<b>" not in shown.text
-    assert "Another release" not in shown.text
+    text = " ".join(shown.text.split())
+    assert '“lattes”</span> <span><strong>latte (item)</strong> <span class="fine">the whole name' in text
+    assert "<strong>3</strong>" in text
+    assert '“churro”</span> <span><span class="fine">not explained by the menu' in text
+    assert "62% sure of the whole cart. Least sure of: &lt;i&gt;oat milk (70%)." in text
+    assert "Decision: a person reviews it." in text
+    assert "<b>" not in text
+    assert "<i>" not in text
     page = world.http.get(f"/review/{review_id}").text
     assert f'hx-get="/review/{review_id}/why" hx-trigger="toggle once"' in page
     assert "the whole name" not in page, "closed, it costs nothing"
@@ -68,12 +78,10 @@ def test_what_was_heard_before_noise_was_turned_down_is_shown_beside_it(world: W
     assert "noise" not in world.http.get(f"/review/{reviewed(world, SAID)}").text
 
 
-def test_an_order_of_another_release_is_said_to_be(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(kept_evidence, "reader_version", lambda: "0123456789ab")
-        review_id = reviewed(world, SAID)
-    assert "Another release" in panel(world, review_id).text
-    assert "Another release" not in panel(world, reviewed(world, SAID, keeps=False)).text
+def test_an_order_without_a_model_or_without_its_probability_says_so(world: World) -> None:
+    assert "No model answered." in panel(world, reviewed(world, SAID, answer=None)).text
+    overruled = ModelAnswer(text="[]")
+    assert "No probability" in panel(world, reviewed(world, SAID, answer=overruled)).text
 
 
 def test_where_nothing_was_heard_there_is_no_panel(world: World) -> None:

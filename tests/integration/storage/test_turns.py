@@ -13,10 +13,9 @@ import pytest
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.errors import MenuBeingRead
-from schemas.evidence import Evidence
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
-from services.engines.ports import Reading
+from services.engines.ports import CartRequest, Reading
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
 from tests.stand_ins import RIGHT, SAID, TESTER, Works, read_as, speech
@@ -156,8 +155,8 @@ def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: 
     new, other = works.to_decode(), works.to_decode()
     asked: list[str] = []
 
-    def decode(evidence: Evidence, *_asked: object, in_gaps: bool, **_how: object) -> Reading:
-        asked.append(evidence.transcript)
+    def decode(request: CartRequest, *_asked: object, in_gaps: bool, **_how: object) -> Reading:
+        asked.append(request.transcript)
         assert in_gaps
         if len(asked) < 10:
             raise MenuBeingRead("new", wait_s=0.0)

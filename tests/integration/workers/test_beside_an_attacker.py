@@ -120,11 +120,11 @@ def test_new_menus_hold_up_who_orders_from_them(stack: Stack, monkeypatch: pytes
         stack.post("leaked-key", menu=menu.id)
     decode = stack.works.decoder.decode
 
-    def in_pieces(evidence: Any, *asked: Any, **how: Any) -> Any:
-        if left[evidence.menu.id]:
-            left[evidence.menu.id] -= 1
+    def in_pieces(request: Any, *asked: Any, **how: Any) -> Any:
+        if left[request.menu.id]:
+            left[request.menu.id] -= 1
             raise MenuBeingRead("new", wait_s=0.0)
-        return decode(evidence, *asked, **how)
+        return decode(request, *asked, **how)
 
     monkeypatch.setattr(stack.works.decoder, "decode", in_pieces)
     stack.runner.run("", "decode")

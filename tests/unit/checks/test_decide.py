@@ -2,83 +2,159 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
 from schemas.cart import CartDraft
-from schemas.decision import Agreement, Policy, Readings, SecondTranscript, Verdict
+from schemas.decision import ACCEPT, ASK, ModelAnswer, Policy, SecondTranscript, UnsurePiece, Verdict
+from schemas.errors import InvalidCart
+from schemas.lifecycle import Event
+from schemas.question import CustomerAnswer
+from schemas.records.menus import MenuVersion
+from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.decide import Decided, decide
-from services.checks.heard_words import with_heard
-from services.decoding.short_form import Names
-from services.reading.order import read_order
-from tests.stand_ins import CAFE
+from services.checks.questions import open_question
+from services.pipeline.review import settle_by_answer
+from services.retrieval.names import names_of
+from services.retrieval.retrieval import retrieve
+from tests.stand_ins import CAFE, in_review
 
-NAMES = Names(CAFE)
 SAID = "a small latte with oat milk"
+MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
 POLICY = Policy(asr_threshold=0.72, field_threshold=0.9, max_total=50_000, max_total_asked=50_000)
-OAT, SOY = "1 small | latte + oat milk", "1 small | latte + soy milk"
-
-
-def draft(text: str, said: str = SAID) -> CartDraft:
-    return with_heard(NAMES.read(text), read_order(said, CAFE, 4))
-
-
-def decided(
-    text: str, readings: Readings | None, said: str = SAID, confidence: float = 1.0, policy: Policy = POLICY
-) -> Decided:
-    transcript = Transcript(text=said, confidence=confidence)
-    return decide(draft(text, said), transcript, read_order(said, CAFE, 4), readings, policy)
-
-
-AGREED = Readings(agreement=Agreement.AGREED, answer=OAT, probability=0.99)
-DIFFER = Readings(agreement=Agreement.DIFFER, answer=OAT, probability=0.99, other=draft(SOY))
-UNSURE = Readings(agreement=Agreement.UNSURE, answer=OAT, probability=0.7)
-UNLIKELY = Readings(agreement=Agreement.UNSURE, answer=OAT, probability=0.3)
 LOW = ReviewReason.LOW_ASR_CONFIDENCE
 
 
+def latte(**more: Any) -> dict[str, Any]:
+    return {"kind": "item", "heard": "latte", "sku": "latte", "quantity": 1, "size": "S", **more}
+
+
+def draft(*lines: dict[str, Any]) -> CartDraft:
+    return CartDraft.model_validate({"lines": lines})
+
+
+OAT = draft(latte(options=[{"group": "milk", "id": "oat"}]))
+OFF = draft(latte(), {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1})
+
+
+def decided(
+    of: CartDraft = OAT,
+    probability: float = 1.0,
+    policy: Policy = POLICY,
+    menu: MenuVersion = MENU,
+    **heard: Any,
+) -> Decided:
+    transcript = Transcript.model_validate({"text": SAID, "confidence": 1.0, **heard})
+    found = retrieve(SAID, names_of(menu.menu))
+    return decide(of, transcript, found, menu, ModelAnswer(text="…", probability=probability), policy)
+
+
+def asks(made: Decided) -> str | None:
+    return made.decision.question.id if made.decision.question else None
+
+
 @pytest.mark.parametrize(
-    ("readings", "verdict", "question", "doubts"),
+    ("of", "probability", "verdict", "question", "doubts"),
     [
-        (None, Verdict.ACCEPTED, None, []),
-        (AGREED, Verdict.ACCEPTED, None, []),
-        (DIFFER, Verdict.ASKS, "order/which", ["readers_differ"]),
-        (UNSURE, Verdict.ASKS, "order/right", ["reading_unsure"]),
-        (UNLIKELY, Verdict.NEEDS_REVIEW, None, ["reading_unsure"]),
+        (OAT, ACCEPT, Verdict.ACCEPTED, None, []),
+        (OAT, ACCEPT - 0.001, Verdict.ASKS, "order/right", ["reading_unsure"]),
+        (OAT, ASK, Verdict.ASKS, "order/right", ["reading_unsure"]),
+        (OAT, ASK - 0.01, Verdict.NEEDS_REVIEW, None, ["reading_unsure"]),
+        (draft(), ACCEPT, Verdict.ASKS, "order/nothing", ["empty_cart", "nothing_ordered"]),
+        (draft(), ASK, Verdict.NEEDS_REVIEW, None, ["empty_cart", "reading_unsure"]),
+        (draft(latte(size=None)), ACCEPT, Verdict.ASKS, "0/size", ["missing_size"]),
+        (draft(latte(size=None)), ASK, Verdict.NEEDS_REVIEW, None, ["missing_size", "reading_unsure"]),
+        (OFF, ACCEPT, Verdict.NEEDS_REVIEW, None, ["not_on_menu"]),
+        (OFF, ASK, Verdict.NEEDS_REVIEW, None, ["not_on_menu", "reading_unsure"]),
     ],
 )
-def test_what_two_readings_come_to_decides(
-    readings: Readings | None, verdict: Verdict, question: str | None, doubts: list[str]
+def test_the_models_probability_decides(
+    of: CartDraft, probability: float, verdict: Verdict, question: str | None, doubts: list[str]
 ) -> None:
-    decision = decided(OAT, readings).decision
-    assert decision.verdict is verdict
-    assert (decision.question.id if decision.question else None) == question
-    assert [doubt.code for doubt in decision.doubts] == doubts
+    made = decided(of, probability)
+    assert (made.decision.verdict, asks(made)) == (verdict, question)
+    assert [doubt.code for doubt in made.decision.doubts] == doubts
 
 
-def test_a_recording_below_the_threshold_needs_a_person_whatever_was_read() -> None:
-    decision = decided(OAT, AGREED, confidence=0.71).decision
-    assert (decision.verdict, decision.question) == (Verdict.NEEDS_REVIEW, None)
-    assert decision.reasons == (LOW,)
-
-
-def test_a_missing_size_is_asked() -> None:
-    decision = decided("1 latte", None, said="a latte").decision
-    assert decision.verdict is Verdict.ASKS
-    assert decision.question is not None
-    assert decision.question.id == "0/size"
+@pytest.mark.parametrize("probability", [1.0, ASK])
+def test_a_recording_below_the_threshold_needs_a_person_whatever_was_read(probability: float) -> None:
+    made = decided(probability=probability, confidence=0.71)
+    assert made.decision.verdict is Verdict.NEEDS_REVIEW
+    assert LOW in made.decision.reasons
 
 
 def test_a_total_over_the_limit_needs_a_person() -> None:
-    decision = decided(OAT, AGREED, policy=POLICY.model_copy(update={"max_total": 100})).decision
-    assert decision.verdict is Verdict.NEEDS_REVIEW
-    assert [doubt.code for doubt in decision.doubts] == ["total_over_limit"]
+    made = decided(policy=POLICY.model_copy(update={"max_total": 100}))
+    assert made.decision.verdict is Verdict.NEEDS_REVIEW
+    assert [doubt.code for doubt in made.decision.doubts] == ["total_over_limit"]
 
 
-def test_a_decision_tells_what_it_rests_on() -> None:
-    readings = AGREED.model_copy(update={"second_transcript": SecondTranscript.SAME_CART})
-    basis = decided(OAT, readings, confidence=0.8).decision.basis
-    assert (basis.transcript_confidence, basis.cart_probability) == (0.8, 0.99)
-    assert (basis.agreement, basis.second_transcript) == (Agreement.AGREED, SecondTranscript.SAME_CART)
-    assert decided(OAT, None).decision.basis.cart_probability is None
+def test_a_doubted_cart_that_is_too_dear_for_its_customer_alone_is_not_asked_about() -> None:
+    made = decided(probability=0.8, policy=POLICY.model_copy(update={"max_total_asked": 459}))
+    assert made.decision.verdict is Verdict.NEEDS_REVIEW
+
+
+def test_no_cart_is_believed_in_a_language_in_which_that_was_not_measured() -> None:
+    spanish = replace(MENU, menu=CAFE.model_copy(update={"language": "es"}))
+    assert decided(menu=spanish).decision.verdict is Verdict.NEEDS_REVIEW
+
+
+@pytest.mark.parametrize(
+    ("heard", "used"),
+    [
+        ({}, SecondTranscript.UNUSED),
+        ({"second": "a small latte with goat milk"}, SecondTranscript.SHOWN),
+        ({"second": "a small latte with oat milk", "agreed": True}, SecondTranscript.AGREED),
+    ],
+)
+def test_a_decision_tells_what_it_rests_on(heard: dict[str, Any], used: SecondTranscript) -> None:
+    basis = decided(probability=0.993, confidence=0.8, **heard).decision.basis
+    assert (basis.transcript_confidence, basis.cart_probability) == (0.8, 0.993)
+    assert basis.second_transcript is used
+
+
+def test_a_reviewer_is_told_what_the_model_was_least_sure_of() -> None:
+    answer = ModelAnswer(probability=0.6, unsure=(UnsurePiece(text="oat milk", probability=0.61),))
+    said = Transcript(text=SAID, confidence=1.0)
+    made = decide(OAT, said, retrieve(SAID, names_of(CAFE)), MENU, answer, POLICY)
+    (finding,) = made.findings
+    assert finding.detail == ("The language model is 60% sure of its cart. Least sure of: “oat milk” (61%).")
+
+
+def waiting(of: CartDraft, probability: float) -> OrderRecord:
+    made = decided(of, probability)
+    return replace(in_review(of), findings=made.findings, reasons=made.decision.reasons)
+
+
+@pytest.mark.parametrize(
+    ("of", "probability", "question", "answer", "event"),
+    [
+        (OAT, 0.8, "order/right", "yes", Event.ANSWERED),
+        (OAT, 0.8, "order/right", "no", Event.DECLINED),
+        (draft(), 1.0, "order/nothing", "yes", Event.CANCELLED),
+        (draft(), 1.0, "order/nothing", "no", Event.DECLINED),
+    ],
+)
+def test_a_yes_settles_a_whole_cart_and_a_no_is_a_persons(
+    of: CartDraft, probability: float, question: str, answer: str, event: Event
+) -> None:
+    order = waiting(of, probability)
+    outcome = settle_by_answer(order, CustomerAnswer(question=question, answer=answer), MENU)
+    assert outcome.event is event
+    if event is Event.ANSWERED:
+        assert outcome.cart is not None
+        assert outcome.cart.total == 460
+    if event is Event.DECLINED:
+        assert outcome.findings is not None
+        assert open_question(outcome.findings, order.reasons) is None
+        assert outcome.findings[-1].code == "reading_declined"
+
+
+def test_only_its_own_answers_are_taken() -> None:
+    with pytest.raises(InvalidCart):
+        settle_by_answer(waiting(OAT, 0.8), CustomerAnswer(question="order/right", answer="first"), MENU)

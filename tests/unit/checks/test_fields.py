@@ -6,28 +6,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from schemas.cart import CartDraft, ItemLine, OptionDraft, Severity
-from schemas.decision import Agreement, Readings
+from schemas.cart import CartDraft, Severity
+from schemas.decision import ModelAnswer
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.confidence import FEATURES, features, field_confidences
-from services.checks.evidence import check_fields
-from services.checks.questions import open_question
-from services.checks.two_carts import WHICH
+from services.checks.hearing import check_fields
 from services.pipeline import stages
 from services.pipeline.ports import Tools
-from services.reading.order import read_order
-from tests.carts import all_said
+from services.retrieval.names import names_of
+from services.retrieval.retrieval import retrieve
 from tests.stand_ins import CAFE, in_review, speech
 
 KEY = "faster-whisper-base/int8/beam5-t0-vad/en"
 TEXT = "two large lattes and a blueberry muffin"
-SAID = "a two large small latte lattes americana mocha syrup oat extra no and or with um, foam. bagel".split()
+NAMES = names_of(CAFE)
 DRAFT = CartDraft.model_validate(
     {
         "lines": [
@@ -48,12 +44,13 @@ def heard(probability: float = 0.97, **doubtful: float) -> Transcript:
 
 
 def sure(transcript: Transcript) -> list[dict[str, float]]:
-    return field_confidences(DRAFT, read_order(transcript.text, CAFE, 1), transcript)
+    return field_confidences(DRAFT, retrieve(transcript.text, NAMES), transcript)
 
 
 def test_every_field_of_every_line_has_one() -> None:
     latte, muffin = sure(heard())
-    assert list(latte) == list(muffin) == ["sku", "quantity", "size", "heard"]
+    assert list(latte) == ["sku", "quantity", "size", "heard"]
+    assert list(muffin) == ["sku", "quantity", "heard"]
     assert all(0 < value < 1 for value in (*latte.values(), *muffin.values()))
 
 
@@ -64,7 +61,7 @@ def test_words_that_were_heard_worse_are_never_surer() -> None:
 
 
 def test_features_are_of_the_fields_own_words() -> None:
-    (latte, muffin) = features(DRAFT, read_order(TEXT, CAFE, 1), heard(0.9, large=0.1))
+    (latte, muffin) = features(DRAFT, retrieve(TEXT, NAMES), heard(0.9, large=0.1))
     least = {
         (at, f.name): f.values[FEATURES.index("least")]
         for at, line in enumerate((latte, muffin))
@@ -75,29 +72,14 @@ def test_features_are_of_the_fields_own_words() -> None:
     assert least[1, "heard"] == pytest.approx(least[0, "sku"])
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.sampled_from(SAID), min_size=1, max_size=14), st.floats(0, 1))
-def test_whatever_is_said_every_line_of_its_cart_has_confidences(said: list[str], chance: float) -> None:
-    transcript = speech(" ".join(said), chance).model_copy(update={"source": KEY})
-    evidence = read_order(transcript.text, CAFE, 1)
-    draft = all_said(evidence)
-    found = field_confidences(draft, evidence, transcript)
-    assert len(found) == len(draft.lines)
-    for line, sure in zip(draft.lines, found, strict=True):
-        assert isinstance(line, ItemLine)
-        assert len(sure) == 4 + len(line.options)
-        assert all(0 <= value <= 1 for value in sure.values())
-
-
 @pytest.mark.parametrize(
     "transcript",
     [
         Transcript(text=TEXT, confidence=1.0),
         heard().model_copy(update={"source": "a recogniser that was never measured"}),
-        heard().model_copy(update={"first_heard": "two large ladders"}),
         heard().model_copy(update={"text": "other words"}),
     ],
-    ids=["text", "no table", "second hearing", "words and text differ"],
+    ids=["text", "no table", "words and text differ"],
 )
 def test_nothing_is_told_where_nothing_is_known(transcript: Transcript) -> None:
     assert sure(transcript) == [{}, {}]
@@ -115,8 +97,6 @@ def test_no_field_is_less_sure_than_such_agreement_was_measured_to_be_and_the_or
     alone = heard(0.97, large=0.05).model_copy(update={"confidence": 0.8, "agreement": 0.96})
     assert sure(alone) == sure(alone.model_copy(update={"agreement": None}))
     agreed = sure(alone.model_copy(update={"agreed": True}))
-    borne_out = field_confidences(DRAFT, read_order(TEXT, CAFE, 1), alone, borne_out=True)
-    assert agreed == borne_out
     assert agreed == [{name: max(value, 0.96) for name, value in line.items()} for line in sure(alone)]
 
 
@@ -133,10 +113,8 @@ def test_a_finding_names_the_field_and_the_line() -> None:
 def validated(
     transcript: Transcript,
     threshold: float,
-    draft: CartDraft = DRAFT,
-    readings: Readings | None = None,
 ) -> Outcome:
-    """What validate makes of a draft, and of what the order kept of its readers."""
+    """What validate makes of the draft, of which the model is certain."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
 
     def unused(*_: object) -> None:
@@ -155,7 +133,7 @@ def validated(
         field_threshold=threshold,
         max_order_total=50_000,
     )
-    order = replace(in_review(draft), transcript=transcript, readings=readings)
+    order = replace(in_review(DRAFT), transcript=transcript, answer=ModelAnswer(probability=1.0))
     return stages.validate(order, tools)
 
 
@@ -172,22 +150,6 @@ def test_triage_asks_a_human_about_a_doubtful_field_and_about_no_other() -> None
     outcome = validated(transcript, least + 0.0001)
     assert outcome.reasons == (ReviewReason.BLOCKING_FINDING,)
     assert {f.code for f in outcome.findings or () if f.severity is Severity.BLOCKING} == {"field_doubtful"}
-
-
-def test_a_reader_that_came_to_another_cart_makes_no_doubt_of_the_hearing() -> None:
-    """Both carts are made of the same words, so it is what they mean that the customer is asked; unless they
-    were hard to hear."""
-    with_oat = DRAFT.lines[0].model_copy(update={"options": (OptionDraft(group="milk", id="oat"),)})
-    theirs = CartDraft(lines=(with_oat, DRAFT.lines[1]))
-    differ = Readings(agreement=Agreement.DIFFER, probability=0.9, other=DRAFT)
-    for transcript, asked in ((heard(0.97), True), (heard(0.97, large=0.05, two=0.05, lattes=0.05), False)):
-        outcome = validated(transcript, 0.94, theirs, differ)
-        blocking = [f for f in outcome.findings or () if f.severity is Severity.BLOCKING]
-        assert ("field_doubtful" in {f.code for f in blocking}) is not asked
-        question = open_question(blocking, outcome.reasons or ())
-        assert (question is not None and question.id == WHICH) is asked
-        assert outcome.cart is not None
-        assert outcome.cart.lines[0].field_confidence["options/milk/oat"] < 0.94
 
 
 def test_sure_fields_spare_no_other_doubt() -> None:

@@ -13,7 +13,6 @@ from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
-from services.checks.two_carts import which_cart
 from tests.pizzeria import PIZZERIA, draft, topped
 
 SAID = Transcript(text="a pizza", confidence=1.0)
@@ -89,14 +88,8 @@ def test_a_half_is_told_in_words(language: str, told: str) -> None:
     assert wording.option(option, "USD", language) == told
 
 
-def test_carts_that_differ_in_a_half_are_told_apart() -> None:
-    one, other = (draft(topped(("topping", "ham", portion))) for portion in ("left", "right"))
-    question = which_cart(one, other, PIZZERIA, (1101, 1101))
-    assert question is not None
-    assert [answer.text for answer in question.answers][:2] == [
-        "Ham on the first half",
-        "Ham on the second half",
-    ]
+def test_a_half_is_told_in_a_cart_in_one_breath() -> None:
+    one = draft(topped(("topping", "ham", "left")))
     assert wording.drafted(one, PIZZERIA) == "1 × cheese pizza (ham on the first half)"
 
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from schemas import wording
 from schemas.cart import NoteKind
-from schemas.compare import canonical_draft
-from schemas.decision import Agreement, Policy
+from schemas.decision import ModelAnswer, Policy
+from schemas.records.menus import MenuVersion
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.checks.allergy import check_allergy
 from services.checks.decide import decide
 from services.checks.price import price_cart
-from services.checks.two_readers import Compared, compare
-from services.engines.ports import Reading
-from services.reading.order import read_order
+from services.retrieval.names import names_of
+from services.retrieval.retrieval import retrieve
 from tests.pizzeria import PIZZERIA, draft
-from tests.stand_ins import CAFE, speech
+from tests.stand_ins import speech
 
 POLICY = Policy(asr_threshold=0.8, field_threshold=0.6, max_total=1e5, max_total_asked=1e5)
 
@@ -29,46 +28,11 @@ def item(sku: str, heard: str) -> dict[str, Any]:
     return {"kind": "item", "heard": heard, "sku": sku, "quantity": 1}
 
 
-def read(said: str, muffins: int, *notes: tuple[str, str], probability: float = 1.0) -> Compared:
-    """What the two readers make of `said`, where the learned one writes so many muffins and `notes`."""
-    lines = ({"kind": "item", "sku": "muffin", "quantity": muffins},)
-    learned = Reading(lines, "…", math.log(probability), 0, "test", 0, 0, 0, 0.0, notes=notes)
-    return compare(learned, read_order(said, CAFE, 1))
-
-
 def noted(said: str, lines: list[dict[str, Any]], *notes: tuple[str, str]) -> list[tuple[str, int | None]]:
     """Text and line of each note of the priced cart, in its order."""
     transcript = Transcript(text=said, confidence=1.0)
     cart = price_cart(draft(*lines, notes=notes), PIZZERIA, 1, transcript, [])
     return [(note.text, note.line) for note in cart.notes]
-
-
-HOT = ("preparation", "make it hot")
-
-
-@pytest.mark.parametrize(
-    ("said", "muffins", "probability", "agreement"),
-    [
-        ("a blueberry muffin please", 1, 0.2, Agreement.AGREED),
-        ("a blueberry muffin please", 2, 1.0, Agreement.DIFFER),
-        ("a blueberry muffin please", 2, 0.2, Agreement.DIFFER),
-        ("the usual for the tall fellow", 1, 1.0, Agreement.CONFIDENT),
-        ("the usual for the tall fellow", 1, 0.2, Agreement.UNSURE),
-    ],
-)
-def test_the_learned_readers_notes_stay_whichever_cart_is_proposed(
-    said: str, muffins: int, probability: float, agreement: Agreement
-) -> None:
-    found = read(said, muffins, HOT, probability=probability)
-    assert found.readings.agreement is agreement
-    carts = [found.draft, *([found.readings.other] if found.readings.other else [])]
-    assert [[(note.kind, note.heard) for note in one.notes] for one in carts] == [[HOT]] * len(carts)
-
-
-def test_notes_make_no_two_readers_differ() -> None:
-    plain, with_note = (read("a blueberry muffin", 1, *n) for n in ((), (HOT,)))
-    assert canonical_draft(plain.draft) == canonical_draft(with_note.draft)
-    assert plain.readings.agreement is with_note.readings.agreement is Agreement.AGREED
 
 
 PIZZA, COLA = item("pizza", "a pizza"), item("cola", "a cola")
@@ -128,11 +92,12 @@ def test_a_note_of_an_allergy_counts_like_its_words(
     assert [f.message.partition("”")[0] for f in found] == ([f"You said “{words}"] if words else [])
 
 
-def test_an_allergy_that_only_the_reader_saw_goes_to_a_person() -> None:
-    said = "a blueberry muffin olives burn my tongue"
-    compared = read(said, 1, ("allergy", "olives burn my tongue"))
-    evidence = read_order(said, CAFE, 1)
-    made = decide(compared.draft, Transcript(text=said, confidence=1.0), evidence, compared.readings, POLICY)
+def test_an_allergy_that_only_the_model_saw_goes_to_a_person() -> None:
+    said = "a pizza olives burn my tongue"
+    noted = draft(PIZZA, notes=(("allergy", "olives burn my tongue"),))
+    version = MenuVersion("main", PIZZERIA, 1, "digest", datetime(2026, 1, 1, tzinfo=UTC))
+    found, answer = retrieve(said, names_of(PIZZERIA)), ModelAnswer(probability=1.0)
+    made = decide(noted, Transcript(text=said, confidence=1.0), found, version, answer, POLICY)
     assert made.findings[0].code == "allergy_said"
     assert made.decision.reasons[0] is ReviewReason.ALLERGY_SAID
     assert made.cart.notes[0].kind is NoteKind.ALLERGY

@@ -20,7 +20,6 @@ from schemas.cart import (
 )
 from schemas.transcript import Transcript
 from services.checks.price import price_cart
-from services.checks.questions import which_item
 from tests.stand_ins import CAFE, speech
 
 TYPED = Transcript(text="a latte", confidence=1.0)
@@ -91,13 +90,6 @@ def test_a_price_is_a_lower_bound_while_a_choice_is_open(ordered: Any, unit: int
     found = cart.lines[1]
     assert (found.unit_price, found.price_is_minimum) == (unit, is_minimum)
     assert (cart.total, cart.total_is_minimum) == (350 + unit, is_minimum)
-
-
-def test_an_open_item_costs_the_least_of_those_it_may_be() -> None:
-    guess = line("latte", 2, "L")
-    question = which_item(0, guess, ["latte", "muffin"], CAFE)
-    cart = priced(guess, findings=(Finding.blocking("vague_name", "?", 0, question),))
-    assert (cart.total, cart.total_is_minimum) == (700, True)
 
 
 def test_the_cart_names_currency_menu_and_version() -> None:

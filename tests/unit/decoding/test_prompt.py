@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from services.decoding.menu_context import MenuContext
+from services.decoding.menu_names import Names
 from services.decoding.prompt import _EXAMPLE as EXAMPLE
 from services.decoding.prompt import _EXAMPLE_SAID as EXAMPLE_SAID
 from services.decoding.prompt import field_notes, messages, names_line, turn, untrained, worked_example
-from services.decoding.short_form import Names
 from services.decoding.wire_mask import wire_mask
+from services.engines.ports import CartRequest
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Retrieval, retrieve
-from services.training.forms import FORMS
-from services.training.orders import Shop
 from tests.unit.decoding.test_wire import MENU, NAMES
-
-SHOP = Shop(MENU, NAMES, [])
 
 
 def found(transcript: str) -> Retrieval:
@@ -45,14 +43,14 @@ def test_names_of_a_second_transcript_are_guesses_behind_the_firsts() -> None:
     assert names_line(second, NAMES, second) == names_line(second, NAMES)
 
 
-@pytest.mark.parametrize("second", ["", "a large lathe"])
-def test_what_is_asked_in_training_is_what_is_asked_when_it_serves(second: str) -> None:
-    form = FORMS["json"]
-    said = "a large latte"
-    asked = form.question(said, SHOP, second)
+@pytest.mark.parametrize("second", ["", "a large lathe", "A large latte!"])
+def test_an_order_is_asked_with_the_names_that_retrieval_finds(second: str) -> None:
+    """`services/training` asks by the same `MenuContext`, so that what serves is what was trained."""
+    said, context = "a large latte", MenuContext(MENU)
     line = names_line(found(said), NAMES, found(second) if second else None)
-    assert form.messages("Menu:", asked) == messages("Menu:", said, line, second)
-    assert ("\nOr: " in asked) == bool(second)
+    asked = CartRequest(said, MENU, second)
+    assert context.messages(asked) == messages(context.text, said, line, second)
+    assert context.messages(asked, trained=False) == untrained(context.text, said, line, second)
 
 
 def test_a_model_that_was_not_trained_is_told_the_format_before_the_menu() -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from schemas.cart import MAX_LINES, MAX_NOTES, CartDraft
 from schemas.menu import Menu
 from services.decoding import wire
-from services.decoding.short_form import Line, Names, Unreadable
+from services.decoding.menu_names import Line, Names, Unreadable
 from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
-from services.training.forms import CartJson, with_words
+from services.training.examples import with_words
 from services.training.orders import Row, Shop, shops
 from services.training.score import cart_of
 
@@ -82,7 +82,7 @@ REFUSED = {
 @pytest.mark.parametrize(("lines", "text"), SPELLED)
 def test_a_cart_has_one_spelling_which_is_read_back(lines: list[Line], text: str) -> None:
     assert wire.write(lines, NAMES) == text
-    assert cart_of(wire.read(text, NAMES)) == cart_of(lines)
+    assert cart_of(wire.read_cart(text, NAMES).lines) == cart_of(lines)
 
 
 @pytest.mark.parametrize("text", [text for _, text in SPELLED])
@@ -93,7 +93,7 @@ def test_the_mask_allows_what_is_spelled(text: str) -> None:
 def test_a_number_that_goes_without_saying_may_be_spelled_out() -> None:
     text = '{"lines":[{"item":"Latte","quantity":1,"options":[{"option":"foam","count":1}]}]}'
     assert wire_mask(NAMES, SAID).accepts(text)
-    (line,) = wire.read(text, NAMES)
+    (line,) = wire.read_cart(text, NAMES).lines
     assert (line["quantity"], line["options"][0]["count"]) == (1, 1)
 
 
@@ -101,7 +101,7 @@ def test_a_number_that_goes_without_saying_may_be_spelled_out() -> None:
 def test_what_is_no_cart_of_the_menu_is_refused_by_reader_and_mask(text: str) -> None:
     assert not wire_mask(NAMES, SAID).accepts(text)
     with pytest.raises(Unreadable):
-        wire.read(text, NAMES)
+        wire.read_cart(text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -157,19 +157,17 @@ def _orders() -> list[tuple[Shop, Row]]:
 
 
 def test_every_order_that_is_learned_can_be_spelled_and_read_back() -> None:
-    form = CartJson()
     for shop, row in _orders():
-        lines = with_words(row, row.said, (), shop)
-        text = form.answer(lines, shop)
-        assert form.mask(row.said, shop).accepts(text), row.id
-        assert cart_of(wire.read(text, shop.names)) == cart_of(row.lines), row.id
+        text = wire.write(with_words(row, row.said, (), shop), shop.names)
+        assert wire_mask(shop.names, row.said).accepts(text), row.id
+        assert cart_of(wire.read_cart(text, shop.names).lines) == cart_of(row.lines), row.id
 
 
 @given(st.integers(min_value=0, max_value=len(SPELLED[2][1]) - 1), st.sampled_from('{}[]",:x2'))
 def test_mask_and_reader_agree_on_carts_that_are_almost_right(at: int, sign: str) -> None:
     text = SPELLED[2][1][:at] + sign + SPELLED[2][1][at + 1 :]
     if wire_mask(NAMES, SAID).accepts(text):
-        wire.read(text, NAMES)
+        wire.read_cart(text, NAMES)
 
 
 HALVED = Menu.parse(
@@ -212,10 +210,10 @@ def test_a_half_is_for_options_of_groups_with_halves(text: str, allowed: bool) -
     spelled = f'{{"lines":[{text}]}}'
     assert wire_mask(HALVES, SAID).accepts(spelled) == allowed
     if allowed:
-        assert wire.write(wire.read(spelled, HALVES), HALVES) == spelled
+        assert wire.write(wire.read_cart(spelled, HALVES).lines, HALVES) == spelled
     else:
         with pytest.raises(Unreadable):
-            wire.read(spelled, HALVES)
+            wire.read_cart(spelled, HALVES)
 
 
 @pytest.mark.parametrize(

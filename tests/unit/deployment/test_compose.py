@@ -268,8 +268,6 @@ def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     defaults = Settings.model_fields
     assert args.model.name == defaults["llm_model"].default
     assert REPOSITORY / args.adapter == made_for(args.model.name)
-    assert args.checker.name == defaults["reader_checker"].default
-    assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
     assert args.context == CONTEXT
     # Kept over a restart, in a volume that the image has a folder of the user's for.
     assert f"reader:{args.states}" in SERVICES["reader"]["volumes"]

@@ -149,15 +149,14 @@ def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
     used = set()
     for name in (
         "checks/allergy.py",
-        "checks/two_readers.py",
         "checks/facts.py",
-        "checks/evidence.py",
+        "checks/hearing.py",
+        "checks/whole_cart.py",
         "pipeline/stages.py",
         "pipeline/review.py",
     ):
         source = (REPOSITORY / "services" / name).read_text()
         used |= set(re.findall(r'Finding\.(?:blocking|info)\(\s*"([a-z_]+)"', source))
-        used |= set(re.findall(r'^        "([a-z_]+)": \(', source, re.M))
     used |= {error.code for error in Unreadable.__subclasses__()}
     documented = set(
         re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "docs" / "findings.md").read_text(), re.M)

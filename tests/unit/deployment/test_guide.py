@@ -165,10 +165,8 @@ def test_a_decode_server_of_its_own_is_started_as_the_workers_ask_it() -> None:
     assert args.host == "0.0.0.0"
     assert {url.rpartition(":")[2] for url in addresses(LINES["SAYCART_LLM_URL"])} == {str(args.port)}
     assert str(args.model) == f"${{SAYCART_MODELS_DIR}}/{default}"
-    assert service["ExecStartPre"].split()[3:] == [default, args.checker.name]
+    assert service["ExecStartPre"].split()[3:] == [default]
     assert REPOSITORY / args.adapter == made_for(default)
-    assert args.checker.name == Settings.model_fields["reader_checker"].default
-    assert REPOSITORY / args.checker_adapter == made_for(args.checker.name, role="check")
     assert f"echo {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} |" in GUIDE
     assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["engines"]))
 

@@ -102,7 +102,7 @@ def test_the_readers_server_works_without_what_its_image_leaves_out(tmp_path: Pa
 def test_adapters_are_turned_without_what_the_images_that_do_it_leave_out(tmp_path: Path) -> None:
     """Into GGUFs, where weights are fetched and where they are served: neither has tqdm, which gguf names."""
     turns = """
-import services.engines.reader.merged, services.engines.recognition.adapted
+import services.engines.recognition.adapted
 from services.engines.reader.adapters import ADAPTERS, prepared
 
 for card in ADAPTERS.glob("*/trained.json"):
@@ -177,4 +177,4 @@ def test_the_build_is_sent_what_it_needs_and_little_more() -> None:
     rooms = [path for path in REPOSITORY.iterdir() if in_context(path.name)]
     files = [file for room in rooms for file in ([room] if room.is_file() else room.rglob("*"))]
     sent = [file for file in files if file.is_file() and in_context(str(file.relative_to(REPOSITORY)))]
-    assert sum(file.stat().st_size for file in sent) < 60_000_000
+    assert sum(file.stat().st_size for file in sent) < 80_000_000

@@ -9,13 +9,18 @@ from typing import Any
 import pytest
 
 from schemas.errors import DecodeInvalid, EngineUnavailable
+from services.decoding import wire
+from services.decoding.menu_context import MenuContext
+from services.decoding.prompt import messages
 from services.decoding.reading import Asked, read
-from services.decoding.spellings import CART_JSON, ONE_LINE, MenuContext, Spelling
+from services.decoding.wire_mask import wire_mask
+from services.engines.ports import CartRequest
 from tests.stand_ins import CAFE, RIGHT
 
 Document = dict[str, Any]
 CONTEXT = MenuContext(CAFE)
-LINES = RIGHT.model_dump(mode="json")["lines"]
+CART = wire.write(RIGHT.model_dump(mode="json")["lines"], CONTEXT.names)
+SAID = "a small latte"
 CHAT, SCORING = "/v1/chat/completions", "/v1/completions"
 
 
@@ -41,39 +46,47 @@ class Server:
         return {"choices": [choice], "prompt_token_ids": [11, 12], "usage": used}
 
 
-def asked(server: Server, spelling: Spelling) -> Any:
-    return read("words", CONTEXT, Asked("vllm", "base", spelling, "orders"), post=server)
+def asked(server: Server, second: str = "") -> Any:
+    return read(CartRequest(SAID, CAFE, second), CONTEXT, Asked("vllm", "base", "orders"), post=server)
 
 
-@pytest.mark.parametrize("spelling", [CART_JSON, ONE_LINE], ids=["json", "line"])
-def test_a_cart_is_written_under_the_mask_and_scored_without(spelling: Spelling) -> None:
-    server = Server(spelling.write(LINES, CONTEXT))
-    found = asked(server, spelling)
+def test_a_cart_is_written_under_the_mask_and_scored_without() -> None:
+    server = Server(CART)
+    found = asked(server)
     assert [path for path, _ in server.asked] == [CHAT, SCORING]
     body = server.asked[0][1]
     assert body["model"] == "orders", "the adapter, not its base"
-    assert body["structured_outputs"] == {"grammar": spelling.mask("words", CONTEXT).lark}
+    assert body["structured_outputs"] == {"grammar": wire_mask(CONTEXT.names, SAID).lark}
     assert (found.overruled, found.cached_tokens, found.logprob) == (0, 8, pytest.approx(-0.5))
-    assert spelling.read(found.text, CONTEXT).lines == list(found.lines)
+    assert wire.read_cart(found.text, CONTEXT.names).lines == list(found.lines)
 
 
-@pytest.mark.parametrize("spelling", [CART_JSON, ONE_LINE], ids=["json", "line"])
-def test_each_number_and_name_has_its_own_probability(spelling: Spelling) -> None:
-    text = spelling.write(LINES, CONTEXT)
-    before, name, behind = text.partition("latte")
-    server = Server(text, (before, name, behind), (0.0, math.log(0.5), 0.0))
-    assert {piece: p for piece, p in asked(server, spelling).pieces if p < 1} == {"latte": pytest.approx(0.5)}
+def test_what_a_second_recogniser_heard_is_shown_and_no_words_are_taken_from_it() -> None:
+    """In training a wish or a note was always in the first recogniser's words."""
+    server = Server(CART)
+    asked(server, "a small oat latte")
+    body = server.asked[0][1]
+    named = "Named: small; latte. Perhaps: oat milk"
+    assert body["messages"] == messages(CONTEXT.text, SAID, named, "a small oat latte")
+    assert body["messages"][1]["content"] == f"{SAID}\nOr: a small oat latte\n{named}"
+    assert body["structured_outputs"] == {"grammar": wire_mask(CONTEXT.names, SAID).lark}
+
+
+def test_each_number_and_name_has_its_own_probability() -> None:
+    before, name, behind = CART.partition("latte")
+    server = Server(CART, (before, name, behind), (0.0, math.log(0.5), 0.0))
+    found = asked(server)
+    assert {piece: p for piece, p in found.pieces if p < 1} == {"latte": pytest.approx(0.5)}
+    assert [piece for piece, _ in found.pieces[:2]] == ["latte", "large"]
 
 
 def test_tokens_that_the_mask_chose_are_counted() -> None:
-    server = Server(ONE_LINE.write(LINES, CONTEXT), scores=(-2.0,))
-    assert asked(server, ONE_LINE).overruled == 1
+    assert asked(Server(CART, scores=(-2.0,))).overruled == 1
 
 
-@pytest.mark.parametrize("spelling", [CART_JSON, ONE_LINE], ids=["json", "line"])
-def test_a_server_that_ignores_its_mask_is_not_believed(spelling: Spelling) -> None:
+def test_a_server_that_ignores_its_mask_is_not_believed() -> None:
     with pytest.raises(DecodeInvalid, match="outside the mask"):
-        asked(Server("the customer wants a latte"), spelling)
+        asked(Server("the customer wants a latte"))
 
 
 def test_a_shape_that_is_not_known_is_an_outage() -> None:
@@ -82,4 +95,4 @@ def test_a_shape_that_is_not_known_is_an_outage() -> None:
             return {}
 
     with pytest.raises(EngineUnavailable, match="sent no completion"):
-        asked(Other("1 latte"), ONE_LINE)
+        asked(Other(CART))

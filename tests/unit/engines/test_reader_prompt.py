@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from schemas.menu import Menu
-from services.decoding.menu_text import menu_text, messages
-from services.decoding.short_form import Names
-from tests.unit.engines.test_short_form import CAFE, NAMES, taught
+from services.decoding.menu_names import Names
+from services.decoding.menu_text import menu_text
+from services.decoding.prompt import messages
+from tests.unit.decoding.test_menu_names import CAFE, NAMES, taught
 
 DELI = Menu.parse(
     {

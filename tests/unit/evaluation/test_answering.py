@@ -9,8 +9,7 @@ import pytest
 from schemas.cart import Finding
 from schemas.compare import canonical
 from schemas.question import Choice, Question
-from services.checks.questions import HEARD
-from services.checks.two_carts import NOTHING, RIGHT, WHICH
+from services.checks.questions import HEARD, NOTHING, RIGHT
 from services.evaluation.answering import COUNTED, became
 from services.evaluation.figures import figures, judge
 from tests.unit.evaluation_rows import gold_row, prediction
@@ -18,12 +17,11 @@ from tests.unit.evaluation_rows import gold_row, prediction
 NODDED = "wrong, unseen, if nobody ever said that none is right"
 
 
-def asked(kind: str, sku: str, second: str = "") -> dict[str, Any]:
+def asked(kind: str, sku: str) -> dict[str, Any]:
     """A row sent to review, with a question about the whole order."""
-    answers = [{"id": "first", "text": "the one"}, {"id": "neither", "text": "none"}]
-    row = prediction("a", sku, review="readers_differ")
-    row["question"] = {"id": kind, "text": "Which?", "answers": answers}
-    row["second_cart"] = prediction("a", second)["cart"] if second else None
+    answers = [{"id": "yes", "text": "yes"}, {"id": "no", "text": "no"}]
+    row = prediction("a", sku, review="reading_unsure")
+    row["question"] = {"id": kind, "text": "Is this right?", "answers": answers}
     return row
 
 
@@ -33,23 +31,14 @@ def asked(kind: str, sku: str, second: str = "") -> dict[str, Any]:
         (prediction("a"), {"exact", "exact after the answers"}),
         (prediction("a", "mocha"), {"wrong, unseen", NODDED}),
         (
-            prediction("a", review="vague_name"),
+            prediction("a", review="missing_size"),
             {"exact", "to a human", "exact after the answers", "of them needless"},
         ),
         (
             prediction("a", review="not_on_menu"),
             {"exact", "to a human", "exact after the answers", "of them for what only a human can do"},
         ),
-        (prediction("a", "mocha", review="vague_name"), {"to a human"}),
-        (
-            asked(WHICH, "mocha", "latte"),
-            {
-                "asked one question",
-                "of them which of two",
-                "of them settled by the answer",
-                "exact after the answers",
-            },
-        ),
+        (prediction("a", "mocha", review="missing_size"), {"to a human"}),
         (
             asked(RIGHT, "mocha"),
             {
@@ -104,9 +93,9 @@ def test_a_question_about_a_field_that_was_answered_may_leave_another_wrong() ->
 
 
 def test_a_run_tells_what_its_orders_came_to() -> None:
-    rows = [judge(gold_row("a"), asked(WHICH, "mocha", "latte")), judge(gold_row("b"), prediction("b"))]
+    rows = [judge(gold_row("a"), asked(RIGHT, "latte")), judge(gold_row("b"), prediction("b"))]
     told = figures(rows, 0.72)["after_answers"]
-    assert (told["exact"], told["exact after the answers"], told["to a human"]) == (1, 2, 0)
+    assert (told["exact"], told["exact after the answers"], told["to a human"]) == (2, 2, 0)
 
 
 def test_every_open_choice_of_an_order_is_answered() -> None:

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from schemas.errors import EngineUnavailable
-from schemas.evidence import Evidence
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.decoding.spellings import Explained
+from services.decoding.menu_context import MenuContext
+from services.engines.ports import CartRequest
 from services.evaluation import kept as kept_module
-from services.evaluation.kept import Kept, KeptDecoder, KeptEars
-from services.reading.order import read_order
+from services.evaluation.kept import Kept, KeptDecoder, KeptTranscriber
 from tests.stand_ins import (
     AWAY,
     RIGHT,
@@ -59,10 +58,10 @@ def other_code(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     kept_module._code.cache_clear()
 
 
-def ears(folder: Path, name: str = "base", script: list[Any] | None = None) -> tuple[KeptEars, Any]:
-    """As a run has them: a recogniser of its own over the common folder. A second run is a second call."""
-    inner = ScriptedTranscriber(script or [FIRST], again=AGAIN)
-    return KeptEars(inner, name, Kept(folder)), inner
+def ears(folder: Path, name: str = "base", script: list[Any] | None = None) -> tuple[KeptTranscriber, Any]:
+    """As a run has them: a recognizer of its own over the common folder. A second run is a second call."""
+    inner = ScriptedTranscriber(script or [FIRST])
+    return KeptTranscriber(inner, name, Kept(folder)), inner
 
 
 def decoder(folder: Path, model: str = MODEL, script: list[Any] | None = None) -> tuple[KeptDecoder, Any]:
@@ -70,8 +69,8 @@ def decoder(folder: Path, model: str = MODEL, script: list[Any] | None = None) -
     return KeptDecoder(inner, model, Kept(folder)), inner
 
 
-def evidence(said: str = SAID, menu: Menu = MENU, version: int = 1) -> Evidence:
-    return read_order(said, menu, version)
+def order(said: str = SAID, menu: Menu = MENU, second: str = "") -> CartRequest:
+    return CartRequest(said, menu, second)
 
 
 def test_a_recording_is_heard_once(folder: Path, recording: Path) -> None:
@@ -118,45 +117,27 @@ def test_a_fitted_hearing_is_kept_beside_the_whole_one_and_so_is_that_there_is_n
     assert later.transcribe_fitted(recorded(recording), "en") == fitted
 
 
-def test_a_second_hearing_is_kept_by_its_hints_and_its_first(folder: Path, recording: Path) -> None:
-    once, inner = ears(folder)
-    assert once.transcribe(recorded(recording), "en") == FIRST
-    assert once.hear_again(recorded(recording), FIRST, ["latte", "muffin"]) == AGAIN
-    assert once.hear_again(recorded(recording), FIRST, ("latte", "muffin")) == AGAIN
-    assert inner.hinted == [("latte", "muffin")]
-    asked = (
-        (FIRST, ["muffin", "latte"]),  # the likeliest is last, so their order counts
-        (FIRST, ["latte"]),
-        (FIRST.model_copy(update={"confidence": 0.5}), ["latte", "muffin"]),
-    )
-    for number, (first, hints) in enumerate(asked, 2):
-        once.hear_again(recorded(recording), first, hints)
-        assert len(inner.hinted) == number
-    recording.write_bytes(b"another order")
-    once.hear_again(recorded(recording), FIRST, ["latte", "muffin"])
-    assert len(inner.hinted) == 5
-
-
-def test_the_same_evidence_is_decoded_once(folder: Path) -> None:
-    made = decoder(folder)[0].decode(evidence())
+def test_the_same_order_is_decoded_once(folder: Path) -> None:
+    made = decoder(folder)[0].decode(order())
     assert made == read_as(RIGHT)
     later, idle = decoder(folder, script=[AWAY])
-    assert later.decode(evidence()) == made
+    assert later.decode(order()) == made
     assert not idle.asked
 
 
 @pytest.mark.parametrize(
     ("asked", "model"),
     [
-        (evidence("a large latte with soy milk"), MODEL),
-        (evidence(SAID + " please"), MODEL),
-        (evidence(menu=OTHER_MENU), MODEL),
-        (evidence(), "other-model.gguf"),
+        (order("a large latte with soy milk"), MODEL),
+        (order(SAID + " please"), MODEL),
+        (order(menu=OTHER_MENU), MODEL),
+        (order(second="a large flat white"), MODEL),
+        (order(), "other-model.gguf"),
     ],
-    ids=["other words", "the same cart in other words", "other menu", "other model"],
+    ids=["other words", "the same cart in other words", "other menu", "other second words", "other model"],
 )
-def test_what_a_cart_depends_on_makes_it_decoded_anew(folder: Path, asked: Evidence, model: str) -> None:
-    decoder(folder)[0].decode(evidence())
+def test_what_a_cart_depends_on_makes_it_decoded_anew(folder: Path, asked: CartRequest, model: str) -> None:
+    decoder(folder)[0].decode(order())
     later, inner = decoder(folder, model)
     later.decode(asked)
     assert inner.asked == [asked]
@@ -165,10 +146,10 @@ def test_what_a_cart_depends_on_makes_it_decoded_anew(folder: Path, asked: Evide
 def test_another_prompt_under_the_same_mask_is_decoded_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decoder(folder)[0].decode(evidence())
-    monkeypatch.setattr(Explained, "messages", lambda *_, **__: [{"role": "user", "content": "hello"}])
+    decoder(folder)[0].decode(order())
+    monkeypatch.setattr(MenuContext, "messages", lambda *_, **__: [{"role": "user", "content": "hello"}])
     later, inner = decoder(folder)
-    later.decode(evidence())
+    later.decode(order())
     assert len(inner.asked) == 1
 
 
@@ -176,26 +157,26 @@ def test_other_code_below_makes_all_anew(
     folder: Path, recording: Path, other_code: Callable[[], None]
 ) -> None:
     ears(folder)[0].transcribe(recorded(recording), "en")
-    decoder(folder)[0].decode(evidence())
+    decoder(folder)[0].decode(order())
     other_code()
     (later, heard), (decodes, asked) = ears(folder, script=[AGAIN]), decoder(folder)
     assert later.transcribe(recorded(recording), "en") == AGAIN
-    decodes.decode(evidence())
+    decodes.decode(order())
     assert (len(heard.heard), len(asked.asked)) == (1, 1)
 
 
 def test_an_error_is_not_kept(folder: Path, recording: Path) -> None:
     kept = Kept(folder)
-    hears = KeptEars(ScriptedTranscriber([AWAY, FIRST]), "base", kept)
+    hears = KeptTranscriber(ScriptedTranscriber([AWAY, FIRST]), "base", kept)
     decodes = KeptDecoder(ScriptedDecoder([AWAY, RIGHT]), MODEL, kept)
     with pytest.raises(EngineUnavailable):
         hears.transcribe(recorded(recording), "en")
     with pytest.raises(EngineUnavailable):
-        decodes.decode(evidence())
+        decodes.decode(order())
     assert not list(folder.iterdir())
     assert not kept.made
     assert hears.transcribe(recorded(recording), "en") == FIRST
-    assert decodes.decode(evidence()) == read_as(RIGHT)
+    assert decodes.decode(order()) == read_as(RIGHT)
     assert kept.made == {"hearings": 1, "carts": 1}
 
 
@@ -222,10 +203,10 @@ def test_a_damaged_answer_is_made_anew(folder: Path, recording: Path, damage: st
 def test_what_was_there_and_what_was_made_is_counted_by_kind(folder: Path, recording: Path) -> None:
     first, later = Kept(folder), Kept(folder)
     for kept in (first, later):
-        hears = KeptEars(ScriptedTranscriber([FIRST], again=AGAIN), "base", kept)
+        hears = KeptTranscriber(ScriptedTranscriber([FIRST]), "base", kept)
         decodes = KeptDecoder(ScriptedDecoder([RIGHT]), MODEL, kept)
         hears.transcribe(recorded(recording), "en")
-        hears.hear_again(recorded(recording), FIRST, ["muffin"])
-        decodes.decode(evidence())
+        hears.quiet_words(recorded(recording), "en")
+        decodes.decode(order())
     assert (first.made, first.taken) == ({"hearings": 2, "carts": 1}, {})
     assert (later.made, later.taken) == ({}, {"hearings": 2, "carts": 1})

@@ -10,6 +10,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from services.training.hearing import as_heard
 from services.training.notation import Misspelt, main, read_menu, read_orders
 from services.training.orders import HEARD, TUNED, Shop, shops, still_told
 from services.training.pack import Chat, Sequences, training
-from tests.unit.engines.test_short_form import taught
 
 TOLD = REPOSITORY / "tests" / "told"
 MENU = """
@@ -35,6 +35,16 @@ group sides many required: raita 120; naan = naan bread 250
 item Chicken Tikka = CTM: 895 [spice, sides]
 item Cola: L 210
 """
+
+
+@cache
+def taught() -> dict[str, Shop]:
+    """The menus of tests/told/taught with their orders, those that are tuned on as well."""
+    return {shop.menu.id: shop for part in ("train", "tune") for shop in shops(part) if _taught(shop)}
+
+
+def _taught(shop: Shop) -> bool:
+    return shop.menu.id in TUNED or any(row.source.startswith("taught/") for row in shop.rows)
 
 
 class Letters:
@@ -202,7 +212,7 @@ def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
     held = [max(packed.orders[a:b]) for a, b in zip(starts, packed.ends, strict=True)]
     assert len(packed.tokens) == len(packed.orders) == len(packed.learned) == packed.ends[-1]
     assert max(b - a for a, b in zip(starts, packed.ends, strict=True)) <= LETTERS
-    people = len(one_shop.rows) + sum(row.heard is not None for row in one_shop.rows)
+    people = sum(1 + (row.heard is not None) + len(row.pairs) for row in one_shop.rows)
     assert 2 * people < sum(held) <= 2 * (people + pack.GENERATED)
 
 

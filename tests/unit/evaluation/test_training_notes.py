@@ -1,4 +1,4 @@
-"""What is learned beyond lines: halves, the words of wishes, notes, and what two recognisers heard."""
+"""What is learned beyond lines: halves, the words of wishes, notes, and what two recognizers heard."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from services.decoding.short_form import Names
+from services.decoding import wire
+from services.decoding.menu_context import MenuContext
+from services.decoding.wire_mask import wire_mask
 from services.training import orders, pack
-from services.training.forms import FORMS, Unspellable, notes_in, with_words
+from services.training.examples import Unspellable, notes_in, with_words
 from services.training.notation import Misspelt, read_menu, read_orders
 from services.training.orders import Row, Shop
 from services.training.pack import Chat, training
@@ -91,10 +93,10 @@ def shop_of(folder: Path) -> Shop:
 
 def test_a_written_order_is_spelled_with_its_words_as_they_stand(tmp_path: Path) -> None:
     shop = shop_of(tmp_path)
-    row, form = shop.rows[0], FORMS["json"]
+    row = shop.rows[0]
     assert (row.off_menu, shop.rows[1].off_menu) == (("taco",), ())
     heard = SAID.replace("I'm", "i’m")
-    text = form.answer(with_words(row, heard, (), shop), shop, notes_in(row, heard))
+    text = wire.write(with_words(row, heard, (), shop), shop.names, notes_in(row, heard))
     assert json.loads(text) == {
         "lines": [
             {"item": "Pizza", "options": [_half("ham", "left"), _half("corn", "right")]},
@@ -102,7 +104,7 @@ def test_a_written_order_is_spelled_with_its_words_as_they_stand(tmp_path: Path)
         ],
         "notes": [{"allergy": "i’m allergic to nuts"}, {"preparation": "cut it in half"}],
     }
-    assert form.mask(heard, shop).accepts(text)
+    assert wire_mask(shop.names, heard).accepts(text)
 
 
 def _half(option: str, portion: str) -> dict[str, str]:
@@ -127,14 +129,10 @@ def test_notes_are_counted_apart_from_lines() -> None:
     said = (("allergy", "I'm allergic to nuts"), ("diet", "vegan"))
     read = (("allergy", "im allergic to NUTS."), ("other", "vegan"))
     row = Row("a", "b", SAID, [])
-    one = Answered(row, "slice", Counter(), None, False, Counter(), 0.0, notes_of(said), notes_of(read))
+    one = Answered(row, "slice", Counter(), Counter(), 0.0, 0, notes_of(said), notes_of(read))
     told = figures([one])
-    assert (told["reader: right"], told["notes meant"], told["notes read"], told["notes right"]) == (
-        100,
-        2,
-        2,
-        1,
-    )
+    counts = ("right, %", "notes meant", "notes read", "notes right")
+    assert [told[count] for count in counts] == [100, 2, 2, 1]
     assert "notes meant" not in figures([replace(one, notes_meant=Counter(), notes_read=Counter())])
 
 
@@ -152,7 +150,7 @@ def test_pairs_are_of_orders_that_one_of_them_tells(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(orders, "PAIRS", file)
     row = Row("slice-1", "taught/a", "two tacos", [])
     menu = read_menu(written(tmp_path))
-    (kept,) = orders._with_pairs(Shop(menu, Names(menu), [row]), orders._pairs()).rows
+    (kept,) = orders._with_pairs(Shop(MenuContext(menu), [row]), orders._pairs()).rows
     assert kept.pairs == (("two tacos", "Two tacos."), ("to talk was", "two tacos"))
     monkeypatch.setattr(orders, "PAIRS", tmp_path / "none.jsonl")
     assert orders._pairs() == {}
@@ -165,19 +163,17 @@ def test_pairs_are_learned_from_either_of_which_may_come_first(
     row = Row(
         "slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}], pairs=(("A pizza", "Apis, ah"),) * 60
     )
-    monkeypatch.setattr(pack, "shops", lambda part: [Shop(menu, Names(menu), [row])])
+    monkeypatch.setattr(pack, "shops", lambda part: [Shop(MenuContext(menu), [row])])
     monkeypatch.setattr(pack, "GENERATED", 0)
-    packed = training(Chat(Letters(), FORMS["json"]), share=1.0, epochs=1, seed=0, sequence=LETTERS)
+    packed = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS)
     told = "".join(map(chr, packed.tokens))
     straight, swapped = told.count("A pizza\nOr: Apis, ah"), told.count("Apis, ah\nOr: A pizza")
     assert straight + swapped == 60
     assert 8 < swapped < 32
-    line = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS)
-    assert max(line.orders) == 1
 
 
 @pytest.mark.parametrize(("first", "second"), [("", "A pizza"), ("A pizza", "")])
-def test_one_recogniser_may_have_heard_nothing(first: str, second: str) -> None:
+def test_one_recognizer_may_have_heard_nothing(first: str, second: str) -> None:
     row = Row("slice-1", "a", "one pizza", [], pairs=((first, second),) * 9)
     made = list(pack._heard_twice([row], random.Random(0)))
     assert {(one.said, one.second) for one in made} == {("A pizza", "")}
@@ -188,7 +184,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     long = replace(shop.rows[1], said="a pizza " * 100, lines=[{"sku": "pizza", "quantity": 1}])
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[*shop.rows, long])])
     monkeypatch.setattr(pack, "GENERATED", 0)
-    packed = training(Chat(Letters(), FORMS["json"]), share=1.0, epochs=1, seed=0, sequence=LETTERS)
+    packed = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS)
     assert packed.left_out["nobody noted the words of a wish off the menu"] == 1
     assert packed.left_out["too long"] == 1
 
@@ -197,9 +193,9 @@ def test_a_menu_that_leaves_no_room_is_shown_in_part(tmp_path: Path, monkeypatch
     more = "".join(f"item Dish {n}: 100\n" for n in range(400))
     menu = read_menu(written(tmp_path, menu=MENU + more))
     row = Row("slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}])
-    monkeypatch.setattr(pack, "shops", lambda part: [Shop(menu, Names(menu), [row] * 30)])
+    monkeypatch.setattr(pack, "shops", lambda part: [Shop(MenuContext(menu), [row] * 30)])
     monkeypatch.setattr(pack, "GENERATED", 0)
     monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
-    packed = training(Chat(Letters(), FORMS["json"]), share=1.0, epochs=1, seed=0, sequence=2_500)
+    packed = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=2_500)
     assert sum(packed.left_out.values()) == 0
     assert "".join(map(chr, packed.tokens)).count("<user>one pizza") == 30

@@ -11,10 +11,7 @@ from services.training import __main__ as steps
 from services.training import ask
 
 
-@pytest.mark.parametrize("form", ["json", "line"])
-def test_a_part_is_asked_in_the_form_that_is_trained(
-    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights = tmp_path / "weights.gguf"
     weights.touch()
     given: list[list[str]] = []
@@ -24,6 +21,6 @@ def test_a_part_is_asked_in_the_form_that_is_trained(
         Path(words[1]).touch()
 
     monkeypatch.setattr(steps, "_run", run)
-    assert steps.main(["ask", "--form", form, "--out", str(tmp_path), "--weights", str(weights)]) == 0
+    assert steps.main(["ask", "--out", str(tmp_path), "--weights", str(weights)]) == 0
     (words,) = given
-    assert (ask.parsed(words).form, ask.parsed(words).parts) == (form, ["tune"])
+    assert ask.parsed(words).parts == ["tune"]

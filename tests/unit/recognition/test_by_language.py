@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from schemas.transcript import Transcript
 from services.engines.ports import Recording
 from services.engines.recognition.by_language import ByLanguage
 
@@ -46,13 +45,6 @@ def test_a_language_has_its_own(method: str, language: str, name: str) -> None:
     ears = ByLanguage({"en": trained}, plain)
     assert getattr(ears, method)(RECORDING, language) == name
     assert trained.asked + plain.asked == [(method, RECORDING, language)]
-
-
-@pytest.mark.parametrize(("language", "name"), [("en", "trained"), ("es", "plain")])
-def test_it_is_heard_again_by_the_same(language: str, name: str) -> None:
-    trained, plain = Ears("trained"), Ears("plain")
-    first = Transcript(text="a", confidence=0.5, words=(), language=language, source="", duration_s=1)
-    assert ByLanguage({"en": trained}, plain).hear_again(RECORDING, first, ("latte",)) == name
 
 
 def test_the_plain_one_is_loaded_when_it_is_needed() -> None:

@@ -12,67 +12,38 @@ from schemas import wording
 from schemas.cart import CartDraft, CartNote, Finding, NoteKind, Severity
 from schemas.order import MenuRef, Order
 from schemas.review import Review, ReviewReason
-from schemas.transcript import Transcript
-from services.checks.evidence import check_evidence, check_fields, check_hearing
 from services.checks.facts import check_facts
+from services.checks.hearing import check_fields
 from services.checks.price import price_cart
 from services.cli.receipt import cart_table, doubts, headline
 from services.pipeline.stages import ask_human
-from services.reading.order import read_order
 from tests.stand_ins import CAFE, speech
-from tests.unit.checks.test_validate import draft, item, off
+from tests.unit.checks.test_facts import draft, item, off
 
-ICED = "iced-mocha"
-CARTS: list[tuple[str, list[dict[str, Any]], dict[str, str]]] = [
-    ("a unicorn", [off("a unicorn")], {"not_on_menu": "“a unicorn” isn't on the menu."}),
-    ("", [], {"empty_cart": "We couldn't make out an order."}),
-    ("a truffle tart", [item("truffle")], {"item_unavailable": "“truffle tart” is sold out right now."}),
-    ("a latte", [item("latte")], {"missing_size": "What size “latte” would you like?"}),
-    ("an iced latte", [item("iced-latte", 1, "M")], {
-        "size_not_offered": "“iced latte” doesn't come in “medium”.",
-        "size_unsaid_value": "Did you want “iced latte” in “medium”? We didn't hear that size."}),
-    ("a mocha", [item(ICED)], {
-        "item_unsaid": "Did you want “iced mocha”? We didn't hear you say it.",
-        "heard_but_missing": "You said “mocha”, but it isn't in the order."}),
-    ("a mocha", [item("mocha", 1, None, ("syrup", "mocha-syrup"))], {
-        "option_not_offered": "“mocha” doesn't come with a choice of syrup.",
-        "option_unsaid": "Did you want “mocha syrup” with “mocha”? We didn't hear that."}),
-    ("nuggets", [item("nuggets", 1, "P10", ("sauce", "gold"))], {
+CARTS: list[tuple[list[dict[str, Any]], dict[str, str]]] = [
+    ([off("a unicorn")], {"not_on_menu": "“a unicorn” isn't on the menu."}),
+    ([], {"empty_cart": "We couldn't make out an order."}),
+    ([item("truffle")], {"item_unavailable": "“truffle tart” is sold out right now."}),
+    ([item("latte")], {"missing_size": "What size “latte” would you like?"}),
+    ([item("iced-latte", 1, "M")], {"size_not_offered": "“iced latte” doesn't come in “medium”."}),
+    ([item("mocha", 1, None, ("syrup", "mocha-syrup"))], {
+        "option_not_offered": "“mocha” doesn't come with a choice of syrup."}),
+    ([item("nuggets", 1, "P10", ("sauce", "gold"))], {
         "option_unavailable": "“gold leaf” is sold out right now."}),
-    ("nuggets", [item("nuggets", 1, "P10")], {
+    ([item("nuggets", 1, "P10")], {
         "missing_required_option": "Which sauce would you like with “nuggets”?"}),
-    ("a large latte", [item("latte", 1, "L", ("milk", "oat"), ("milk", "soy"))], {
+    ([item("latte", 1, "L", ("milk", "oat"), ("milk", "soy"))], {
         "too_many_choices": "Pick just one milk for “latte”: “oat milk” or “soy milk”?"}),
-    ("a large latte", [item("latte", 1, "L", ("milk", "oat"), ("milk", "oat", "light"))], {
+    ([item("latte", 1, "L", ("milk", "oat"), ("milk", "oat", "light"))], {
         "option_repeated": "“oat milk” is on “latte” twice."}),
-    ("a large latte", [item("latte", 13, "L")], {
-        "quantity_over_limit": "The limit is 12 × “latte” per order, and this is 13.",
-        "quantity_unsaid": "Did you want 13 × “latte”? We didn't hear that number."}),
-    ("five large lattes", [item("latte", 1, "L")], {
-        "number_unused": "You said 5. Five of what?"}),
-    ("a latte and a zeppelin and a bicycle", [item("latte")], {
-        "unexplained_words": "We didn't catch “zeppelin” and “bicycle”."}),
-    ("a latte oat milk mocha", [item("latte", 1, None, ("milk", "oat")), item("mocha")], {
-        "unclear_which": "Which item gets the oat milk?"}),
-    ("a latte and change the milk", [item("latte")], {
-        "taken_back": "You changed something. Is this right?"}),
-    ("a mocha iced latte", [item("mocha")], {
-        "unclear_split": "We're not sure what goes with what. Is each item right?"}),
-    ("do you have a mocha? a large latte", [item("latte", 1, "L")], {
-        "asked_about": "You asked about something on the menu. Would you like to order it?"}),
+    ([item("latte", 13, "L")], {
+        "quantity_over_limit": "The limit is 12 × “latte” per order, and this is 13."}),
 ]  # fmt: skip
 
 
-def found(text: str, lines: list[dict[str, Any]]) -> list[Finding]:
-    made = draft(*lines)
-    return check_facts(made, CAFE) + check_evidence(made, read_order(text, CAFE, 1))
-
-
-@pytest.mark.parametrize(("text", "lines", "told"), CARTS, ids=[next(iter(told)) for _, _, told in CARTS])
-def test_a_doubt_is_a_sentence_that_quotes(
-    text: str, lines: list[dict[str, Any]], told: dict[str, str]
-) -> None:
-    messages = {finding.code: finding.message for finding in found(text, lines)}
+@pytest.mark.parametrize(("lines", "told"), CARTS, ids=[next(iter(told)) for _, told in CARTS])
+def test_a_doubt_is_a_sentence_that_quotes(lines: list[dict[str, Any]], told: dict[str, str]) -> None:
+    messages = {finding.code: finding.message for finding in check_facts(draft(*lines), CAFE)}
     assert {code: messages.get(code) for code in told} == told
     for message in messages.values():
         assert re.fullmatch(r"[“A-Z].*[.?]", message), message
@@ -105,22 +76,6 @@ def test_a_doubt_of_all_words_of_a_line_is_told_only_where_none_of_its_values_is
     assert part.detail == "Line 1: 50% sure of the item"
 
 
-def test_a_line_that_was_left_open_is_quoted() -> None:
-    evidence = read_order("two lattes one with oat milk or so", CAFE, 1)
-    line = evidence.lines[0].model_copy(update={"required": False})
-    evidence = evidence.model_copy(
-        update=dict.fromkeys(("shared", "asked", "weighed", "corrected"), False) | {"lines": (line,)}
-    )
-    messages = {f.code: f.message for f in check_evidence(draft(item("latte", 2)), evidence)}
-    assert messages["left_open"] == (f"Did we get “{line.anchor}” right? It could mean more than one thing.")
-
-
-def test_a_second_hearing_is_asked_about_in_both_words() -> None:
-    heard = Transcript(text="two large lattes", confidence=0.9, first_heard="two large ladders")
-    (finding,) = check_hearing(heard, 0.72)
-    assert finding.message == "Did you say “two large lattes”? At first it sounded like “two large ladders”."
-
-
 @pytest.mark.parametrize("reason", ReviewReason)
 def test_what_went_wrong_inside_is_for_the_reviewer(reason: ReviewReason) -> None:
     (finding,) = ask_human(reason, "decode_invalid", "Token 17 is outside of the mask").findings or ()
@@ -134,7 +89,7 @@ def order(
 ) -> Order:
     heard = speech(text, confidence=confidence)
     made = CartDraft.model_validate({"lines": lines})
-    findings = found(text, lines)
+    findings = check_facts(made, CAFE)
     now = "2026-01-01T00:00:00Z"
     review = Review(id="rev_1", order_id="ord_1", status="open", reasons=reasons, version=1, created_at=now)
     return Order(
@@ -176,5 +131,5 @@ def test_a_receipt_says_each_reason_once_and_no_code_or_number() -> None:
         [ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING],
         [Finding.blocking("field_doubtful", "Did you say “latte”? It was hard to hear.", 0)],
     ) == ["Did you say “latte”? It was hard to hear."]
-    told = [f.message for f in found("a unicorn", [off("a unicorn")]) if f.severity is Severity.BLOCKING]
-    assert wording.doubts([ReviewReason.NOT_ON_MENU], found("a unicorn", [off("a unicorn")])) == told
+    told = [f.message for f in check_facts(draft(off("a unicorn")), CAFE) if f.severity is Severity.BLOCKING]
+    assert wording.doubts([ReviewReason.NOT_ON_MENU], check_facts(draft(off("a unicorn")), CAFE)) == told

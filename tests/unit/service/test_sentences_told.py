@@ -7,24 +7,22 @@ import re
 import tomllib
 from collections.abc import Iterator
 from string import Formatter
+from typing import Any
 
 import pytest
 
 from infra.settings import REPOSITORY
 from schemas import wording
 from schemas.cart import CartDraft, CartOption, NoteKind
-from schemas.decision import Agreement, Readings
+from schemas.decision import ModelAnswer, Policy, UnsurePiece
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
-from services.checks.evidence import check_evidence, check_fields
 from services.checks.facts import check_facts
-from services.checks.two_carts import which_cart
-from services.checks.two_readers import findings_of
-from services.decoding.short_form import Names
+from services.checks.hearing import check_fields
+from services.checks.whole_cart import with_question
 from services.pipeline.flow import FLOW
 from services.pipeline.stages import ask_human
-from services.reading.order import read_order
 from services.training.notation import read_menu
 
 MENU = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
@@ -36,8 +34,8 @@ FAMILIES = {
     "portion": ("left", "right"),
     "reason": tuple(r.value for r in ReviewReason),
     "step": tuple(stage.name.value for stage in FLOW.values()),
-    "number": range(2, 13),
 }
+POLICY = Policy(asr_threshold=0.7, field_threshold=0.9, max_total=50_000, max_total_asked=50_000)
 TEMPLATES = REPOSITORY / "services" / "web" / "templates" / "customer"
 
 
@@ -122,70 +120,49 @@ def test_joints_are_as_they_sound(names: list[str], joint: str, told: str) -> No
     assert sentences("es").joined(names, joint) == told
 
 
-ASKED: list[tuple[str, str, dict[str, str]]] = [
-    ("un mocha", "1 mocha", {"missing_size": "¿De qué tamaño quiere “Mocha”?"}),
-    ("tres cortados", "1 cortado", {"number_unused": "Dijo 3. ¿Tres de qué?"}),
-    ("un cortado y una magdalena", "1 cortado", {
-        "heard_but_missing": "Dijo “magdalena”, pero no está en el pedido."}),
-    ("un cortado", "1 cortado + hielo", {
-        "option_unsaid": "¿Quería “hielo” con “Cortado”? No lo oímos así."}),
-    ("un cortado", "1 cortado + no hielo", {
-        "option_unsaid": "¿Quería “sin hielo” con “Cortado”? No lo oímos así."}),
-    ("un cortado y un zepelín y una bicicleta", "1 cortado", {
-        "unexplained_words": "No entendimos “zepelín” y “bicicleta”."}),
-    ("nada", "", {"empty_cart": "No pudimos entender ningún pedido."}),
-]  # fmt: skip
+def line(sku: str, quantity: int = 1, **more: Any) -> dict[str, Any]:
+    return {"kind": "item", "heard": "…", "sku": sku, "quantity": quantity, **more}
 
 
-@pytest.mark.parametrize(("said", "cart", "told"), ASKED, ids=[row[0] for row in ASKED])
-def test_a_customer_of_a_spanish_menu_is_told_in_spanish(said: str, cart: str, told: dict[str, str]) -> None:
-    order = drafted(cart)
-    findings = check_facts(order, MENU) + check_evidence(order, read_order(said, MENU, 1))
-    assert {found.code: found.message for found in findings} == told
-
-
-def drafted(cart: str) -> CartDraft:
-    lines = [{"heard": "…"} | line for line in (Names(MENU).read(cart) if cart else ())]
+def drafted(*lines: dict[str, Any]) -> CartDraft:
     return CartDraft.model_validate({"lines": lines})
 
 
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([line("mocha")], {"missing_size": "¿De qué tamaño quiere “Mocha”?"}),
+        (
+            [{"kind": "not_on_menu", "heard": "un zepelín", "quantity": 1}],
+            {"not_on_menu": "“un zepelín” no está en la carta."},
+        ),
+        ([], {"empty_cart": "No pudimos entender ningún pedido."}),
+    ],
+    ids=["size", "not on the menu", "empty"],
+)
+def test_a_customer_of_a_spanish_menu_is_told_in_spanish(
+    lines: list[dict[str, Any]], told: dict[str, str]
+) -> None:
+    assert {found.code: found.message for found in check_facts(drafted(*lines), MENU)} == told
+
+
 def test_a_question_about_a_size_is_asked_in_spanish() -> None:
-    (found,) = check_facts(drafted("1 mocha"), MENU)
+    (found,) = check_facts(drafted(line("mocha")), MENU)
     assert found.question is not None
     assert found.question.text == "Mocha: ¿pequeño, mediano o grande?"
     assert [answer.text for answer in found.question.answers] == ["pequeño", "mediano", "grande"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "text", "answers"),
-    [
-        ("1 cortado + leche de avena", "1 cortado + leche de soja",
-         "¿Leche de avena o leche de soja, con 1 × Cortado?", ["Leche de avena", "Leche de soja"]),
-        ("1 cortado", "1 cortado + no hielo",
-         "1 × Cortado: ¿tal como viene o sin hielo?", ["Tal como viene", "Sin hielo"]),
-        ("1 cortado + hielo", "1 cortado", "1 × Cortado: ¿con hielo o sin eso?", ["Con hielo", "Sin eso"]),
-        ("7 cortado", "8 cortado", "¿7 u 8 × Cortado?", ["7 × Cortado", "8 × Cortado"]),
-        ("1 cortado", "1 cortado; 1 magdalena",
-         "¿Quería también 1 × Magdalena?", ["Sin eso", "Con 1 × Magdalena"]),
-        ("1 magdalena; 1 cortado", "2 napolitana de chocolate", "¿Cuál es su pedido?",
-         ["1 × Magdalena; 1 × Cortado, €1.00 en total", "2 × Napolitana de Chocolate, €2.00 en total"]),
-    ],
-)  # fmt: skip
-def test_two_carts_are_told_apart_in_spanish(one: str, other: str, text: str, answers: list[str]) -> None:
-    question = which_cart(drafted(one), drafted(other), MENU, (100, 200))
-    assert question is not None
-    assert question.text == text
-    assert [answer.text for answer in question.answers] == [*answers, "Ninguno de los dos"]
+def test_a_doubt_about_the_whole_cart_is_told_in_spanish_and_explained_in_english() -> None:
+    answer = ModelAnswer(probability=0.7, unsure=(UnsurePiece(text="Cortado", probability=0.71),))
+    (found,) = with_question(answer, drafted(line("cortado")), [], MENU, POLICY)
+    assert found.message == "¿Es este su pedido? No estamos seguros de haberlo entendido todo."
+    assert found.detail == "The language model is 70% sure of its cart. Least sure of: “Cortado” (71%)."
 
 
-def test_a_reviewer_reads_in_english_what_the_customer_is_not_told() -> None:
-    other = drafted("1 cortado + no hielo")
-    read = Readings(agreement=Agreement.UNSURE, answer="…", probability=0.4, other=other)
-    (found,) = findings_of(read, MENU)
-    assert found.message.startswith("¿Es este su pedido?")
-    assert "could also be: 1 × Cortado (no hielo)" in str(found.detail)
-    (quoted,) = findings_of(read, MENU, draft=drafted("1 cortado"))
-    assert quoted.message.startswith("¿Quería “1 × Cortado”?")
+def test_a_drafted_cart_is_told_in_spanish() -> None:
+    ice = line("cortado", 2, options=[{"group": "extras", "id": "hielo", "amount": "none"}])
+    assert wording.drafted(drafted(ice), MENU, "es") == "2 × Cortado (sin hielo)"
 
 
 def test_doubts_and_options_are_told_in_the_menus_language() -> None:
@@ -202,5 +179,5 @@ def test_doubts_and_options_are_told_in_the_menus_language() -> None:
 
 def test_a_value_that_was_hard_to_hear_is_asked_for_in_spanish() -> None:
     menu: Menu = MENU
-    (found,) = check_fields([{"quantity": 0.3}], 0.6, drafted("2 cortado"), menu)
+    (found,) = check_fields([{"quantity": 0.3}], 0.6, drafted(line("cortado", 2)), menu)
     assert found.message == "¿Quería 2 × “Cortado”? No se oyó bien el número."

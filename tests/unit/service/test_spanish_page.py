@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import replace
 from html import unescape
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,6 @@ from schemas.review import ReviewReason
 from schemas.sentences.sentences import FOLDER
 from services.checks.facts import check_facts
 from services.checks.price import price_cart
-from services.decoding.short_form import Names
 from services.training.notation import read_menu
 from services.web.customers.customer_view import of_order
 from services.web.pages import TEMPLATES
@@ -32,10 +32,12 @@ ENGLISH = {
 }
 
 
-def shown(menu: Menu, state: State, cart: str = "1 mocha") -> str:
-    draft = CartDraft.model_validate(
-        {"lines": [{"heard": "un mocha"} | line for line in Names(menu).read(cart)]}
-    )
+MOCHA = {"kind": "item", "heard": "un mocha", "sku": "mocha", "quantity": 1}
+NO_ICE = {"options": [{"group": "extras", "id": "hielo", "amount": "none"}]}
+
+
+def shown(menu: Menu, state: State, line: dict[str, Any] = MOCHA) -> str:
+    draft = CartDraft.model_validate({"lines": [line]})
     findings = tuple(check_facts(draft, menu))
     heard = speech("un mocha")
     record = replace(
@@ -65,6 +67,6 @@ def test_the_question_stands_under_its_heading() -> None:
 
 
 def test_the_form_for_changes_is_spanish() -> None:
-    page = shown(SPANISH, State.PROPOSED, "2 cortado + no hielo")
+    page = shown(SPANISH, State.PROPOSED, {**MOCHA, **NO_ICE, "sku": "cortado", "quantity": 2})
     for words in ("Cantidad", "Quitarlo", "Añadir algo", "sin hielo", "Pedirlo así", "tal como viene"):
         assert words in page

@@ -50,7 +50,6 @@
 {{- if and (hasSuffix "-orders" $v.reader.adapter) (ne (base $v.reader.adapter) (printf "%s-orders" $for)) -}}{{- $bad = append $bad (printf "reader.adapter %s was not made for decoder.model %s" (base $v.reader.adapter) $v.decoder.model) -}}{{- end -}}
 {{- if eq $v.reader.kind "own" -}}{{- $bad = append $bad "reader.kind is own, and vLLM reads with the adapter itself: use decoder" -}}{{- end -}}
 {{- end -}}
-{{- if and $v.reader.checker.model (not $v.reader.checker.adapter) -}}{{- $bad = append $bad (printf "reader.checker.model %s works with reader.checker.adapter, which names none" $v.reader.checker.model) -}}{{- end -}}
 {{- if eq $v.reader.kind "own" -}}
 {{- if not $v.reader.adapter -}}{{- $bad = append $bad "reader.kind is own: reader.adapter names none" -}}{{- end -}}
 {{- if not (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad (printf "reader.kind is own: it loads a GGUF of the model lock, and nobody would ask it for decoder.model %s" $v.decoder.model) -}}{{- end -}}

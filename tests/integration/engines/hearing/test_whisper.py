@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import wave
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
@@ -24,21 +21,16 @@ from infra.sql.database import Database
 from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured
 from services.bootstrap import bootstrap
-from services.checks.evidence import check_quiet
 from services.engines.ports import Recording
 from services.engines.recognition import audio_parent
 from services.engines.recognition.audio import DecodeLimits, read
-from services.engines.recognition.confidence import agreement, calibrated, is_measured
+from services.engines.recognition.confidence import agreement, is_measured
 from services.engines.recognition.encoded import Encoded, fitting
-from services.engines.recognition.whisper import (
-    Segment,
-    WhisperTranscriber,
-    is_phantom,
-    mean_probability,
-)
-from services.hearing.second_hearing import hear
-from services.hearing.second_recogniser import SURE, with_witness
+from services.engines.recognition.whisper import Segment, WhisperTranscriber, is_phantom
+from services.hearing.hear import hear
+from services.hearing.second import SURE, with_second
 from services.pipeline import stages
+from services.retrieval.names import MenuNames
 from tests.stand_ins import TESTER, Works, sample_menu
 
 pytestmark = pytest.mark.models
@@ -46,7 +38,8 @@ pytestmark = pytest.mark.models
 MODEL, SECOND = "faster-whisper-base", "faster-whisper-tiny.en"
 RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
 RATE = 16_000
-WHOLE = 1.1  # a floor that no fitted hearing reaches
+FLOOR, WHOLE = 0.72, 1.1  # the latter is a floor that no fitted pass reaches
+NAMES = MenuNames(sample_menu("harbor-coffee"))
 TIME = np.arange(4 * RATE) / RATE
 
 
@@ -103,7 +96,7 @@ NOTHING = {
 @pytest.mark.parametrize("name", NOTHING)
 def test_no_order_is_invented(ears: WhisperTranscriber, tmp_path: Path, name: str) -> None:
     recording = stored(save(tmp_path / "order.wav", NOTHING[name]))
-    heard = hear(recording, "en", sample_menu("harbor-coffee"), 1, ears, floor=0.72).transcript
+    heard = hear(recording, "en", NAMES, ears, floor=FLOOR)
     assert heard.nothing_was_said, heard.text
     assert heard.confidence == 0
     assert heard.words == ()
@@ -136,12 +129,10 @@ def test_words_of_a_voice_that_drops_are_no_silence(ears: WhisperTranscriber, tm
     loud = stored(save(tmp_path / "loud.wav", voice))
     voice[int(4.3 * RATE) :] *= 10 ** (-24 / 20)
     dropped = stored(save(tmp_path / "dropped.wav", voice))
-    menu = sample_menu("harbor-coffee")
-    heard = [hear(one, "en", menu, 1, ears, floor=0.72).transcript for one in (loud, dropped)]
+    heard = [hear(one, "en", NAMES, ears, floor=FLOOR) for one in (loud, dropped)]
     assert ["muffin" in one.text for one in heard] == [True, False]
     assert heard[0].quiet is None
     assert "muffin" in (heard[1].quiet or "")
-    assert [found.code for found in check_quiet(heard[1])] == ["heard_quietly"]
 
 
 def samples() -> list[dict[str, str]]:
@@ -168,44 +159,8 @@ def test_samples_are_heard(ears: WhisperTranscriber) -> None:
         assert heard.words_of(span)
 
 
-@pytest.mark.parametrize(("until_s", "windows"), [(2.0, 1), (2.01, 2), (math.inf, 2)])
-def test_no_window_is_heard_after_the_end(until_s: float, windows: int) -> None:
-    heard: list[int] = []
-
-    def segments() -> Iterator[SimpleNamespace]:
-        for number in range(2):
-            heard.append(number)
-            measures = {"avg_logprob": -0.1, "no_speech_prob": 0.0, "compression_ratio": 1.0}
-            yield SimpleNamespace(text="tea", words=(), end=2.0 * (number + 1), **measures)
-
-    ears = WhisperTranscriber("nowhere", name="stand-in")
-    ears._model = SimpleNamespace(
-        supported_languages=("en",),
-        encode=Encoded(lambda _: None),
-        transcribe=lambda *_, **__: (segments(), None),
-    )
-    assert len(ears.hear(TIME.astype(np.float32), "en", until_s=until_s)) == windows
-    assert len(heard) == windows
-
-
-def test_a_second_hearing_adds_nothing_outside_the_first(ears: WhisperTranscriber) -> None:
-    row = samples()[0]
-    recording = stored(RECORDINGS / row["audio"])
-    first = ears.transcribe(recording, "en")
-    again = ears.hear_again(recording, first, ("latte", "oat milk", "blueberry muffin"))
-    assert {"latte", "oat", "milk"} <= {word.text.strip(",.?!").casefold() for word in again.words}
-    assert again.text == " ".join(word.text for word in again.words)
-    assert is_measured(again.source)
-    assert again.confidence == calibrated(mean_probability(again.words), again.source)
-    # Made shorter, the first hearing bounds what the second may add.
-    half = first.model_copy(update={"words": first.words[: len(first.words) // 2]})
-    short = ears.hear_again(recording, half, ("latte", "oat milk"))
-    assert 0 < len(short.words) < len(again.words)
-    assert short.words[-1].end_s <= half.words[-1].end_s + 0.3
-
-
 @pytest.mark.parametrize(("snr", "agreed"), [(5, True), (0, False)])
-def test_a_second_recogniser_bears_out_what_it_hears_too(
+def test_a_second_recognizer_agrees_where_it_hears_the_same(
     ears: WhisperTranscriber, second: WhisperTranscriber, tmp_path: Path, snr: int, agreed: bool
 ) -> None:
     """Two cappuccinos and a muffin in hiss, which the first recogniser hears rightly and is unsure of."""
@@ -213,30 +168,25 @@ def test_a_second_recogniser_bears_out_what_it_hears_too(
     hiss = np.random.default_rng(3).standard_normal(clean.size)
     mixed = clean + hiss * np.sqrt(np.mean(clean**2) / np.mean(hiss**2) / 10 ** (snr / 10))
     recording = stored(save(tmp_path / "order.wav", mixed / np.abs(mixed).max()))
-    menu = sample_menu("harbor-coffee")
-    found = hear(recording, "en", menu, 1, ears, floor=WHOLE)
-    heard = found.transcript
+    heard = hear(recording, "en", NAMES, ears, floor=WHOLE)
     assert heard.confidence < SURE
-    transcript = with_witness(
-        recording, found, menu, 1, lambda: second, agreement, floor=0.72, field_threshold=1.1
-    ).transcript
-    assert transcript.witness
+    transcript = with_second(recording, heard, NAMES, lambda: second, agreement)
+    assert transcript.second
     assert (transcript.text, transcript.agreed) == (heard.text, agreed)
     share = agreement(ears.key("en"), second.key("en"), 0.5)
     assert share is not None
     assert transcript.confidence == (max(heard.confidence, share) if agreed else heard.confidence)
 
 
-@pytest.mark.parametrize("sample", ["hc-04.flac", "hc-12.flac"], ids=["second recogniser", "second hearing"])
-def test_an_order_is_decoded_once_however_often_it_is_heard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: str
+def test_an_order_is_decoded_once_however_often_it_is_transcribed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One child of the decoding parent, and one look at a model each time that one is asked: by whom and how
-    often depends on how unclear the first hearing was, which differs from processor to processor."""
+    """One child of the decoding parent, and one look at a model each time that one is asked: how often
+    depends on how unclear the first transcript was, which differs from processor to processor."""
     children, hearings, asked = Mock(wraps=audio_parent.run), Mock(wraps=WhisperModel.transcribe), Mock()
     monkeypatch.setattr(audio_parent, "run", children)
     monkeypatch.setattr(WhisperModel, "transcribe", lambda *given, **more: hearings(*given, **more))
-    for name in ("transcribe_fitted", "transcribe", "hear_again"):
+    for name in ("transcribe_fitted", "transcribe"):
         way = getattr(WhisperTranscriber, name)
         monkeypatch.setattr(WhisperTranscriber, name, lambda *given, way=way: (asked(), way(*given))[1])
     works = Works(made_in(tmp_path), BlobFolder(tmp_path / "blobs"))
@@ -244,8 +194,8 @@ def test_an_order_is_decoded_once_however_often_it_is_heard(
     parts = bootstrap(Settings(home=tmp_path))
     tools = replace(
         parts.tools,
-        field_threshold=1.1,  # so that the second recogniser is asked
-        recording=lambda _key: nullcontext(RECORDINGS / sample),
+        asr_threshold=WHOLE,  # so that it is transcribed whole, too
+        recording=lambda _key: nullcontext(RECORDINGS / "hc-04.flac"),
         menu=lambda shop, menu_id, version: works.menus.of(shop).get(menu_id, version),
     )
     order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")

@@ -38,12 +38,11 @@ WHERE = {
         f"orders.{name}"
         for name in (
             "transcript",
-            "evidence",
             "draft",
             "cart",
             "findings",
             "engine",
-            "readings",
+            "answer",
             "decision",
             "error",
             "metadata",
@@ -306,12 +305,11 @@ def test_not_even_in_the_bytes_of_the_file(marked: Marked) -> None:
 COLUMNS = {
     "orders": (
         "transcript",
-        "evidence",
         "draft",
         "cart",
         "findings",
         "engine",
-        "readings",
+        "answer",
         "decision",
         "error",
         "metadata",

@@ -206,11 +206,10 @@ def test_hearings_are_told_apart_and_decoding_is_no_part_of_them(
         first._model = second._model = Ears()
         sample = REPOSITORY / "infra/samples/recordings/hc-01.flac"
         recording = Recording(sample, box.decode_audio)
-        heard = first.transcribe(recording, "en")
-        first.hear_again(recording, heard, ["mocha"])
+        first.transcribe(recording, "en")
         assert first.transcribe_fitted(recording, "en") is not None
         second.transcribe(recording, "en")
-        for engine in ("hearing", "hearing_again", "hearing_fitted", "second_hearing", "audio_decoding"):
+        for engine in ("hearing", "hearing_fitted", "second_hearing", "audio_decoding"):
             assert measured(ENGINES, engine=engine, outcome="done") == 1, engine
         (broken := tmp_path / "broken.wav").write_bytes(b"RIFF")
         with pytest.raises(AudioRefused):

@@ -1,0 +1,64 @@
+"""How the things of one menu are written in a cart, and which options an item comes with.
+
+Names are the menu's own; an option that two groups of one item both call alike is written with its group:
+`cheese (toppings)`. The reader was trained with these spellings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.menu import Item, Menu
+from schemas.writable import writable
+
+_MARKS = re.compile(r"\s*[;|+]\s*")
+
+Line = dict[str, Any]
+"""A line of a draft, without the `heard` that is aligned afterwards."""
+
+
+class Unreadable(ValueError):
+    """A text is not a cart of this menu; says which part of it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An option as it is written for one item."""
+
+    group: str
+    id: str
+    name: str
+
+
+@dataclass(slots=True)
+class Names:
+    """The names of one menu: of items by sku, of sizes by id."""
+
+    menu: Menu
+    items: dict[str, str] = field(init=False)
+    sizes: dict[str, str] = field(init=False)
+    _choices: dict[tuple[str, ...], tuple[Choice, ...]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.items = {item.sku: _plain(item.name) for item in self.menu.items}
+        self.sizes = {size.id: _plain(size.name) for size in self.menu.sizes}
+
+    def choices(self, item: Item) -> tuple[Choice, ...]:
+        """Return the options that an item comes with, in the menu's order."""
+        if item.option_groups not in self._choices:
+            groups = [g for g in self.menu.option_groups if g.id in item.option_groups]
+            bare = [(g, o, _plain(o.name)) for g in groups for o in g.options]
+            times = Counter(name.casefold() for _, _, name in bare)
+            self._choices[item.option_groups] = tuple(
+                Choice(g.id, o.id, name if times[name.casefold()] == 1 else f"{name} ({_plain(g.name)})")
+                for g, o, name in bare
+            )
+        return self._choices[item.option_groups]
+
+
+def _plain(name: str) -> str:
+    """Return a name without `;`, `|` and `+`, which the reader never saw in one."""
+    return _MARKS.sub(" ", writable(name)).strip()

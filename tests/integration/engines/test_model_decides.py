@@ -1,0 +1,135 @@
+"""What becomes of an order, by how sure the language model is of its cart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.sql.database import Database
+from schemas.cart import Severity
+from schemas.compare import canonical_draft
+from schemas.decision import ModelAnswer, UnsurePiece, Verdict
+from schemas.lifecycle import State
+from schemas.records.orders import OrderRecord
+from services.decoding import wire
+from services.decoding.menu_names import Names
+from services.engines.ports import Reading
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works
+
+NAMES = Names(CAFE)
+CART = wire.write(RIGHT.model_dump(mode="json")["lines"], NAMES)
+
+
+def reading(probability: float, text: str = CART) -> Reading:
+    found = wire.read_cart(text, NAMES)
+    return Reading(
+        tuple(found.lines), text, math.log(probability), 0, "stand-in:orders", 20, 9, 18, 0.1,
+        notes=found.notes,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "blobs"))
+
+
+def settled(world: Works, *script: Reading | Exception, said: str = SAID) -> OrderRecord:
+    world.decoder = ScriptedDecoder(list(script))
+    return world.until_settled(world.typed(said))
+
+
+def blocking(order: OrderRecord) -> list[str]:
+    return [finding.code for finding in order.findings if finding.severity is Severity.BLOCKING]
+
+
+def test_a_cart_that_the_model_is_sure_of_completes(world: Works) -> None:
+    order = settled(world, reading(0.995))
+    assert order.state is State.COMPLETED
+    assert order.draft is not None
+    assert canonical_draft(order.draft) == canonical_draft(RIGHT)
+    assert all(line.heard in SAID for line in order.draft.lines)
+    assert order.answer == ModelAnswer(text=CART, probability=0.995)
+    assert order.decision is not None
+    assert order.decision.verdict is Verdict.ACCEPTED
+    assert order.decision.basis.cart_probability == 0.995
+    assert world.types(order.id) == ["received", "transcribed", "decoded", "accepted"]
+
+
+def test_a_spoken_order_goes_from_the_recognizer_to_the_model(world: Works) -> None:
+    world.decoder = ScriptedDecoder([reading(0.995)])
+    order = world.until_settled(world.spoken())
+    assert order.state is State.COMPLETED
+    assert [asked.transcript for asked in world.decoder.asked] == [SAID]
+    assert {"transcribe", "decode", "validate"} <= set(order.timings)
+
+
+@pytest.mark.parametrize(("probability", "asks"), [(0.98, True), (0.5, True), (0.4, False)])
+def test_a_doubtful_cart_is_shown_to_the_customer_and_an_unlikely_one_to_a_person(
+    world: Works, probability: float, asks: bool
+) -> None:
+    order = settled(world, reading(probability))
+    assert order.state is State.IN_REVIEW
+    assert blocking(order) == ["reading_unsure"]
+    assert order.decision is not None
+    assert order.decision.verdict is (Verdict.ASKS if asks else Verdict.NEEDS_REVIEW)
+    assert (order.decision.question is not None) is asks
+
+
+@pytest.mark.parametrize("change", [{"trained": False}, {"overruled": 1}], ids=["untrained", "overruled"])
+def test_how_sure_an_untrained_or_overruled_model_is_counts_for_nothing(
+    world: Works, change: dict[str, object]
+) -> None:
+    order = settled(world, replace(reading(1.0), **change))  # type: ignore[arg-type]
+    assert order.state is State.IN_REVIEW
+    assert order.answer is not None
+    assert order.answer.probability == 0.0
+    assert order.decision is not None
+    assert order.decision.verdict is Verdict.NEEDS_REVIEW
+
+
+def test_the_pieces_that_the_model_doubts_are_kept(world: Works) -> None:
+    order = settled(world, replace(reading(0.6), pieces=(("latte", 0.999), ("large", 0.604))))
+    assert order.answer is not None
+    assert order.answer.unsure == (UnsurePiece(text="large", probability=0.6),)
+
+
+def test_the_models_notes_come_with_the_order(world: Works) -> None:
+    noted = reading(0.995, CART[:-1] + ',"notes":[{"other":"to go"}]}')
+    order = settled(world, noted, said=SAID + " to go")
+    assert order.draft is not None
+    assert order.cart is not None
+    assert [(note.kind, note.heard) for note in order.draft.notes] == [("other", "to go")]
+    assert [(note.kind, note.text) for note in order.cart.notes] == [("other", "to go")]
+
+
+def test_an_allergy_that_the_model_noted_waits_for_a_person(world: Works) -> None:
+    noted = reading(0.999, CART[:-1] + ',"notes":[{"allergy":"walnuts burn my tongue"}]}')
+    order = settled(world, noted, said=SAID + " walnuts burn my tongue")
+    assert order.state is State.IN_REVIEW
+    assert "allergy_said" in blocking(order)
+    (entry,) = world.reviews.queue(9).entries
+    assert "walnuts burn my tongue" in str(entry.allergy)
+
+
+def test_a_wish_off_the_menu_goes_to_a_person_however_sure_the_model_is(world: Works) -> None:
+    order = settled(world, reading(1.0, '{"lines":[{"not_on_menu":"bicycle"}]}'), said="a bicycle please")
+    assert order.state is State.IN_REVIEW
+    assert "not_on_menu" in blocking(order)
+
+
+def test_another_decoder_is_held_to_the_same_while_the_first_is_away(world: Works) -> None:
+    world.fallback = ScriptedDecoder([reading(0.4)])
+    order = settled(world, AWAY)
+    assert "reading_unsure" in blocking(order)
+    assert "decoded_elsewhere" in world.types(order.id)
+
+
+def test_a_server_that_is_away_settles_nothing_and_is_asked_again(world: Works) -> None:
+    assert settled(world, AWAY).state is State.IN_REVIEW
+    order = settled(world, AWAY, reading(0.995))
+    assert order.state is State.COMPLETED
+    assert "retry" in world.types(order.id)

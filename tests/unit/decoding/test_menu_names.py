@@ -1,0 +1,78 @@
+"""How a menu's things are written in a cart, on a menu with traps and on all that orders were written for."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from schemas.menu import Menu
+from services.decoding.menu_names import Names
+from services.training.orders import TUNED, Shop, shops
+
+CAFE = Menu.parse(
+    {
+        "id": "cafe",
+        "name": "Café",
+        "currency": "EUR",
+        "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}],
+        "option_groups": [
+            {
+                "id": "heat",
+                "name": "heat",
+                "choose": "many",
+                "options": [{"id": "hot", "name": "hot"}, {"id": "xhot", "name": "extra hot"}],
+            },
+            {
+                "id": "fill",
+                "name": "filling",
+                "choose": "many",
+                "options": [{"id": "cheese", "name": "cheese"}, {"id": "ham", "name": "ham"}],
+            },
+            {
+                "id": "top",
+                "name": "topping",
+                "choose": "many",
+                "options": [{"id": "grated", "name": "Cheese"}, {"id": "nuts", "name": "nuts; salted"}],
+            },
+        ],
+        "items": [
+            {"sku": "latte", "name": "Latte", "prices": {"S": 300, "L": 400}, "option_groups": ["heat"]},
+            {"sku": "toast", "name": "Toast + Jam", "price": 300, "option_groups": ["fill", "top"]},
+            {"sku": "roll", "name": "Roll", "price": 200, "option_groups": ["fill"]},
+        ],
+    }
+)
+NAMES = Names(CAFE)
+
+
+@cache
+def taught() -> dict[str, Shop]:
+    """The menus of tests/told/taught with their orders, those that are tuned on as well."""
+    return {shop.menu.id: shop for part in ("train", "tune") for shop in shops(part) if _taught(shop)}
+
+
+def _taught(shop: Shop) -> bool:
+    return shop.menu.id in TUNED or any(row.source.startswith("taught/") for row in shop.rows)
+
+
+def test_an_option_that_two_groups_call_alike_is_written_with_its_group() -> None:
+    toast, roll = CAFE.items[1], CAFE.items[2]
+    assert [choice.name for choice in NAMES.choices(toast)] == [
+        "cheese (filling)", "ham", "Cheese (topping)", "nuts salted",
+    ]  # fmt: skip
+    assert [choice.name for choice in NAMES.choices(roll)] == ["cheese", "ham"]
+
+
+def test_names_have_no_mark_that_the_reader_never_saw() -> None:
+    assert NAMES.items["toast"] == "Toast Jam"
+    assert NAMES.sizes == {"S": "small", "L": "large"}
+
+
+@pytest.mark.parametrize("name", sorted(taught()))
+def test_no_two_things_of_a_menu_are_written_alike(name: str) -> None:
+    shop = taught()[name]
+    assert len(set(shop.names.items.values())) == len(shop.menu.items)
+    for item in shop.menu.items:
+        choices = [choice.name for choice in shop.names.choices(item)]
+        assert len(set(choices)) == len(choices), item.name

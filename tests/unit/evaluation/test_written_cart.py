@@ -1,0 +1,114 @@
+"""Carts as people write them in orders files: one line of plain words."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.menu import Menu
+from services.decoding.menu_names import Line, Names, Unreadable
+from services.training.written_cart import read_written
+
+CAFE = Menu.parse(
+    {
+        "id": "cafe",
+        "name": "Café",
+        "currency": "EUR",
+        "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}],
+        "option_groups": [
+            {
+                "id": "heat",
+                "name": "heat",
+                "choose": "many",
+                "options": [{"id": "hot", "name": "hot"}, {"id": "xhot", "name": "extra hot"}],
+            },
+            {
+                "id": "fill",
+                "name": "filling",
+                "choose": "many",
+                "options": [{"id": "cheese", "name": "cheese"}, {"id": "ham", "name": "ham"}],
+            },
+            {
+                "id": "top",
+                "name": "topping",
+                "choose": "many",
+                "options": [{"id": "grated", "name": "Cheese"}, {"id": "nuts", "name": "nuts; salted"}],
+            },
+        ],
+        "items": [
+            {"sku": "latte", "name": "Latte", "prices": {"S": 300, "L": 400}, "option_groups": ["heat"]},
+            {"sku": "toast", "name": "Toast + Jam", "price": 300, "option_groups": ["fill", "top"]},
+            {"sku": "roll", "name": "Roll", "price": 200, "option_groups": ["fill"]},
+        ],
+    }
+)
+NAMES = Names(CAFE)
+
+
+def option(group: str, id: str, amount: str = "normal", count: int = 1) -> Line:
+    return {"group": group, "id": id, "amount": amount, "count": count}
+
+
+def line(sku: str, *options: Line, quantity: int = 1, size: str | None = None) -> Line:
+    return {"kind": "item", "sku": sku, "quantity": quantity, "size": size, "options": list(options)}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("nothing", []),
+        ("2 ?", [{"kind": "not_on_menu", "quantity": 2}]),
+        ("2 ? fish tacos", [{"kind": "not_on_menu", "quantity": 2, "heard": "fish tacos"}]),
+        ("1 Latte", [line("latte")]),
+        ("2 large | Latte; 1 Roll", [line("latte", quantity=2, size="L"), line("roll")]),
+        ("1 Roll + no ham + light cheese",
+         [line("roll", option("fill", "ham", "none"), option("fill", "cheese", "light"))]),
+        ("1 Roll + extra ham x3", [line("roll", option("fill", "ham", "extra", 3))]),
+        # A name that begins like an amount, and that amount of it.
+        ("1 Latte + extra hot", [line("latte", option("heat", "xhot"))]),
+        ("1 Latte + extra extra hot", [line("latte", option("heat", "xhot", "extra"))]),
+        ("1 Latte + no extra hot", [line("latte", option("heat", "xhot", "none"))]),
+        # Two groups of one item have a cheese; another item has one of them alone.
+        ("1 Toast Jam + cheese (filling) + Cheese (topping)",
+         [line("toast", option("fill", "cheese"), option("top", "grated"))]),
+        ("1 Roll + cheese", [line("roll", option("fill", "cheese"))]),
+        # A mark of the notation is left out of a name.
+        ("1 Toast Jam + nuts salted", [line("toast", option("top", "nuts"))]),
+    ],
+)  # fmt: skip
+def test_a_cart_is_a_line_of_plain_words(text: str, lines: list[Line]) -> None:
+    assert read_written(text, NAMES) == lines
+
+
+def test_case_and_space_do_not_matter() -> None:
+    plain = read_written("1 large | Latte + extra hot; 1 Roll", NAMES)
+    assert read_written("  1 LARGE |  latte + Extra Hot ;1 roll ", NAMES) == plain
+    assert read_written("Nothing", NAMES) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Latte", "'Latte' does not begin with a number"),
+        ("0 Latte", "'0 Latte' does not begin with a number"),
+        ("1 Latte; two Roll", "'two Roll' does not begin with a number"),
+        ("", "'' does not begin with a number"),
+        ("1 Mocha", "no item is called 'Mocha'; there are: Latte, Toast Jam, Roll"),
+        ("1 huge | Latte", "no size of Latte is called 'huge'; there are: small, large"),
+        ("1 large | Roll", "no size of Roll is called 'large'"),
+        ("1 Latte + ham", "no option of Latte is called 'ham'; there are: hot, extra hot"),
+        ("1 Toast Jam + cheese", "no option of Toast Jam is called 'cheese'; there are: cheese (filling)"),
+        ("1 Roll + extra", "no option of Roll is called 'extra'"),
+    ],
+)
+def test_what_is_not_a_cart_says_which_part(text: str, told: str) -> None:
+    with pytest.raises(Unreadable) as raised:
+        read_written(text, NAMES)
+    assert str(raised.value).startswith(told)
+
+
+def test_an_error_of_a_long_menu_is_short() -> None:
+    items = [{"sku": f"i{n}", "name": f"Item {n}", "price": 1} for n in range(200)]
+    names = Names(Menu.parse({"id": "long", "name": "Long", "currency": "EUR", "items": items}))
+    with pytest.raises(Unreadable, match=r"and more$") as raised:
+        read_written("1 Mocha", names)
+    assert len(str(raised.value)) < 700

@@ -1,0 +1,129 @@
+"""How often a recording is transcribed, and which transcript stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemas.transcript import Transcript, Word
+from services.hearing.hear import hear, in_doubt
+from services.retrieval.names import MenuNames
+from tests.stand_ins import CAFE, ScriptedTranscriber, recorded
+
+RECORDING, NAMES = recorded(Path("order.flac")), MenuNames(CAFE)
+FLOOR = 0.72
+PLAIN = "a small latte with oat milk please"
+
+
+def heard(transcriber: ScriptedTranscriber) -> Transcript:
+    return hear(RECORDING, "en", NAMES, transcriber, floor=FLOOR)
+
+
+def of(text: str, confidence: float = 0.8) -> Transcript:
+    return Transcript(text=text, confidence=confidence)
+
+
+@pytest.mark.parametrize("text", [PLAIN, "", "a large lagoon with soy milk"])
+def test_without_other_passes_the_whole_transcript_stands(text: str) -> None:
+    transcriber = ScriptedTranscriber([of(text)])
+    assert heard(transcriber) == of(text)
+    assert len(transcriber.heard) == 1
+
+
+def test_a_plain_fitted_transcript_stands_alone() -> None:
+    fitted = of(PLAIN, FLOOR)
+    transcriber = ScriptedTranscriber([of("two mochas", 1)], fitted=fitted)
+    assert heard(transcriber) == fitted
+    assert transcriber.heard == []
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence"),
+    [
+        (PLAIN, FLOOR - 0.01),
+        ("a small latte with goat silk please", 0.99),
+        ("thank you very much", 0.99),
+        ("a large one with soy milk", 0.99),
+        ("a large americana", 0.99),
+        ("", 0.0),
+    ],
+    ids=["not sure", "an unknown word", "nothing named", "no item", "only sounds like an item", "silence"],
+)
+def test_a_fitted_transcript_in_doubt_counts_for_nothing(text: str, confidence: float) -> None:
+    whole = of("a large latte with soy milk")
+    transcriber = ScriptedTranscriber([whole], fitted=of(text, confidence))
+    assert heard(transcriber) == whole
+    assert len(transcriber.heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("whole", "denoised"),
+    [
+        ("a large lagoon with soy milk", "a large latte with soy milk"),
+        ("a large latte with goat silk please", "a large latte with oat milk please"),
+        ("a large latte", "a large latte with oat milk"),  # unsure, and fewer names
+    ],
+)
+def test_of_a_doubtful_recording_the_transcript_stands_that_the_menu_explains_better(
+    whole: str, denoised: str
+) -> None:
+    noisy, quiet = (of(text, FLOOR - 0.1) for text in (whole, denoised))
+    better = heard(ScriptedTranscriber([noisy], denoised=quiet))
+    assert better == quiet.model_copy(update={"with_noise": whole})
+    assert heard(ScriptedTranscriber([quiet], denoised=noisy)) == quiet
+
+
+def test_with_no_difference_the_first_transcript_stands() -> None:
+    noisy = of("a large latte then", FLOOR - 0.1)
+    assert heard(ScriptedTranscriber([noisy], denoised=of("one large latte", FLOOR - 0.1))) == noisy
+
+
+@pytest.mark.parametrize("text", ["", "a flurble"])
+def test_a_denoised_transcript_without_words_never_stands(text: str) -> None:
+    """The fewer words there are, the fewer are unexplained."""
+    noisy = of("a flurble and a florb")
+    found = heard(ScriptedTranscriber([noisy], denoised=of(text)))
+    assert (found.text == noisy.text) is (text == "")
+
+
+@pytest.mark.parametrize(
+    ("whole", "confidence"), [("a large latte with soy milk", FLOOR), ("", 0.0)], ids=["sure", "silence"]
+)
+def test_noise_does_not_matter_where_nothing_is_in_doubt(whole: str, confidence: float) -> None:
+    """A silence that is transcribed again could become an order."""
+    transcriber = ScriptedTranscriber(
+        [of(whole, confidence)], denoised=of("two small lattes with soy milk and oat milk", 1)
+    )
+    assert heard(transcriber) == of(whole, confidence)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_quiet_speech_is_kept_apart_from_the_order(plain: bool) -> None:
+    said = of("a small latte", 0.95)
+    found = heard(ScriptedTranscriber([said], fitted=said if plain else None, quiet="with no milk"))
+    assert (found.text, found.quiet) == ("a small latte", "with no milk")
+
+
+def test_quiet_speech_alone_is_no_order() -> None:
+    assert heard(ScriptedTranscriber([of("", 0.0)], quiet="a latte")) == of("", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [(PLAIN, False), ("2 lattes", False), ("a kids one", False), ("a zeppelin and a latte", True)],
+)
+def test_doubt_is_a_word_that_nothing_explains_or_no_item(text: str, doubt: bool) -> None:
+    assert in_doubt(of(text, 1.0), NAMES, FLOOR) is doubt
+
+
+def test_words_are_found_by_their_place_in_the_text() -> None:
+    words = tuple(
+        Word(text=text, start_s=at, end_s=at + 1, probability=0.9)
+        for at, text in enumerate(["A", "latte,", "a", "large", "latte"])
+    )
+    transcript = Transcript(text="A latte, a large latte", confidence=1, words=words)
+    assert transcript.words_between(2, 7) == words[1:2]
+    assert transcript.words_between(11, 22) == words[3:]
+    assert transcript.words_between(1, 2) == ()
+    assert of(PLAIN).words_between(0, 7) == ()

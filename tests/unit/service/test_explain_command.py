@@ -1,0 +1,78 @@
+"""`saycart explain`, with a menu file and with a stored menu, and its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from infra.settings import settings
+from schemas.explanation import Explanation
+from services.bootstrap import bootstrap
+from services.cli.main import app
+from tests.stand_ins import CAFE, SAMPLE_MENUS, TESTER
+
+MENU = str(SAMPLE_MENUS / "harbor-coffee.json")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("SAYCART_HOME", str(tmp_path / "home"))
+    settings.cache_clear()
+    yield tmp_path
+    settings.cache_clear()
+
+
+def explain(*words: str) -> Result:
+    return CliRunner().invoke(app, ["explain", *words], env={"COLUMNS": "200"})
+
+
+def test_the_table_has_a_row_for_each_part_of_the_text(home: Path) -> None:
+    shown = explain("two iced americanos and a large zeppelin", "--menu", MENU)
+    assert shown.exit_code == 0
+    assert [" ".join(line.split()) for line in shown.stdout.splitlines()] == [
+        "words may mean found by",
+        "two 2 a number",
+        "iced americanos iced americano (item) the whole name",
+        "large large (size) the whole name",
+        "zeppelin not explained",
+    ]
+    assert not (home / "home" / "saycart.db").exists(), "a menu file needs no database"
+
+
+def test_json_is_the_whole_explanation() -> None:
+    shown = explain("two lattes, make one large", "--menu", MENU, "--json")
+    found = Explanation.model_validate_json(shown.stdout)
+    assert [one.words for one in found.mentions] == ["lattes", "large"]
+    assert [one.value for one in found.numbers] == [2, 1]
+
+
+def test_a_stored_menu_is_found_by_its_id() -> None:
+    box = bootstrap(settings())
+    try:
+        box.database.migrate()
+        box.menus.of("main").put(CAFE, by=TESTER)
+    finally:
+        box.close()
+    shown = explain("a small latte", "--menu", CAFE.id, "--json")
+    found = Explanation.model_validate_json(shown.stdout)
+    assert (found.menu, found.menu_version, found.unexplained) == (CAFE.id, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "menu", "told"),
+    [
+        ("a latte", "no-such-menu", "No menu no-such-menu"),
+        ("a latte", "menus/gone.json", "No file menus/gone.json"),
+        ("a latte", __file__, "is not JSON"),
+        ("  ", MENU, "it may have 1 to 2000"),
+        ("latte " * 400, MENU, "it may have 1 to 2000"),
+    ],
+)
+def test_what_it_cant_explain_is_said_in_a_sentence(text: str, menu: str, told: str) -> None:
+    refused = explain(text, "--menu", menu)
+    assert refused.exit_code == 1
+    assert told in " ".join(refused.stderr.split())
+    assert "hint" in refused.stderr
