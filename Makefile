@@ -184,7 +184,7 @@ GGUF ?= qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 # Fetches a model of the lock, turns it into safetensors once, and names the folder.
 define UNPACK
 @$(BIN)/saycart models fetch $(1)
-@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.engines.servers.vllm_server import weights; print(weights('$(1)', settings().models_dir, Path('$(VLLM)/bin/python'))[0])"
+@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.decoding.hosts.vllm_server import weights; print(weights('$(1)', settings().models_dir, Path('$(VLLM)/bin/python'))[0])"
 endef
 $(VLLM_MODEL)/config.json: $(VLLM)/.installed
 	$(call UNPACK,$(VLLM_GGUF))
@@ -194,7 +194,7 @@ vllm-weights: setup $(VLLM)/.installed ## a model of the lock as vLLM loads it, 
 
 vllm-cpu: setup $(VLLM)/.installed ## vLLM on the CPU in an environment of its own, serving the 0.5B model on port 8430
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
-	@$(BIN)/python -m services.engines.servers.vllm_server --python $(VLLM)/bin/python $(ARGS)
+	@$(BIN)/python -m services.decoding.hosts.vllm_server --python $(VLLM)/bin/python $(ARGS)
 
 test-vllm: setup $(VLLM)/.installed ## the engines' contract on llama.cpp and on a real vLLM server alike (about 10 minutes)
 	@$(BIN)/saycart models fetch --tests qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
@@ -208,11 +208,11 @@ $(TRAIN)/.installed: requirements-train.lock
 
 train: setup $(if $(TRAINER),,$(TRAIN)/.installed) ## train the learned reader, goes on where it stopped (BASE=0.5b|1.5b, DEVICE=cpu|cuda, EPOCHS=3, SEED=0, PART=tune, OUT=folder; docs/training.md)
 	@$(BIN)/saycart models fetch qwen2.5-coder-$(or $(BASE),0.5b)-instruct-q4_k_m.gguf
-	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
+	@$(or $(TRAINER),$(TRAIN)/bin/python) -m services.learning.training --base $(or $(BASE),0.5b) --device $(or $(DEVICE),cpu) --epochs $(or $(EPOCHS),3) --seed $(or $(SEED),0) --part $(or $(PART),tune) --out $(or $(OUT),reports/train) $(ARGS)
 
 lent: setup $(TRAIN)/.installed ## prepare the first run on a lent GPU: pieces and calls in reports/lent (docs/training.md)
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m tests.bench.lent.ready reports/lent $(ARGS)
 
 train-score: setup ## figures of an adapter's answers, never a row (PART=sealed, ANSWERS=file; ARGS="--by menu")
-	@$(BIN)/python -m services.training.score $(or $(PART),tune) $(ANSWERS) $(ARGS)
+	@$(BIN)/python -m services.learning.training.score $(or $(PART),tune) $(ANSWERS) $(ARGS)

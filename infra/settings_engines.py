@@ -32,7 +32,7 @@ class EngineSettings(OidcSettings):
     llm_url: str = ""
     """OpenAI-compatible server with guided decoding, or several like ones with commas between: llama.cpp's at
     `http://HOST:PORT`, vLLM at `vllm+http://HOST:PORT`. Empty: the embedded engine, which also reads
-    (`services.engines.reader_server`)."""
+    (`services.decoding.server`)."""
 
     llm_model: str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
     """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
@@ -50,7 +50,7 @@ class EngineSettings(OidcSettings):
     model is asked, and a person takes the order. 0: any number."""
 
     reader_url: str = ""
-    """Server of the learned reader (`services.engines.reader_server`), or several with commas between, asked
+    """Server of the learned reader (`services.decoding.server`), or several with commas between, asked
     with `llm_api_key`. Empty: the decode server reads, as the embedded engine does."""
 
     reader_states_bytes: int = Field(1_000_000_000, ge=0)

@@ -1,6 +1,6 @@
 """What becomes of an order and why: accepted, one question to its customer, or a person's look.
 
-`services/checks/decide.py` makes a `Decision`, which the order keeps whole.
+`services/validation/decide.py` makes a `Decision`, which the order keeps whole.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a menu's names explain of an order's words, and what the model and the checks made of them.
 
-Made by `services/checks/explained.py`; shown by `saycart explain` and on the review page. It decides nothing.
+Made by `services/validation/explained.py`; shown by `saycart explain` and on the review page. It decides
+nothing.
 """
 
 from __future__ import annotations

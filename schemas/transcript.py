@@ -20,7 +20,7 @@ class Transcript(BaseModel):
     """The words of one order.
 
     `confidence` is 0..1: for speech, the share of recordings with this mean word probability, transcribed in
-    this way, that were right (measured: `services/engines/recognition/confidence.py`), 0 when nothing was
+    this way, that were right (measured: `services/transcription/confidence.py`), 0 when nothing was
     said; where a second recogniser agreed, the share of such orders that were right, if that is more; for a
     transcript that the caller sent, 1. `words` is empty when the text came without times.
     """

@@ -19,7 +19,6 @@ from schemas.records.orders import StoredRecording
 from schemas.shops.access import EVERY_SHOP
 from schemas.shops.webhook import TO_ENDPOINTS, types_named
 from services.engine_parts import EngineParts
-from services.engines.ports import Recording
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
 from services.recordings import at_hand, dropped, store_of
@@ -49,12 +48,13 @@ from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
+from services.transcription.ports import Recording
 
 if TYPE_CHECKING:
     import threading
 
     from infra.oidc import Provider
-    from services.masked.answering import Answering
+    from services.decoding.masked.answering import Answering
 
 log = structlog.get_logger()
 # Menus, last ordered from first, that a worker reads and warms before it serves.
@@ -139,7 +139,7 @@ class Container(EngineParts):
 
     @cached_property
     def tools(self) -> Tools:
-        from services.engines.recognition.confidence import agreement
+        from services.transcription.confidence import agreement
 
         return Tools(
             sent_back=self.orders.sent_back,
@@ -161,7 +161,7 @@ class Container(EngineParts):
         )
 
     def _compacted(self, recording: Recording) -> StoredRecording | None:
-        from services.engines.recognition.compact import compacted
+        from services.transcription.audio.compact import compacted
 
         return compacted(self.blobs, recording)
 
@@ -190,8 +190,8 @@ class Container(EngineParts):
     def read_menus(self) -> None:
         """Fold the names of each wanted menu once, so that they and the tables that every order needs are at
         hand; a database that is away is only logged."""
-        from services.checks import confidence as fields
         from services.retrieval.names import names_of
+        from services.validation import confidence as fields
 
         fields.models()
         try:
@@ -218,8 +218,8 @@ class Container(EngineParts):
     @cached_property
     def masked(self) -> Answering:
         """The tasks of `POST /v1/masked/{name}`, loaded now; raises as `registered`."""
-        from services.masked.answering import Answering
-        from services.masked.registry import registered
+        from services.decoding.masked.answering import Answering
+        from services.decoding.masked.registry import registered
 
         tasks = registered(self.settings.masked_tasks)
         return Answering(tasks, lambda: self.decoder)

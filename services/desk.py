@@ -38,7 +38,7 @@ from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 
 if TYPE_CHECKING:
-    from services.masked.answering import Answering
+    from services.decoding.masked.answering import Answering
 
 log = structlog.get_logger(__name__)
 

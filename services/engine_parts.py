@@ -13,14 +13,14 @@ from infra.observability import tracing
 from infra.settings import Settings, addresses
 from infra.settings_engines import dialect
 from schemas.errors import EngineUnavailable
-from services.engines.ports import Transcriber
+from services.transcription.ports import Transcriber
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from services.decoding.servers import Servers
-    from services.engines.recognition.audio import Samples
-    from services.engines.recognition.denoiser import Denoiser
+    from services.transcription.audio.audio import Samples
+    from services.transcription.denoiser import Denoiser
 
 
 class EngineParts:
@@ -31,7 +31,7 @@ class EngineParts:
     @cached_property
     def transcriber(self) -> Transcriber:
         from infra.weights.models import resolve
-        from services.engines.recognition.denoiser import Denoiser
+        from services.transcription.denoiser import Denoiser
 
         config = self.settings
         if not config.denoiser:
@@ -46,9 +46,9 @@ class EngineParts:
         return self._transcriber(name, role="second_hearing") if name else None
 
     def _transcriber(self, name: str, role: str = "hearing", denoiser: Denoiser | None = None) -> Transcriber:
-        from services.engines.recognition.adapted import adapter_of, languages, of_name
-        from services.engines.recognition.by_language import ByLanguage
-        from services.engines.recognition.whisper import WhisperTranscriber
+        from services.transcription.adapted import adapter_of, languages, of_name
+        from services.transcription.by_language import ByLanguage
+        from services.transcription.whisper import WhisperTranscriber
 
         config = self.settings
 
@@ -74,7 +74,7 @@ class EngineParts:
         Raises:
             EngineMisconfigured, OSError: as `adapted`.
         """
-        from services.engines.recognition.adapted import adapter_of, of_name
+        from services.transcription.adapted import adapter_of, of_name
 
         config = self.settings
         named = {config.whisper_model, config.whisper_second}.intersection(models)
@@ -83,8 +83,8 @@ class EngineParts:
 
     @tracing.traced("decode audio")
     def decode_audio(self, file: Path) -> Samples:
-        """Samples of a stored recording; raises as `services.engines.recognition.audio.read`."""
-        from services.engines.recognition.audio import DecodeLimits, read
+        """Samples of a stored recording; raises as `services.transcription.audio.audio.read`."""
+        from services.transcription.audio.audio import DecodeLimits, read
 
         config = self.settings
         limits = DecodeLimits(max_audio_s=config.max_audio_s, max_bytes=config.max_upload_bytes)
@@ -134,6 +134,6 @@ class EngineParts:
     @cached_property
     def adapter(self) -> Path | None:
         """The learned reader for the model that is set; None where there is none."""
-        from services.engines.reader.adapters import made_for
+        from infra.weights.adapters import made_for
 
         return made_for(self.settings.llm_model)

@@ -40,7 +40,7 @@ def check_tasks(settings: Settings) -> None:
         InputError: as `registered`.
     """
     if settings.masked_tasks:
-        from services.masked.registry import registered
+        from services.decoding.masked.registry import registered
 
         registered(settings.masked_tasks)
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from schemas.errors import AnswerRefused
-from services.masked.output import OutputType
-from services.masked.task import Task, Tasks
+from services.decoding.masked.output import OutputType
+from services.decoding.masked.task import Task, Tasks
 
 
 class Ticket(BaseModel):

@@ -23,7 +23,7 @@ from schemas.records.orders import NewOrder, OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from schemas.transcript import Transcript, Word
-from services.engines.ports import CartRequest, Reading, Recording
+from services.decoding.ports import CartRequest, Reading
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
@@ -32,6 +32,7 @@ from services.storage.orders.store import OrderStore
 from services.storage.privacy.removals import RemovalStore
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
+from services.transcription.ports import Recording
 
 TESTER = Actor("operator:tests")
 SAMPLE_MENUS = Path(__file__).resolve().parents[1] / "infra" / "samples" / "menus"

@@ -39,8 +39,8 @@ from services.api.gate.pressure import Pressure, page_client
 from services.api.gate.rates import Payer, rates_of
 from services.api.problems import RequestRefused, invalid
 from services.desk import Desk
-from services.engines.recognition.containers import Container
 from services.recordings import dropped, new_recording
+from services.transcription.audio.containers import Container
 
 log = structlog.get_logger(__name__)
 

@@ -17,8 +17,8 @@ from schemas.records.menus import MenuHeader
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
 from schemas.review import Review
-from services.checks.questions import open_question
 from services.pipeline.flow import next_stage
+from services.validation.questions import open_question
 
 
 class ReviewPage(BaseModel):

@@ -23,7 +23,7 @@ from infra.blobs.store import BlobWriter, DiskFull
 from schemas.errors import AudioTooLarge, StorageFull, StorageUnavailable, UnsupportedAudio
 from services.api.gate.bodies import declared_length
 from services.api.problems import RequestRefused, invalid
-from services.engines.recognition.containers import HEAD_BYTES, sniff
+from services.transcription.audio.containers import HEAD_BYTES, sniff
 
 AUDIO = "audio"
 # Bytes of each small field. What metadata may be is told in `schemas/shape.py`, without the spaces and

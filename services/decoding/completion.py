@@ -30,7 +30,7 @@ from schemas.errors import (
 from services.decoding import unmasked
 from services.decoding.calls import LEAST_S, Calls
 from services.decoding.mask import Mask, compiles
-from services.engines.ports import GREEDY, Completed, Message, Sampling, Scored
+from services.decoding.ports import GREEDY, Completed, Message, Sampling, Scored
 
 log = structlog.get_logger()
 

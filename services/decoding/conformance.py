@@ -19,10 +19,10 @@ from llguidance import LLMatcher, LLTokenizer
 
 from schemas.menu import Menu
 from schemas.writable import writable
+from services.decoding.hosts.vocabulary import Vocabulary
 from services.decoding.mask import BYTES, Mask
 from services.decoding.menu_names import Names
 from services.decoding.spelling import SCHEMA
-from services.decoding.vocabulary import Vocabulary
 from services.decoding.wire_mask import wire_mask
 
 # What the mask's walk reads, and what says nothing of the text. A keyword outside both is not held.

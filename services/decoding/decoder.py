@@ -1,6 +1,6 @@
 """The decoder: one client for any OpenAI-compatible server with guided decoding.
 
-Orders are asked by `reading.py`, masked calls of any other kind by `engines/decoding/completion.py`.
+Orders are asked by `reading.py`, masked calls of any other kind by `completion.py`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from services.decoding.completion import CHAT, Completions, How
 from services.decoding.mask import Mask
 from services.decoding.menu_context import MenuContext
 from services.decoding.order_budget import OrderBudget
+from services.decoding.ports import CartRequest, Completed, Message, Reading
 from services.decoding.reading import Asked
-from services.engines.ports import CartRequest, Completed, Message, Reading
 
 log = structlog.get_logger()
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from schemas.menu import Menu
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
+from services.decoding.ports import CartRequest, Message
 from services.decoding.prompt import messages, names_line, untrained
-from services.engines.ports import CartRequest, Message
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Retrieval, retrieve
 

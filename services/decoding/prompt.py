@@ -3,8 +3,9 @@
 Where a second recognizer heard something else, its words follow the first one's.
 
 The menu comes first and is the same for every order of a menu version, so that a server keeps it in its
-cache. The reader is trained with this (`services/training`): a change here asks for new training. A model
-that was not trained for it is told the rules, the fields (`schemas/cart.py`) and one example before the menu.
+cache. The reader is trained with this (`services/learning/training`): a change here asks for new training.
+A model that was not trained for it is told the rules, the fields (`schemas/cart.py`) and one example before
+the menu.
 """
 
 from __future__ import annotations

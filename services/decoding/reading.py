@@ -1,9 +1,9 @@
 """One order asked of a language model: a cart under the menu's mask, and how sure the model is of it.
 
-Where a server has the adapter that was trained for the task (`services/training`), it works on the server's
-base model for these requests alone; else the base model is asked, with a prompt that explains the format.
-The answer is checked against the mask like any other, and scored without it: the logarithmic probability of
-the whole answer, and how many of its tokens the mask chose against the model.
+Where a server has the adapter that was trained for the task (`services/learning/training`), it works on the
+server's base model for these requests alone; else the base model is asked, with a prompt that explains the
+format. The answer is checked against the mask like any other, and scored without it: the logarithmic
+probability of the whole answer, and how many of its tokens the mask chose against the model.
 
 Cost, on 2 CPU threads with the 1.5B model and the menu cached: 30 ms a token of the question, 95 ms a token
 of the answer that was not guessed, and some 35 ms for the mask of 60 items (docs/training.md).
@@ -24,8 +24,8 @@ from services.decoding.guess import guess
 from services.decoding.mask import Mask, compiles
 from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
+from services.decoding.ports import CartRequest, Reading
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import CartRequest, Reading
 
 Document = dict[str, Any]
 Post = Callable[[str, Document], Document]

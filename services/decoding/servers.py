@@ -20,7 +20,7 @@ from services.decoding.calls import LEAST_S
 from services.decoding.completion import How
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.mask import Mask
-from services.engines.ports import CartRequest, Completed, Message, Reading
+from services.decoding.ports import CartRequest, Completed, Message, Reading
 
 log = structlog.get_logger()
 

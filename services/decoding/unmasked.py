@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.engines.ports import Scored
+from services.decoding.ports import Scored
 
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
 _PARTIAL = "\ufffd"  # how a server shows a token that is a part of a character

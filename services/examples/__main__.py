@@ -19,7 +19,7 @@ from infra.weights.lock import ModelError
 from schemas.errors import SaycartError
 from services.decoding.calls import Calls
 from services.decoding.completion import Completions
-from services.engines.servers.embedded import decode_server
+from services.decoding.hosts.embedded import decode_server
 from services.examples.registered import EXAMPLES
 from services.examples.runner import figures, run
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
+from services.decoding.masked.output import output_type
+from services.decoding.masked.task import Task
 from services.examples.runner import Example
-from services.masked.output import output_type
-from services.masked.task import Task
 
 PROMPT = """\
 You work in a folder of text files, one action at a time. You are told the goal, the files, and what was seen

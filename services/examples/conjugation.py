@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, RootModel, create_model
 
+from services.decoding.masked.output import OutputType
+from services.decoding.masked.task import Task
 from services.examples.runner import Example
-from services.masked.output import OutputType
-from services.masked.task import Task
 
 PROMPT = """\
 You find the verb form of an English sentence. Answer with JSON alone, in this order.

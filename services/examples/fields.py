@@ -9,9 +9,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
+from services.decoding.masked.output import output_type
+from services.decoding.masked.task import Task
 from services.examples.runner import Example
-from services.masked.output import output_type
-from services.masked.task import Task
 
 PROMPT = """\
 You read what people write about themselves, and answer with one JSON object of four fields, in this order:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
+from services.decoding.masked.output import OutputType
+from services.decoding.masked.task import Task
 from services.examples.runner import Example
-from services.masked.output import OutputType
-from services.masked.task import Task
 
 CATEGORIES = ("coffee", "tea", "cup", "gift")
 STATUSES = ("open", "shipped", "delivered", "cancelled")

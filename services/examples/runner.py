@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any, Generic, TypeVar
 
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated
-from services.masked.call import MaskedEngine, answer
-from services.masked.task import Task
+from services.decoding.masked.call import MaskedEngine, answer
+from services.decoding.masked.task import Task
 
 T = TypeVar("T")
 

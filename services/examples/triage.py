@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from services.decoding.masked.output import output_type
+from services.decoding.masked.task import Task
 from services.examples.runner import Example
-from services.masked.output import output_type
-from services.masked.task import Task
 
 PROMPT = """\
 You triage tickets for a web shop that sells things for the home. Read one ticket and decide.

@@ -14,7 +14,8 @@ from schemas.decision import Policy
 from schemas.lifecycle import State
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, StoredRecording
-from services.engines.ports import CartDecoder, Recording, Transcriber
+from services.decoding.ports import CartDecoder
+from services.transcription.ports import Recording, Transcriber
 
 if TYPE_CHECKING:
     import numpy as np

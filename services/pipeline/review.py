@@ -17,9 +17,9 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
-from services.checks.judge import judge_chosen
-from services.checks.questions import NOTHING, OPEN_CHOICES, WHOLE, answered, open_question
-from services.checks.whole_cart import NO, YES
+from services.validation.judge import judge_chosen
+from services.validation.questions import NOTHING, OPEN_CHOICES, WHOLE, answered, open_question
+from services.validation.whole_cart import NO, YES
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
 OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavailable"})

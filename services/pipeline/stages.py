@@ -19,16 +19,17 @@ from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from schemas.wording import told
 from schemas.writable import clean
-from services.checks.decide import decide
-from services.checks.heard_words import with_heard
-from services.checks.triage import doubts
-from services.engines.ports import CartRequest, Reading, Recording
-from services.hearing.hear import hear
-from services.hearing.second import with_second
+from services.decoding.ports import CartRequest, Reading
 from services.pipeline.ports import Tools
 from services.pipeline.said_again import say_it_again
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.transcription.ports import Recording
+from services.transcription.second import with_second
+from services.transcription.transcribe import hear
+from services.validation.decide import decide
+from services.validation.heard_words import with_heard
+from services.validation.triage import doubts
 
 DOUBTED = 0.9
 """Probability of one number or name of the model's cart under which a human is told of it."""

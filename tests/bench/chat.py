@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from services.decoding.calls import IDLE_S
-from services.engines.ports import Message
+from services.decoding.ports import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.cli.samples import load_menus
-from services.masked.call import masked
+from services.decoding.masked.call import masked
 from services.workers.stack import Stack
 from tests.processes.running_stack import RECORDINGS, connected, follower, gold_rows, settings_in
 

@@ -20,7 +20,7 @@ text { fill: var(--text); font: 14px system-ui, sans-serif; }
 
 
 def write_svg(file: Path, svg: str, legend: Sequence[str] = ()) -> None:
-    """One drawing of `services/evaluation/plots.py` as a file; `legend` names its first and second series."""
+    """One drawing of `evaluation/plots.py` as a file; `legend` names its first and second series."""
     head, _, body = svg.partition(">")
     shown = "".join(
         f'<circle class="mark {style}" cx="{60 + 210 * place}" cy="10" r="5"/>'

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import httpx
 
-from services.engines.servers.vllm_server import ON_CPU, ON_CPU_FLAGS
-from services.engines.servers.vllm_server import environment as serving_environment
+from services.decoding.hosts.vllm_server import ON_CPU, ON_CPU_FLAGS
+from services.decoding.hosts.vllm_server import environment as serving_environment
 
 START_S = 600
 

@@ -19,8 +19,8 @@ from schemas.records.orders import NewOrder, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
-from services.checks.facts import check_facts
-from services.checks.price import price_cart
+from services.validation.facts import check_facts
+from services.validation.price import price_cart
 from tests.browser.conftest import watched
 from tests.integration.api_world import World
 from tests.processes.running_stack import RECORDINGS

@@ -23,10 +23,10 @@ from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.api.routes.events import RECONNECT_MS
-from services.checks.facts import check_facts
-from services.checks.price import price_cart
 from services.pipeline import stages
 from services.pipeline.flow import FLOW
+from services.validation.facts import check_facts
+from services.validation.price import price_cart
 from services.web.customers.customer_view import stage_words
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World, wav

@@ -12,8 +12,8 @@ from schemas.cart import CartDraft
 from schemas.lifecycle import Event, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
-from services.checks.facts import check_facts
-from services.checks.price import price_cart
+from services.validation.facts import check_facts
+from services.validation.price import price_cart
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk, take
 from tests.browser.test_customer import LATTE, placed

@@ -11,10 +11,10 @@ from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
-from services.checks.facts import check_facts
-from services.checks.hearing import check_fields
-from services.checks.price import price_cart
-from services.checks.triage import doubts
+from services.validation.facts import check_facts
+from services.validation.hearing import check_fields
+from services.validation.price import price_cart
+from services.validation.triage import doubts
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk
 from tests.browser.test_customer import LATTE, placed

@@ -85,7 +85,7 @@ def test_a_build_is_sent_what_the_list_says(composed: Composed, tmp_path: Path) 
         "reports/a",
         "infra/adr/1.md",
     )
-    for name in (*sent, *kept, "services/training/a.py", "tests/a.py"):
+    for name in (*sent, *kept, "services/learning/training/a.py", "tests/a.py"):
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()

@@ -22,12 +22,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import settings
+from infra.weights.adapters import made_for
 from infra.weights.models import resolve
 from services.decoding.decoder import OpenAIDecoder
-from services.engines.reader.adapters import made_for
-from services.engines.servers import vllm_server
-from services.engines.servers.embedded import engine_child, served_at
-from services.engines.servers.variables import OPENMP_ENV
+from services.decoding.hosts import vllm_server
+from services.decoding.hosts.embedded import engine_child, served_at
+from services.decoding.hosts.variables import OPENMP_ENV
 from tests.servers import llama_cpp
 from tests.waiting import until
 

@@ -25,14 +25,14 @@ from schemas.menu import Menu
 from services.decoding import reading
 from services.decoding import servers as several
 from services.decoding.mask import Mask
+from services.decoding.masked.call import answer
+from services.decoding.masked.output import OutputType, output_type
 from services.decoding.menu_names import Names
+from services.decoding.ports import GREEDY, CartRequest, Sampling
 from services.decoding.servers import Servers
 from services.decoding.spelling import spelling_of
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import GREEDY, CartRequest, Sampling
 from services.examples.registered import EXAMPLES, TASKS
-from services.masked.call import answer
-from services.masked.output import OutputType, output_type
 from tests.engines.running import RARELY_S, START_S, Engine, embedded, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
 

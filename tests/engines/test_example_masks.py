@@ -10,7 +10,7 @@ import pytest
 
 from services.decoding.calls import Calls
 from services.decoding.completion import CHAT, Completions, said
-from services.engines.ports import Sampling
+from services.decoding.ports import Sampling
 from services.examples import query, triage
 from tests.engines.running import llama
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from infra.settings import REPOSITORY
 
 HEAR = """
-import numpy, services.engines.recognition.whisper
+import numpy, services.transcription.whisper
 from faster_whisper.vad import get_vad_model
 get_vad_model()(numpy.zeros(2048, dtype=numpy.float32))
 """

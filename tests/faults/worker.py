@@ -21,12 +21,13 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.bootstrap import Container
+from services.decoding.ports import Reading
 from services.doorbell import CeleryDoorbell
-from services.engines.ports import Reading, Recording
 from services.pipeline import flow
 from services.pipeline.ports import Tools
 from services.storage.orders import turns
 from services.storage.orders.store import OrderStore
+from services.transcription.ports import Recording
 from services.workers.app import app
 from tests.faults.points import folder, planned, strike
 from tests.stand_ins import RIGHT, SAID, read_as, speech

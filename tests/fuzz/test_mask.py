@@ -24,9 +24,9 @@ from schemas.menu import Item, Menu
 from schemas.writable import clean
 from services.decoding import wire
 from services.decoding.conformance import any_text, takes
+from services.decoding.hosts.vocabulary import read_vocabulary
 from services.decoding.menu_names import Line, Names, Unreadable
 from services.decoding.spelling import schema_version
-from services.decoding.vocabulary import read_vocabulary
 from services.decoding.wire_mask import check_menu, wire_mask
 from tests.fuzz.menus import any_menu, any_order
 from tests.stand_ins import CAFE, NASTY

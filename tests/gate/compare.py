@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from services.evaluation.statistics import paired_interval
+from services.learning.evaluation.statistics import paired_interval
 from tests.gate.replay import Compared
 from tests.gate.rows import Row
 

@@ -13,9 +13,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from infra.settings import Settings, settings
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.ports import CartDecoder, CartRequest, Reading, Recording, Transcriber
-from services.engines.recognition.confidence import agreement
+from services.decoding.ports import CartDecoder, CartRequest, Reading
 from services.pipeline.ports import Tools
+from services.transcription.confidence import agreement
+from services.transcription.ports import Recording, Transcriber
 from tests.gate.tape import Key, Tape, digest
 
 T = TypeVar("T")

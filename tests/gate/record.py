@@ -17,8 +17,8 @@ from pathlib import Path
 
 from schemas.errors import AudioRefused
 from services.bootstrap import Container, bootstrap
-from services.engines.ports import Recording
-from services.engines.servers.embedded import decode_server
+from services.decoding.hosts.embedded import decode_server
+from services.transcription.ports import Recording
 from tests.gate.engines import hear_all, shipped, taped_tools
 from tests.gate.rows import outcome, run
 from tests.gate.sets import BABBLE_DB, GateSet, Order

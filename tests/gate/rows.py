@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from schemas.compare import canonical
-from services.evaluation.answering import became
-from services.evaluation.run import predict
+from services.learning.evaluation.answering import became
+from services.learning.evaluation.run import predict
 from services.pipeline.ports import Tools
 from tests.gate.sets import Order, meant
 
@@ -20,7 +20,7 @@ class Row:
     """One order's outcome.
 
     `exact` is the proposed cart; `right`, `undetected` and `human` are counted once a simulated customer has
-    answered (`services.evaluation.answering`). `cart` is canonical and sorted.
+    answered (`services.learning.evaluation.answering`). `cart` is canonical and sorted.
     """
 
     id: str

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from schemas.menu import Menu
-from services.training.notation import read_menu
-from services.training.orders import GOLDEN, ROOT, SAMPLES, TOLD, Part, shops
-from services.training.score import cart_of
+from services.learning.training.notation import read_menu
+from services.learning.training.orders import GOLDEN, ROOT, SAMPLES, TOLD, Part, shops
+from services.learning.training.score import cart_of
 
 MENUS = ROOT / "infra" / "samples" / "menus"
 STRANGERS = TOLD / "sealed"

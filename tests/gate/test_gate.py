@@ -15,7 +15,8 @@ from schemas.errors import DecodeTruncated
 from schemas.transcript import Transcript
 from services.decoding import wire
 from services.decoding.menu_names import Names
-from services.engines.ports import CartRequest, Reading, Recording
+from services.decoding.ports import CartRequest, Reading
+from services.transcription.ports import Recording
 from tests.gate.__main__ import main
 from tests.gate.compare import changed_rows, failures
 from tests.gate.engines import TapedDecoder, hear_all, shipped, taped_tools

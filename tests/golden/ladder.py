@@ -22,8 +22,8 @@ from typing import Literal
 
 import numpy as np
 
-from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
-from services.engines.recognition.containers import sniff_file
+from services.transcription.audio.audio import RATE, DecodeLimits, Samples, decode
+from services.transcription.audio.containers import sniff_file
 from tests.golden import noise
 from tests.golden.files import FORMS, write
 

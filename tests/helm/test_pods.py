@@ -13,11 +13,11 @@ import yaml
 from infra.settings import REPOSITORY, Settings
 from infra.settings_engines import dialect
 from infra.webhooks import TOTAL_S
+from infra.weights.adapters import made_for
 from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
-from services.engines.reader.adapters import made_for
-from services.engines.servers import vllm_server
+from services.decoding.hosts import vllm_server
 from services.workers.drain import DRAIN_S
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from infra.settings import REPOSITORY, Settings
-from services.engines.reader.adapters import ADAPTERS, CARD, made_for
-from services.engines.reader_server.__main__ import _parser as reader_words
-from services.engines.servers import vllm_server
-from services.engines.servers.embedded import CONTEXT
+from infra.weights.adapters import ADAPTERS, CARD, made_for
+from services.decoding.hosts import vllm_server
+from services.decoding.hosts.embedded import CONTEXT
+from services.decoding.server.__main__ import _parser as reader_words
 from tests.helm.charts import VALUES, Rendered, render
 from tests.helm.tools import HELMS
 
@@ -38,7 +38,7 @@ def test_it_is_the_embedded_decoder_or_a_server_beside_an_external_one(
 
 def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
     reader = whole.pods["reader"]
-    assert reader.main["command"] == ["python", "-m", "services.engines.reader_server"]
+    assert reader.main["command"] == ["python", "-m", "services.decoding.server"]
     args = reader_words().parse_args(reader.main["args"])
     assert (args.host, args.port) == ("0.0.0.0", reader.main["ports"][0]["containerPort"])
     assert args.model.name == whole.settings["SAYCART_LLM_MODEL"]

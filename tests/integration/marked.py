@@ -25,7 +25,7 @@ from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
 from schemas.records.orders import NewOrder, Outcome
-from services.engines.ports import Reading
+from services.decoding.ports import Reading
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import World, running, wav

@@ -22,7 +22,8 @@ from schemas.menu import Menu
 from schemas.transcript import Transcript
 from schemas.writable import clean
 from services.bootstrap import Container
-from services.engines.ports import CartRequest, Reading, Recording
+from services.decoding.ports import CartRequest, Reading
+from services.transcription.ports import Recording
 from services.workers.app import app
 from tests.load.orders import RECORDINGS, rows
 from tests.stand_ins import speech

@@ -9,7 +9,7 @@ import os
 from functools import cached_property
 
 from services.bootstrap import Container
-from services.engines.ports import CartDecoder
+from services.decoding.ports import CartDecoder
 from services.workers import app as worker
 from services.workers.app import app
 from tests.stand_ins import GatedDecoder

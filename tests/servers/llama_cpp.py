@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from infra.processes.signals import StopSignal
-from services.engines.reader.adapters import as_gguf
-from services.engines.servers.variables import KEY_ENV, OPENMP_ENV
+from infra.weights.adapters import as_gguf
+from services.decoding.hosts.variables import KEY_ENV, OPENMP_ENV
 
 PROMPT_CACHE_MIB = 512  # about 9 prefixes of 2,000 tokens beyond those in slots; the default is 8 GiB
 

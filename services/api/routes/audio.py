@@ -17,8 +17,8 @@ from schemas.records.orders import OrderRecord
 from services.api.gate.access import ReadsOrders
 from services.api.problems import RequestRefused
 from services.desk import Desk
-from services.engines.recognition.containers import Container
 from services.recordings import begun, reading
+from services.transcription.audio.containers import Container
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 

@@ -162,7 +162,7 @@ def _stack(config: Settings) -> Iterator[Check]:
 def _decoder(config: Settings) -> Iterator[Check]:
     """Check that the decode server applies a mask: only then can it produce the probe's word."""
     from services.decoding.decoder import OpenAIDecoder
-    from services.engines.servers.embedded import decode_server
+    from services.decoding.hosts.embedded import decode_server
 
     def masked() -> str:
         with decode_server(config) as here:

@@ -34,9 +34,9 @@ from services.decoding.conformance import (
     whole,
 )
 from services.decoding.decoder import OpenAIDecoder
-from services.decoding.vocabulary import read_vocabulary
-from services.engines.ports import CartRequest
-from services.engines.servers.embedded import decode_server
+from services.decoding.hosts.embedded import decode_server
+from services.decoding.hosts.vocabulary import read_vocabulary
+from services.decoding.ports import CartRequest
 from services.storage.shops.menus import MenuStore
 
 MENUS = 1000

@@ -15,13 +15,13 @@ from infra.settings import settings
 from schemas.errors import InputError
 from schemas.menu import Menu
 from services.cli.client import errors_shown
-from services.evaluation.cases import Names
-from services.evaluation.compare import compare, load_run, write_comparison
-from services.evaluation.figures import errors, figures
-from services.evaluation.provenance import EvalRequest, EvalRun, about
-from services.evaluation.report import write_report
-from services.evaluation.run import read_rows
-from services.evaluation.session import evaluate as scored
+from services.learning.evaluation.cases import Names
+from services.learning.evaluation.compare import compare, load_run, write_comparison
+from services.learning.evaluation.figures import errors, figures
+from services.learning.evaluation.provenance import EvalRequest, EvalRun, about
+from services.learning.evaluation.report import write_report
+from services.learning.evaluation.run import read_rows
+from services.learning.evaluation.session import evaluate as scored
 
 app = typer.Typer(invoke_without_command=True)
 # Points of curves and bins: for the report, not for a terminal.

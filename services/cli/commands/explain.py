@@ -15,8 +15,8 @@ from schemas.explanation import MATCHES, Explanation
 from schemas.menu import Menu
 from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.shops.access import MAIN_SHOP
-from services.checks.explained import explain as explained
 from services.cli.client import errors_shown, opened
+from services.validation.explained import explain as explained
 
 
 def explain(

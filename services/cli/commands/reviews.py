@@ -31,8 +31,8 @@ def export(
     days: Annotated[int | None, typer.Option(min=1, help="only reviews of the last N days")] = None,
 ) -> None:
     """Export staff corrections; needs no running stack."""
-    from services.evaluation.corrections import aliases as proposed
-    from services.evaluation.corrections import gold_rows
+    from services.learning.evaluation.corrections import aliases as proposed
+    from services.learning.evaluation.corrections import gold_rows
 
     with errors_shown() as console, opened() as box:
         settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)

@@ -24,9 +24,9 @@ from services.api.intake import Accepted, accept, accept_text, by_page
 from services.api.routes.audio import recording
 from services.api.routes.events import stream
 from services.api.routes.orders import read
-from services.checks.judge import judge_chosen
 from services.desk import Desk
 from services.pipeline.review import confirm
+from services.validation.judge import judge_chosen
 from services.web.customers import customer_view
 from services.web.customers.order_access import (
     Acting,

@@ -18,8 +18,8 @@ from schemas.review import ReviewReason
 from schemas.sentences.sentences import Sentences, sentences
 from schemas.transcript import Transcript
 from services.api import present
-from services.checks.questions import line_of, open_questions, settled_by
 from services.pipeline.flow import FLOW
+from services.validation.questions import line_of, open_questions, settled_by
 from services.web.customers.order_form import line_forms
 
 NOTHING_HEARD = Transcript(text="", confidence=0.0)

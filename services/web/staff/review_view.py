@@ -14,8 +14,8 @@ from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
 from schemas.transcript import Transcript
-from services.checks.judge import judge_chosen
 from services.desk import Desk
+from services.validation.judge import judge_chosen
 from services.web.staff.review_controls import LineForm, NoteForm, controls_of, notes_controls
 from services.web.staff.review_form import Read, draft_of, lines_of, most, notes_of
 

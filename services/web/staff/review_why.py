@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from schemas.decision import ModelAnswer
 from schemas.explanation import MATCHES, VERDICTS, Explanation
 from schemas.wording import percent
-from services.checks.explained import explain
+from services.validation.explained import explain
 from services.web.staff.review_view import Case
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
-from services.evaluation.statistics import wilson
-from services.training.orders import shops
-from services.training.score import cart_of
+from services.learning.evaluation.statistics import wilson
+from services.learning.training.orders import shops
+from services.learning.training.score import cart_of
 from tests.bench.evaluation.__main__ import environment, is_done
 from tests.bench.evaluation.report import gather, joined, table
 from tests.bench.evaluation.sets import (

@@ -38,7 +38,9 @@ def test_the_code_goes_without_weights(tmp_path: Path) -> None:
     also.write_text("[]")
     with tarfile.open(pack.code(tmp_path / "code.tgz", [also])) as archive:
         names = archive.getnames()
-    assert {"code/tests/bench/lent/unpack.py", "code/services/training/fit.py", "asked.json"} <= set(names)
+    assert {"code/tests/bench/lent/unpack.py", "code/services/learning/training/fit.py", "asked.json"} <= set(
+        names
+    )
     assert not [name for name in names if name.endswith(".safetensors")]
 
 

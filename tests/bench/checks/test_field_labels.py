@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.checks.alignment import KINDS
-from services.checks.confidence import FEATURES, models, probability
+from services.validation.alignment import KINDS
+from services.validation.confidence import FEATURES, models, probability
 from tests.bench.fields.fit import SIGNS, Judged, judge
 from tests.stand_ins import CAFE, speech
 

@@ -7,7 +7,7 @@ import threading
 
 from schemas.menu import Menu
 from services.bootstrap import Container
-from services.engines.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, Reading
 from services.workers.app import app
 from tests.stand_ins import RIGHT, read_as
 

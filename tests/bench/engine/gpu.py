@@ -29,11 +29,11 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from infra.weights.adapters import made_for, release
 from services.decoding.menu_context import MenuContext
+from services.decoding.ports import CartRequest
 from services.decoding.reading import Asked, prompt, request
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import CartRequest
-from services.engines.reader.adapters import made_for, release
 from tests.bench.chat import Chat
 from tests.bench.engine.in_flight import Job, rates, together
 from tests.bench.markdown import markdown

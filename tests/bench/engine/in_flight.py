@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.evaluation.statistics import quantile
+from services.learning.evaluation.statistics import quantile
 from tests.bench.chat import Answer, Chat
 
 Job = Callable[[Chat], Answer]

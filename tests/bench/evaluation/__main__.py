@@ -27,8 +27,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from services.engines.servers.variables import OPENMP_ENV
-from services.evaluation.provenance import commit
+from services.decoding.hosts.variables import OPENMP_ENV
+from services.learning.evaluation.provenance import commit
 from tests.bench.evaluation.report import gather, joined, read_figures, table
 from tests.bench.evaluation.sets import (
     ROOT,

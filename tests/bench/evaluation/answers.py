@@ -1,9 +1,9 @@
 """Answers of a part of the told orders by the product's own reader on this machine, no GPU needed.
 
     python -m tests.bench.evaluation.answers tune reports/answers/tune.jsonl [--minutes 30]
-    python -m services.training.through tune reports/answers/tune.jsonl
+    python -m services.learning.training.through tune reports/answers/tune.jsonl
 
-In the form of `services/training/answer.py`, so that what is scored from its answers can be from these:
+In the form of `training/answer.py`, so that what is scored from its answers can be from these:
 under the mask, by the reader's own server. One order a second on two cores with the 1.5B, and half a minute a
 menu; what is answered is not asked again. Prints no row.
 """
@@ -19,10 +19,10 @@ from pathlib import Path
 from infra.settings import settings
 from schemas.writable import clean
 from services.bootstrap import Container
-from services.engines.ports import CartRequest
-from services.engines.servers.embedded import decode_server
-from services.training.orders import shops
-from services.training.score import answers_in
+from services.decoding.hosts.embedded import decode_server
+from services.decoding.ports import CartRequest
+from services.learning.training.orders import shops
+from services.learning.training.score import answers_in
 
 
 def main() -> int:

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from services.evaluation.page import interval, percent
-from services.evaluation.report import FIGURES
-from services.evaluation.statistics import wilson
+from services.learning.evaluation.page import interval, percent
+from services.learning.evaluation.report import FIGURES
+from services.learning.evaluation.statistics import wilson
 from tests.bench.evaluation.sets import MENUS, RUNGS, STRANGERS_RUNGS, TEXT
 from tests.bench.markdown import markdown
 

@@ -2,7 +2,7 @@
 
     python -m tests.bench.evaluation.risk PART ANSWERS.jsonl --tuned TUNED.jsonl [--out docs/benchmarks]
 
-From the answers of `services/training/answer.py`, so no model is asked. Coverage is the share of all orders
+From the answers of `training/answer.py`, so no model is asked. Coverage is the share of all orders
 whose cart is accepted at once, by its probability alone; risk is the share of these that is wrong.
 Calibration: shares that are right in bins of the probability, and the expected calibration error (ECE) of
 these, raw and where each bin's share of the tuned menus stands for its probabilities. Prints figures, never a
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from schemas.decision import ACCEPT
-from services.evaluation.plots import Plot, percent_ticks
-from services.training.thresholds import Case, cases
+from services.learning.evaluation.plots import Plot, percent_ticks
+from services.learning.training.thresholds import Case, cases
 from tests.bench.pictures import write_svg
 
 MARKED = {"as shipped": ACCEPT, "from 0.97": 0.97, "from 0.9": 0.9, "from 0.6": 0.6}

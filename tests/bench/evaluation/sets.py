@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from services.training.notation import read_menu
+from services.learning.training.notation import read_menu
 from tests.golden.files import FORMS
 from tests.golden.ladder import RUNGS, Rung, climb
 

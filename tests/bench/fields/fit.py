@@ -1,4 +1,4 @@
-"""Fits `services/checks/confidence.json`: how likely each field of a cart is right, by kind of field.
+"""Fits `services/validation/confidence.json`: how likely each field of a cart is right, by kind of field.
 
     python -m tests.bench.fields.fit --heard heard.jsonl --write
 
@@ -26,13 +26,13 @@ from schemas.decision import ACCEPT
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from schemas.writable import clean
-from services.checks.alignment import KINDS, Kind
-from services.checks.confidence import FEATURES, TABLES, Features, features
-from services.checks.heard_words import with_heard
-from services.evaluation.score import right_fields
-from services.evaluation.statistics import auroc, expected_calibration_error, reliability, wilson
+from services.learning.evaluation.score import right_fields
+from services.learning.evaluation.statistics import auroc, expected_calibration_error, reliability, wilson
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.validation.alignment import KINDS, Kind
+from services.validation.confidence import FEATURES, TABLES, Features, features
+from services.validation.heard_words import with_heard
 from tests.bench.fields.hear import kept, recordings
 from tests.bench.fields.logistic import FOLDS, Array, cross_validated, fit
 

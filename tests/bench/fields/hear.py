@@ -26,14 +26,14 @@ from faster_whisper.audio import decode_audio
 from schemas.menu import Menu
 from schemas.writable import clean
 from services.bootstrap import Container
-from services.engines.ports import CartRequest
-from services.engines.ports import Recording as Spoken
-from services.engines.recognition.audio import RATE, Samples
-from services.engines.recognition.confidence import agreement
-from services.evaluation.run import read_gold
-from services.hearing.hear import hear
-from services.hearing.second import with_second
+from services.decoding.ports import CartRequest
+from services.learning.evaluation.run import read_gold
 from services.retrieval.names import names_of
+from services.transcription.audio.audio import RATE, Samples
+from services.transcription.confidence import agreement
+from services.transcription.ports import Recording as Spoken
+from services.transcription.second import with_second
+from services.transcription.transcribe import hear
 from tests.gate.record import live_engines
 from tests.golden.files import write
 from tests.golden.ladder import Rung, degrade

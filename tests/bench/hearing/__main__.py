@@ -37,12 +37,12 @@ from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
 from services.bootstrap import bootstrap
-from services.engines.recognition.adapted import known_as, of_name
-from services.engines.recognition.memory import keep_memory
-from services.engines.recognition.whisper import COMPUTE, OPTIONS, WhisperTranscriber
-from services.engines.servers.variables import QUIET_OPENMP
+from services.decoding.hosts.variables import QUIET_OPENMP
 from services.pipeline import stages
 from services.pipeline.ports import Tools
+from services.transcription.adapted import known_as, of_name
+from services.transcription.memory import keep_memory
+from services.transcription.whisper import COMPUTE, OPTIONS, WhisperTranscriber
 
 OUT = REPOSITORY / "docs" / "benchmarks" / "hearing.json"
 SAMPLES = REPOSITORY / "infra" / "samples" / "recordings"

@@ -1,4 +1,4 @@
-"""How often an order was heard right in which two recognizers agree (`services/hearing/second.py`).
+"""How often an order was heard right in which two recognizers agree (`services/transcription/second.py`).
 
 Run by `calibrate_asr.py --second NAME` over transcripts of the same recordings and noise by both. They agree
 where both name the same things. Right is as there: every item, size and option of the cart, and no other. The
@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from infra.settings import settings
-from services.hearing.second import SURE, same_things
 from services.retrieval.names import MenuNames
+from services.transcription.second import SURE, same_things
 
 
 class Pair(NamedTuple):

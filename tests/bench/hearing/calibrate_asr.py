@@ -1,4 +1,4 @@
-"""Measures the ASR confidence tables of `services/engines/recognition/confidence.json`.
+"""Measures the ASR confidence tables of `services/transcription/confidence.json`.
 
     python -m tests.bench.hearing.calibrate_asr --data DIR --model faster-whisper-base --write
 
@@ -27,14 +27,14 @@ import numpy as np
 from infra.settings import settings
 from infra.weights.models import lock
 from schemas.menu import Menu
-from services.engines.recognition.adapted import of_name
-from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
-from services.engines.recognition.confidence import TABLES
-from services.engines.recognition.containers import sniff_file
-from services.engines.recognition.encoded import FITTED
-from services.engines.recognition.whisper import WhisperTranscriber, is_phantom, raw_confidence
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import retrieve
+from services.transcription.adapted import of_name
+from services.transcription.audio.audio import RATE, DecodeLimits, Samples, decode
+from services.transcription.audio.containers import sniff_file
+from services.transcription.confidence import TABLES
+from services.transcription.encoded import FITTED
+from services.transcription.whisper import WhisperTranscriber, is_phantom, raw_confidence
 from tests.bench.hearing.agreement import Pair, measure
 from tests.bench.hearing.segments import row_of, segment_of, transcript_of
 

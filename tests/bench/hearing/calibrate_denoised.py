@@ -1,9 +1,9 @@
-"""Measures hearings with the noise turned down, for `services/engines/recognition/confidence.json`.
+"""Measures hearings with the noise turned down, for `services/transcription/confidence.json`.
 
     python -m tests.bench.hearing.calibrate_denoised --data DIR [--model faster-whisper-base] [--write]
 
 The recordings and noises of `calibrate_asr.py`. Each mix is heard whole, and where that leaves doubt and
-there is noise, once more with it turned down, as `services/hearing/hear.py` does. The table is measured on
+there is noise, once more with it turned down, as `transcription/transcribe.py` does. The table is measured on
 those transcripts alone that it then takes, since a choice by the menu makes words look surer than they are.
 
 It also prints how many mixes were heard right and wrong (as in `calibrate_asr.py`), with and without, by the
@@ -24,14 +24,14 @@ from infra.settings import settings
 from infra.weights.models import resolve
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.engines.recognition.adapted import of_name
-from services.engines.recognition.audio import RATE, DecodeLimits, Samples, decode
-from services.engines.recognition.confidence import TABLES
-from services.engines.recognition.containers import sniff_file
-from services.engines.recognition.denoiser import DENOISED, Denoiser
-from services.engines.recognition.whisper import WhisperTranscriber, raw_confidence
-from services.hearing.hear import clearer, in_doubt
 from services.retrieval.names import MenuNames
+from services.transcription.adapted import of_name
+from services.transcription.audio.audio import RATE, DecodeLimits, Samples, decode
+from services.transcription.audio.containers import sniff_file
+from services.transcription.confidence import TABLES
+from services.transcription.denoiser import DENOISED, Denoiser
+from services.transcription.transcribe import clearer, in_doubt
+from services.transcription.whisper import WhisperTranscriber, raw_confidence
 from tests.bench.hearing.calibrate_asr import auroc, heard_right, in_noise, isotonic, write
 from tests.bench.hearing.segments import row_of, segment_of, transcript_of
 

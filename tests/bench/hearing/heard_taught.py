@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from infra.settings import settings
-from services.engines.ports import Recording, Transcriber
-from services.engines.recognition.adapted import known_as, of_name
-from services.engines.recognition.whisper import WhisperTranscriber
-from services.hearing.hear import hear
+from services.learning.training.orders import HEARD, Row, Shop, shops
 from services.retrieval.names import MenuNames
-from services.training.orders import HEARD, Row, Shop, shops
+from services.transcription.adapted import known_as, of_name
+from services.transcription.ports import Recording, Transcriber
+from services.transcription.transcribe import hear
+from services.transcription.whisper import WhisperTranscriber
 from tests.bench.fields.hear import samples
 
 VOICES = (

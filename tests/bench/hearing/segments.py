@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from schemas.transcript import Transcript, Word
-from services.engines.recognition.confidence import calibrated
-from services.engines.recognition.whisper import Segment, is_phantom, raw_confidence
+from services.transcription.confidence import calibrated
+from services.transcription.whisper import Segment, is_phantom, raw_confidence
 
 
 def row_of(segment: Segment) -> dict[str, Any]:

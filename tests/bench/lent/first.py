@@ -22,7 +22,7 @@ from pathlib import Path
 
 HERE = Path("/tmp/lent")
 CODE = HERE / "code"
-TRAINING, LENT = CODE / "services" / "training", CODE / "tests" / "bench" / "lent"
+TRAINING, LENT = CODE / "services" / "learning" / "training", CODE / "tests" / "bench" / "lent"
 HOW = HERE / "how.json"
 PIECE = 62_000_000
 MOST_OUT = 15_000_000  # bytes of a file that comes back; at most eight files of a call do

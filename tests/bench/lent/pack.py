@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from infra.settings import REPOSITORY, settings
-from services.training.__main__ import served
+from services.learning.training.__main__ import served
 from tests.supply import locks
 
 VLLM = "vllm==0.26.0"  # the newest for torch 2.11

@@ -17,7 +17,7 @@ import tarfile
 from pathlib import Path
 
 from infra.settings import REPOSITORY, settings
-from services.training.__main__ import served
+from services.learning.training.__main__ import served
 from tests.bench.lent.first import HERE, PIECE, PLANS
 from tests.bench.lent.pack import code, fetched, read_in, split, unzipped
 
@@ -32,11 +32,11 @@ def prepared(out: Path, python: Path, epochs: int) -> list[Path]:
     packed = out / "packed.npz"
     weights = {model: settings().models_dir / served(model) for model in PLANS}
     first = next(iter(weights.values()))
-    _do(python, "-m", "services.training.pack", first, packed, "--epochs", epochs)
+    _do(python, "-m", "services.learning.training.pack", first, packed, "--epochs", epochs)
     made = [packed]
     for part in sorted({part for plan in PLANS.values() for part in plan.parts}):
         made.append(out / f"asked-{part}.json")
-        _do(python, "-m", "services.training.ask", first, made[-1], part)
+        _do(python, "-m", "services.learning.training.ask", first, made[-1], part)
     for model, gguf in weights.items():
         made.append(out / f"config-{model}")
         _do(python, "-c", _CONFIG, gguf.parent, gguf.name, made[-1])

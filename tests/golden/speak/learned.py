@@ -1,4 +1,4 @@
-"""Spoken orders for a recogniser to learn from: `services/training/recogniser`.
+"""Spoken orders for a recogniser to learn from: `services/learning/training/recogniser`.
 
     python -m tests.golden.speak.learned texts OUT                     # in saycart's own environment
     python -m tests.golden.speak.learned speak OUT --pieces DIR [--shard 0 2]
@@ -54,7 +54,7 @@ def names_of(menu: Menu) -> list[str]:
 
 def texts(out: Path) -> None:
     """Write what is to be said, in the order in which it is said, and the names of the menus."""
-    from services.training.orders import shops
+    from services.learning.training.orders import shops
 
     english = [shop for shop in shops("train") if shop.menu.language.startswith("en")]
     known = [

@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from services.training.notation import Order, read_menu, read_orders
-from services.training.orders import shops
+from services.learning.training.notation import Order, read_menu, read_orders
+from services.learning.training.orders import shops
 
 SEALED = Path(__file__).resolve().parents[2] / "told" / "sealed"
 EACH = 10  # of the sealed orders one in so many is spoken: 8 a menu

@@ -16,7 +16,7 @@ from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.checks.facts import check_facts
+from services.validation.facts import check_facts
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World, expect_problem, wav
 from tests.stand_ins import TESTER

@@ -19,12 +19,12 @@ from schemas.lifecycle import Event
 from schemas.menu import Menu
 from schemas.records.orders import Outcome
 from schemas.review import ReviewDecision, ReviewReason
-from services.checks.price import price_cart
-from services.evaluation.corrections import aliases, gold_rows
-from services.evaluation.run import read_gold
+from services.learning.evaluation.corrections import aliases, gold_rows
+from services.learning.evaluation.run import read_gold
 from services.pipeline.review import settle
 from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.statistics import decided
+from services.validation.price import price_cart
 from services.web.staff.stats import figures
 from tests.stand_ins import CAFE, TESTER, Works, speech
 

@@ -20,8 +20,8 @@ from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS
 from schemas.shops.access import ROLE_SCOPES, Role, Scope
 from services.api.routes import masked as route
-from services.masked import answering
-from services.masked.registry import registered
+from services.decoding.masked import answering
+from services.decoding.masked.registry import registered
 from services.settings_checks import check_tasks
 from services.workers.stack import Stack, as_environment
 from tests.integration.api_world import World, expect_problem, running

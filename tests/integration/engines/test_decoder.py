@@ -22,8 +22,8 @@ from schemas.errors import (
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
 from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Names
+from services.decoding.ports import CartRequest
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import CartRequest
 from tests.servers.staged_server import (
     Answer,
     StagedServer,

@@ -17,9 +17,9 @@ from infra.processes.ports import any_free
 from infra.settings import Settings, settings
 from infra.weights.models import resolve
 from services.decoding.decoder import OpenAIDecoder
-from services.engines.reader import adapters
-from services.engines.servers.embedded import decode_server, engine_child, served_at
-from services.engines.servers.variables import KEY_ENV
+from infra.weights import adapters
+from services.decoding.hosts.embedded import decode_server, engine_child, served_at
+from services.decoding.hosts.variables import KEY_ENV
 from services.workers.stack import Stack
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
@@ -60,7 +60,7 @@ def test_it_asks_for_a_key_of_its_own_life(served: Settings) -> None:
             header = {"Authorization": f"Bearer {served.llm_api_key}"}
             assert http.request(method, path, json=body, headers=header, timeout=60).status_code == 200, path
     lines = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
-    assert any(b"services.engines.reader_server" in line for line in lines)
+    assert any(b"services.decoding.server" in line for line in lines)
     assert not any(served.llm_api_key.encode() in line for line in lines)
     OpenAIDecoder(
         served.llm_url, dialect="llama.cpp", model=served.llm_model, api_key=served.llm_api_key
@@ -133,7 +133,7 @@ def test_who_has_no_use_for_the_adapter_loads_none(monkeypatch: pytest.MonkeyPat
 
 
 def started(model: str) -> subprocess.Popen[str]:
-    words = ("-m", "services.engines.reader_server", "--model", model, "--port", str(any_free()))
+    words = ("-m", "services.decoding.server", "--model", model, "--port", str(any_free()))
     return subprocess.Popen(
         [sys.executable, *words, "--context", "512"],
         stdout=subprocess.PIPE,
@@ -172,7 +172,7 @@ def test_a_missing_libgomp_names_its_package(tmp_path: Path) -> None:
     fake.write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
     code = (
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
-        "from services.engines.reader_server.llama import _library\n"
+        "from services.decoding.server.llama import _library\n"
         "try: _library()\nexcept Exception as error: print(error.hint)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)

@@ -22,10 +22,10 @@ from schemas.errors import (
     UnmaskableSchema,
 )
 from services.decoding.completion import MOST_ASKED
-from services.engines.ports import Sampling
-from services.masked.bounds import Bounds
-from services.masked.call import answer, masked
-from services.masked.output import output_type
+from services.decoding.masked.bounds import Bounds
+from services.decoding.masked.call import answer, masked
+from services.decoding.masked.output import output_type
+from services.decoding.ports import Sampling
 from tests.masked_tasks import TICKET, WORD, Ticket
 from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 

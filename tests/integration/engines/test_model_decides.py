@@ -17,7 +17,7 @@ from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
 from services.decoding import wire
 from services.decoding.menu_names import Names
-from services.engines.ports import Reading
+from services.decoding.ports import Reading
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedDecoder, Works
 
 NAMES = Names(CAFE)

@@ -17,12 +17,12 @@ from infra.weights.models import ModelError, resolve
 from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
+from infra.weights import adapters
+from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, answers, decode_server
+from services.decoding.hosts.variables import KEY_ENV
+from services.decoding.ports import CartRequest
 from services.decoding.unmasked import values
-from services.engines.ports import CartRequest
-from services.engines.reader import adapters
-from services.engines.servers.embedded import MODEL_TIMEOUT_S, answers, decode_server
-from services.engines.servers.variables import KEY_ENV
-from services.training.notation import read_menu
+from services.learning.training.notation import read_menu
 from tests.servers import llama_cpp
 
 # Small: a prompt of a hundred tokens is read in a second or two.

@@ -21,18 +21,18 @@ from schemas.errors import DecodeCancelled, EngineMisconfigured
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.decoding.calls import Calls
-from services.decoding.menu_context import MenuContext
-from services.decoding.reading import Asked, request
-from services.decoding.wire_mask import wire_mask
-from services.engines.ports import CartRequest
-from services.engines.reader import adapters
-from services.engines.servers.embedded import (
+from infra.weights import adapters
+from services.decoding.hosts.embedded import (
     MODEL_TIMEOUT_S,
     answers,
     engine_child,
     served_at,
 )
-from services.training.notation import read_menu
+from services.decoding.menu_context import MenuContext
+from services.decoding.ports import CartRequest
+from services.decoding.reading import Asked, request
+from services.decoding.wire_mask import wire_mask
+from services.learning.training.notation import read_menu
 
 # Small: a prompt of a hundred tokens is read in a second or two.
 MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
@@ -189,7 +189,7 @@ def test_in_a_container_it_takes_the_images_adapter_and_serves_where_it_is_told(
     scratch.mkdir()
     child = Child(
         "reader",
-        (sys.executable, "-m", "services.engines.reader_server", *argv),
+        (sys.executable, "-m", "services.decoding.server", *argv),
         tmp_path / "reader.log",
         ready=lambda: answers(f"http://{elsewhere}:{port}/health"),
         ready_timeout_s=MODEL_TIMEOUT_S,

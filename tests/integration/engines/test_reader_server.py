@@ -16,12 +16,12 @@ import pytest
 from infra.settings import settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
-from services.decoding.vocabulary import Vocabulary, read_vocabulary
-from services.engines.reader_server.answering import Answer, Answering
-from services.engines.reader_server.gaps import AGAIN_S
-from services.engines.reader_server.llama import Llama
-from services.engines.reader_server.mapped import let_go
-from services.engines.reader_server.prefixes import LEAST_TOKENS, Prefixes
+from services.decoding.hosts.vocabulary import Vocabulary, read_vocabulary
+from services.decoding.server.answering import Answer, Answering
+from services.decoding.server.gaps import AGAIN_S
+from services.decoding.server.llama import Llama
+from services.decoding.server.mapped import let_go
+from services.decoding.server.prefixes import LEAST_TOKENS, Prefixes
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 CAKES = "Menu: apple cake, plum cake, cheese cake, lemon tart, pear tart, rye bread, corn bread, scone. " * 3

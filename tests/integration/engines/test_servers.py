@@ -19,9 +19,9 @@ from services.bootstrap import bootstrap
 from services.decoding import servers as several
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
 from services.decoding.menu_names import Names
+from services.decoding.ports import CartRequest
 from services.decoding.servers import Servers
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import CartRequest
 from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 from tests.waiting import until

@@ -17,11 +17,11 @@ from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
 from schemas.lifecycle import Event, State
 from schemas.records.orders import Outcome
 from schemas.review import ReviewReason, Standing
-from services.checks.price import price_cart
 from services.cli import client
 from services.cli.main import app
 from services.storage.base.changes import writing
 from services.storage.base.tables import ReviewRow
+from services.validation.price import price_cart
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, Works, speech
 
 

@@ -15,7 +15,7 @@ from infra.sql.database import Database
 from schemas.errors import MenuBeingRead
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
-from services.engines.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, Reading
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
 from tests.stand_ins import RIGHT, SAID, TESTER, Works, read_as, speech

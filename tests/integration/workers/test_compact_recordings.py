@@ -17,11 +17,11 @@ from infra.settings import REPOSITORY
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
-from services.engines.ports import Recording
-from services.engines.recognition.audio import DecodeLimits, Samples, read
-from services.engines.recognition.compact import compacted
-from services.engines.recognition.containers import sniff_file
 from services.pipeline.runner import Runner
+from services.transcription.audio.audio import DecodeLimits, Samples, read
+from services.transcription.audio.compact import compacted
+from services.transcription.audio.containers import sniff_file
+from services.transcription.ports import Recording
 from tests.stand_ins import Works, speech
 
 LIMITS = DecodeLimits()

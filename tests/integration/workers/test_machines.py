@@ -21,9 +21,9 @@ from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
 from services.api import __main__ as api_main
 from services.bootstrap import Container
-from services.engines.ports import Recording
 from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
+from services.transcription.ports import Recording
 from services.workers import orphans
 from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, running, wav

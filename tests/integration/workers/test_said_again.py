@@ -13,7 +13,7 @@ from schemas.cart import CartDraft
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
-from services.engines.ports import Reading
+from services.decoding.ports import Reading
 from services.pipeline.flow import FLOW
 from tests.stand_ins import Works, read_as, speech
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from services.checks.alignment import AlignedLine, align
-from services.checks.heard_words import with_heard
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.validation.alignment import AlignedLine, align
+from services.validation.heard_words import with_heard
 from tests.stand_ins import CAFE
 
 OAT = {"group": "milk", "id": "oat"}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from services.checks.allergy import dietary_words
+from services.validation.allergy import dietary_words
 
 DIETARY = """
 I have a peanut allergy, can I get a cookie and a latte

@@ -11,8 +11,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from services.cli.main import app
-from services.evaluation.figures import judge
-from services.evaluation.report import write_report
+from services.learning.evaluation.figures import judge
+from services.learning.evaluation.report import write_report
 from tests.unit.evaluation_rows import gold_row, prediction, write_rows
 
 GOLD = [gold_row(name) for name in "abcdefgh"]

@@ -17,11 +17,11 @@ from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.checks.decide import Decided, decide
-from services.checks.questions import open_question
 from services.pipeline.review import settle_by_answer
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.validation.decide import Decided, decide
+from services.validation.questions import open_question
 from tests.stand_ins import CAFE, in_review
 
 SAID = "a small latte with oat milk"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft, Severity
-from services.checks.facts import check_facts, check_total
+from services.validation.facts import check_facts, check_total
 from tests.stand_ins import CAFE
 
 

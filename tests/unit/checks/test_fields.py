@@ -13,12 +13,12 @@ from schemas.records.menus import MenuVersion
 from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.checks.confidence import FEATURES, features, field_confidences
-from services.checks.hearing import check_fields
 from services.pipeline import stages
 from services.pipeline.ports import Tools
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.validation.confidence import FEATURES, features, field_confidences
+from services.validation.hearing import check_fields
 from tests.stand_ins import CAFE, in_review, speech
 
 KEY = "faster-whisper-base/int8/beam5-t0-vad/en"

@@ -11,8 +11,8 @@ from schemas.cart import ItemLine, Portion
 from schemas.corrections import corrections
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.checks.facts import check_facts
-from services.checks.price import price_cart
+from services.validation.facts import check_facts
+from services.validation.price import price_cart
 from tests.pizzeria import PIZZERIA, draft, topped
 
 SAID = Transcript(text="a pizza", confidence=1.0)

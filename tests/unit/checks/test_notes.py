@@ -13,11 +13,11 @@ from schemas.decision import ModelAnswer, Policy
 from schemas.records.menus import MenuVersion
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.checks.allergy import check_allergy
-from services.checks.decide import decide
-from services.checks.price import price_cart
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.validation.allergy import check_allergy
+from services.validation.decide import decide
+from services.validation.price import price_cart
 from tests.pizzeria import PIZZERIA, draft
 from tests.stand_ins import speech
 

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.cart import CartDraft
 from schemas.transcript import Transcript
-from services.checks.price import price_cart
+from services.validation.price import price_cart
 from services.web.customers.order_form import line_forms, read_draft
 from services.web.pages import Form
 from tests.pizzeria import PIZZERIA, draft, topped

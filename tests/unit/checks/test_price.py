@@ -19,7 +19,7 @@ from schemas.cart import (
     Severity,
 )
 from schemas.transcript import Transcript
-from services.checks.price import price_cart
+from services.validation.price import price_cart
 from tests.stand_ins import CAFE, speech
 
 TYPED = Transcript(text="a latte", confidence=1.0)

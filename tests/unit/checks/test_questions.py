@@ -16,9 +16,9 @@ from schemas.question import Choice, CustomerAnswer, Question
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
-from services.checks.facts import check_facts
-from services.checks.questions import MAX_ANSWERS, open_question
 from services.pipeline.review import settle_by_answer
+from services.validation.facts import check_facts
+from services.validation.questions import MAX_ANSWERS, open_question
 from tests.stand_ins import CAFE, in_review
 
 DOUBT = (ReviewReason.BLOCKING_FINDING,)

@@ -7,7 +7,7 @@ import pytest
 from schemas.cart import Finding, Severity
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.checks.triage import doubts
+from services.validation.triage import doubts
 
 NOT_ON_MENU = Finding(code="not_on_menu", severity=Severity.BLOCKING, message="a bicycle", line=1)
 BLOCKING = Finding(code="missing_size", severity=Severity.BLOCKING, message="Which size?", line=0)

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.menu import Menu
 from services.decoding.menu_names import Names
-from services.training.orders import TUNED, Shop, shops
+from services.learning.training.orders import TUNED, Shop, shops
 
 CAFE = Menu.parse(
     {

@@ -6,11 +6,11 @@ import pytest
 
 from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Names
+from services.decoding.ports import CartRequest
 from services.decoding.prompt import _EXAMPLE as EXAMPLE
 from services.decoding.prompt import _EXAMPLE_SAID as EXAMPLE_SAID
 from services.decoding.prompt import field_notes, messages, names_line, turn, untrained, worked_example
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import CartRequest
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Retrieval, retrieve
 from tests.unit.decoding.test_wire import MENU, NAMES
@@ -45,7 +45,7 @@ def test_names_of_a_second_transcript_are_guesses_behind_the_firsts() -> None:
 
 @pytest.mark.parametrize("second", ["", "a large lathe", "A large latte!"])
 def test_an_order_is_asked_with_the_names_that_retrieval_finds(second: str) -> None:
-    """`services/training` asks by the same `MenuContext`, so that what serves is what was trained."""
+    """Training asks by the same `MenuContext`, so that what serves is what was trained."""
     said, context = "a large latte", MenuContext(MENU)
     line = names_line(found(said), NAMES, found(second) if second else None)
     asked = CartRequest(said, MENU, second)

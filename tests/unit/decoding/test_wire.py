@@ -16,9 +16,9 @@ from services.decoding import wire
 from services.decoding.menu_names import Line, Names, Unreadable
 from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
-from services.training.examples import with_words
-from services.training.orders import Row, Shop, shops
-from services.training.score import cart_of
+from services.learning.training.examples import with_words
+from services.learning.training.orders import Row, Shop, shops
+from services.learning.training.score import cart_of
 
 MENU = Menu.parse(
     {

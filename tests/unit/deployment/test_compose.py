@@ -15,13 +15,13 @@ import pytest
 import yaml
 
 from infra.settings import REPOSITORY, Settings
+from infra.weights.adapters import CONFIG, made_for
 from infra.weights.models import lock
 from services.bootstrap import Container
 from services.cli.main import app
-from services.engines.reader.adapters import CONFIG, made_for
-from services.engines.reader_server.__main__ import _parser as reader_words
-from services.engines.servers import vllm_server
-from services.engines.servers.embedded import CONTEXT
+from services.decoding.hosts import vllm_server
+from services.decoding.hosts.embedded import CONTEXT
+from services.decoding.server.__main__ import _parser as reader_words
 from services.pipeline.flow import BY_NAME
 from services.workers.worker import WORKERS, worker_argv
 

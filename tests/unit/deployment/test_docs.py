@@ -148,10 +148,10 @@ def _anchors(text: str) -> set[str]:
 def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
     used = set()
     for name in (
-        "checks/allergy.py",
-        "checks/facts.py",
-        "checks/hearing.py",
-        "checks/whole_cart.py",
+        "validation/allergy.py",
+        "validation/facts.py",
+        "validation/hearing.py",
+        "validation/whole_cart.py",
         "pipeline/stages.py",
         "pipeline/review.py",
     ):

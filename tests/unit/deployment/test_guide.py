@@ -16,17 +16,17 @@ from typer.main import get_command
 
 from infra.secret import signing_keys
 from infra.settings import REPOSITORY, Settings, addresses
+from infra.weights.adapters import made_for
 from services.cli.main import app
-from services.engines.reader.adapters import made_for
-from services.engines.reader_server.__main__ import _parser as reader_words
-from services.engines.servers.variables import KEY_ENV
+from services.decoding.hosts.variables import KEY_ENV
+from services.decoding.server.__main__ import _parser as reader_words
 
 PAGES = ("operations", "containers", "kubernetes", "engines", "upgrades")
 TEXT = {page: (REPOSITORY / f"docs/{page}.md").read_text() for page in PAGES}
 GUIDE = TEXT["operations"].split("## The parts")[0]
 UNITS = {path.name: path for path in sorted((REPOSITORY / "infra/systemd").iterdir())}
 CHECKOUT = "/opt/saycart"
-ENGINE = "services.engines.reader_server"
+ENGINE = "services.decoding.server"
 
 
 def blocks(text: str) -> list[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from infra.settings import REPOSITORY
+from infra.weights.adapters import ADAPTERS
 from services.bootstrap import SAMPLE
-from services.engines.reader.adapters import ADAPTERS
 
 DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
 
@@ -86,24 +86,20 @@ def test_a_worker_that_decodes_works_without_what_its_image_leaves_out(tmp_path:
 
 
 def test_a_worker_that_hears_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
-    hears = (
-        "import av, faster_whisper, services.engines.recognition.whisper, services.engines.recognition.audio"
-    )
+    hears = "import av, faster_whisper, services.transcription.whisper, services.transcription.audio.audio"
     run_without(f"{WORKER_WITHOUT}\n{hears}", ["DEVELOPMENT", "LLM"], tmp_path)
 
 
 def test_the_readers_server_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
-    serves = (
-        "import xllamacpp, services.engines.reader_server.__main__, services.engines.reader_server.service"
-    )
+    serves = "import xllamacpp, services.decoding.server.__main__, services.decoding.server.service"
     run_without(serves, ["DEVELOPMENT", "HEARING"], tmp_path)
 
 
 def test_adapters_are_turned_without_what_the_images_that_do_it_leave_out(tmp_path: Path) -> None:
     """Into GGUFs, where weights are fetched and where they are served: neither has tqdm, which gguf names."""
     turns = """
-import services.engines.recognition.adapted
-from services.engines.reader.adapters import ADAPTERS, prepared
+import services.transcription.adapted
+from infra.weights.adapters import ADAPTERS, prepared
 
 for card in ADAPTERS.glob("*/trained.json"):
     prepared(card.parent, Path(sys.argv[1]))
@@ -163,7 +159,7 @@ def in_context(path: str) -> bool:
         *(
             "services/__pycache__/desk.cpython-311.pyc",
             "saycart.egg-info/PKG-INFO",
-            "services/training/ask.py",
+            "services/learning/training/ask.py",
         ),
     ],
 )

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.errors import EngineMisconfigured
-from services.decoding.gguf import metadata
-from services.engines.reader import adapters
-from services.engines.reader.adapters import (
+from infra.weights.adapters import (
     CARD,
     CONFIG,
     WEIGHTS,
@@ -24,6 +21,9 @@ from services.engines.reader.adapters import (
     to_gguf,
     written_once,
 )
+from schemas.errors import EngineMisconfigured
+from infra.weights import adapters
+from services.decoding.hosts.gguf import metadata
 
 LAYER = "base_model.model.model.layers.3.self_attn.q_proj.lora_{}.weight"
 A = np.arange(6, dtype=np.float32).reshape(2, 3) / 4

@@ -23,8 +23,8 @@ from services.cli.commands import doctor_engine
 from services.cli.main import app
 from services.decoding import conformance
 from services.decoding.conformance import AWKWARD, marks, schema_features, strings, timings
-from services.decoding.gguf import metadata
-from services.decoding.vocabulary import Vocabulary, read_vocabulary
+from services.decoding.hosts.gguf import metadata
+from services.decoding.hosts.vocabulary import Vocabulary, read_vocabulary
 from tests.stand_ins import CAFE
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"

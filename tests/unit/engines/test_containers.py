@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import UnsupportedAudio
-from services.engines.recognition.containers import HEAD_BYTES, Container, mp3_frame, sniff, sniff_file
+from services.transcription.audio.containers import HEAD_BYTES, Container, mp3_frame, sniff, sniff_file
 
 FRAME = bytes.fromhex("fffb9064") + bytes(413)  # MPEG-1 Layer III, 128 kbit/s, 44.1 kHz: 417 bytes
 FRAME_24K = bytes.fromhex("fff384c4") + bytes(188)  # MPEG-2, 64 kbit/s, 24 kHz: 192 bytes

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import AudioDamaged
-from services.engines.recognition.containers import Container
-from services.engines.recognition.declared import Declared, check_whole, read_declared
+from services.transcription.audio.containers import Container
+from services.transcription.audio.declared import Declared, check_whole, read_declared
 
 FRAME = bytes.fromhex("fffb9064") + bytes(413)  # 26.1 ms
 

@@ -11,10 +11,10 @@ import pytest
 from schemas.errors import DecodeInvalid, EngineUnavailable
 from services.decoding import wire
 from services.decoding.menu_context import MenuContext
+from services.decoding.ports import CartRequest
 from services.decoding.prompt import messages
 from services.decoding.reading import Asked, read
 from services.decoding.wire_mask import wire_mask
-from services.engines.ports import CartRequest
 from tests.stand_ins import CAFE, RIGHT
 
 Document = dict[str, Any]

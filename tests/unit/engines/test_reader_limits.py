@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.engines.reader_server.__main__ import Handler, Server
+from services.decoding.server.__main__ import Handler, Server
 from tests.waiting import until
 
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n"

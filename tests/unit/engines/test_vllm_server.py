@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from infra.weights.models import ModelError
-from services.engines.servers import vllm_server
-from services.engines.servers.vllm_server import command, environment, main, weights
-from services.engines.servers.vllm_weights import ends_alike
+from services.decoding.hosts import vllm_server
+from services.decoding.hosts.vllm_server import command, environment, main, weights
+from services.decoding.hosts.vllm_weights import ends_alike
 
 GGUF = "tiny.gguf"
 # What the conversion needs of the other environment, in small. transformers reads GGUF by the library `gguf`.

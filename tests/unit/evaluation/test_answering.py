@@ -9,9 +9,9 @@ import pytest
 from schemas.cart import Finding
 from schemas.compare import canonical
 from schemas.question import Choice, Question
-from services.checks.questions import HEARD, NOTHING, RIGHT
-from services.evaluation.answering import COUNTED, became
-from services.evaluation.figures import figures, judge
+from services.learning.evaluation.answering import COUNTED, became
+from services.learning.evaluation.figures import figures, judge
+from services.validation.questions import HEARD, NOTHING, RIGHT
 from tests.unit.evaluation_rows import gold_row, prediction
 
 NODDED = "wrong, unseen, if nobody ever said that none is right"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.engines.ports import CartDecoder
-from services.evaluation.figures import errors, figures, judge
-from services.evaluation.run import predict
+from services.decoding.ports import CartDecoder
+from services.learning.evaluation.figures import errors, figures, judge
+from services.learning.evaluation.run import predict
 from services.pipeline.ports import Tools
 from tests.stand_ins import CAFE
 

@@ -12,9 +12,9 @@ from schemas.errors import EngineUnavailable
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.decoding.menu_context import MenuContext
-from services.engines.ports import CartRequest
-from services.evaluation import kept as kept_module
-from services.evaluation.kept import Kept, KeptDecoder, KeptTranscriber
+from services.decoding.ports import CartRequest
+from services.learning.evaluation import kept as kept_module
+from services.learning.evaluation.kept import Kept, KeptDecoder, KeptTranscriber
 from tests.stand_ins import (
     AWAY,
     RIGHT,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from infra.settings import Settings
-from services.evaluation.figures import Scored, figures, judge
-from services.evaluation.provenance import EvalRequest, EvalRun, about
-from services.evaluation.report import MAX_RECORDINGS, write_report
+from services.learning.evaluation.figures import Scored, figures, judge
+from services.learning.evaluation.provenance import EvalRequest, EvalRun, about
+from services.learning.evaluation.report import MAX_RECORDINGS, write_report
 from tests.stand_ins import CAFE
 from tests.unit.evaluation_rows import gold_row, prediction
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from schemas.errors import InputError
-from services.evaluation.run import read_gold
-from services.evaluation.score import right_fields, right_lines, score
+from services.learning.evaluation.run import read_gold
+from services.learning.evaluation.score import right_fields, right_lines, score
 
 
 def line(sku: str = "latte", quantity: int = 1, size: str | None = None, *options: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.compare import canonical
 from schemas.menu import Menu
-from services.training.notation import read_menu, read_orders
+from services.learning.training.notation import read_menu, read_orders
 
 SPANISH, TOLD = REPOSITORY / "infra" / "samples" / "spanish", REPOSITORY / "tests" / "told" / "es"
 RECORDINGS = SPANISH / "recordings"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.evaluation.statistics import (
+from services.learning.evaluation.statistics import (
     Bin,
     auroc,
     expected_calibration_error,

@@ -12,12 +12,12 @@ import pytest
 from schemas.compare import canonical
 from services.decoding import wire
 from services.decoding.menu_context import MenuContext
-from services.evaluation.answering import became
-from services.training import score
-from services.training.examples import question
-from services.training.orders import Row, Shop
-from services.training.thresholds import ACCEPT_FROM, Case, allowed, cases, outcome
-from services.training.through import predicted
+from services.learning.evaluation.answering import became
+from services.learning.training import score
+from services.learning.training.examples import question
+from services.learning.training.orders import Row, Shop
+from services.learning.training.thresholds import ACCEPT_FROM, Case, allowed, cases, outcome
+from services.learning.training.through import predicted
 from tests.stand_ins import CAFE
 
 LATTE = [{"kind": "item", "sku": "latte", "quantity": 1, "size": "L", "options": []}]

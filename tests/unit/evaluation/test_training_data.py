@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from infra.settings import REPOSITORY
-from services.training import pack
-from services.training.hearing import as_heard
-from services.training.notation import Misspelt, main, read_menu, read_orders
-from services.training.orders import HEARD, TUNED, Shop, shops, still_told
-from services.training.pack import Chat, Sequences, training
+from services.learning.training import pack
+from services.learning.training.hearing import as_heard
+from services.learning.training.notation import Misspelt, main, read_menu, read_orders
+from services.learning.training.orders import HEARD, TUNED, Shop, shops, still_told
+from services.learning.training.pack import Chat, Sequences, training
 
 TOLD = REPOSITORY / "tests" / "told"
 MENU = """

@@ -13,12 +13,12 @@ import pytest
 from services.decoding import wire
 from services.decoding.menu_context import MenuContext
 from services.decoding.wire_mask import wire_mask
-from services.training import orders, pack
-from services.training.examples import Unspellable, notes_in, with_words
-from services.training.notation import Misspelt, read_menu, read_orders
-from services.training.orders import Row, Shop
-from services.training.pack import Chat, training
-from services.training.score import Answered, cart_of, figures, notes_of
+from services.learning.training import orders, pack
+from services.learning.training.examples import Unspellable, notes_in, with_words
+from services.learning.training.notation import Misspelt, read_menu, read_orders
+from services.learning.training.orders import Row, Shop
+from services.learning.training.pack import Chat, training
+from services.learning.training.score import Answered, cart_of, figures, notes_of
 from tests.unit.evaluation.test_training_data import LETTERS, Letters
 
 MENU = """

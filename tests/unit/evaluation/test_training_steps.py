@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.training import __main__ as steps
-from services.training import ask
+from services.learning.training import __main__ as steps
+from services.learning.training import ask
 
 
 def test_a_part_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.menu import Menu
 from services.decoding.menu_names import Line, Names, Unreadable
-from services.training.written_cart import read_written
+from services.learning.training.written_cart import read_written
 
 CAFE = Menu.parse(
     {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from schemas.transcript import Transcript, Word
-from services.hearing.hear import hear, in_doubt
 from services.retrieval.names import MenuNames
+from services.transcription.transcribe import hear, in_doubt
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded
 
 RECORDING, NAMES = recorded(Path("order.flac")), MenuNames(CAFE)

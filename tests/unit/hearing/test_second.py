@@ -11,9 +11,9 @@ from infra.weights.models import ModelError
 from schemas.errors import EngineUnavailable
 from schemas.transcript import Transcript, Word
 from services.bootstrap import bootstrap
-from services.engines.recognition.confidence import agreement, calibrated, is_measured
-from services.hearing.second import MOST_APART, SURE, SURE_WORD, apart, same_things, with_second
 from services.retrieval.names import MenuNames
+from services.transcription.confidence import agreement, calibrated, is_measured
+from services.transcription.second import MOST_APART, SURE, SURE_WORD, apart, same_things, with_second
 from tests.stand_ins import AGREEMENT, CAFE, SAID, ScriptedTranscriber, recorded, speech
 
 FILE = Path("order.flac")

@@ -22,8 +22,8 @@ from pydantic import UUID4, AliasChoices, BaseModel, ConfigDict, Field, RootMode
 
 from schemas.errors import AnswerRefused, UnmaskableSchema
 from services.decoding.conformance import any_text
-from services.masked.bounds import MOST_BYTES, MOST_LEVELS, NONE_GIVEN, Bounds, bounded
-from services.masked.output import OutputType
+from services.decoding.masked.bounds import MOST_BYTES, MOST_LEVELS, NONE_GIVEN, Bounds, bounded
+from services.decoding.masked.output import OutputType
 from tests.masked_tasks import TICKET
 
 

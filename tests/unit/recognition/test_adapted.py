@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from infra.weights.adapters import CARD, CONFIG, WEIGHTS, release
 from infra.weights.models import lock
 from schemas.errors import EngineMisconfigured
-from services.engines.reader.adapters import CARD, CONFIG, WEIGHTS, release
-from services.engines.recognition import ctranslate2_file
-from services.engines.recognition.adapted import adapted, adapter_of, languages, merged
-from services.engines.recognition.ctranslate2_file import Weights
-from services.engines.recognition.parts import part_of
+from services.transcription import ctranslate2_file
+from services.transcription.adapted import adapted, adapter_of, languages, merged
+from services.transcription.ctranslate2_file import Weights
+from services.transcription.parts import part_of
 
 rng = np.random.default_rng(1)
 QKV, KV, FC = (

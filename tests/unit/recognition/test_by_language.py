@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.engines.ports import Recording
-from services.engines.recognition.by_language import ByLanguage
+from services.transcription.by_language import ByLanguage
+from services.transcription.ports import Recording
 
 
 class Ears:

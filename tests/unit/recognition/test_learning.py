@@ -12,9 +12,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from infra.settings import settings
-from services.engines.recognition import ctranslate2_file
-from services.training.recogniser import pack as packing
-from services.training.recogniser.spoken import (
+from services.learning.training.recogniser import pack as packing
+from services.learning.training.recogniser.spoken import (
     MOST_NAMES,
     MOST_PROMPT,
     Order,
@@ -25,7 +24,8 @@ from services.training.recogniser.spoken import (
     written,
     wrong_words,
 )
-from services.training.recogniser.unpack import unpacked
+from services.learning.training.recogniser.unpack import unpacked
+from services.transcription import ctranslate2_file
 
 NAMES = ("Latte", "Oat Milk", "Blueberry Muffin", "Large", *(f"Dish {n}" for n in range(80)))
 

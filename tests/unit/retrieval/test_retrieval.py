@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from schemas.menu import Menu
+from services.learning.training.orders import shops
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Match, retrieve
-from services.training.orders import shops
 
 OPTIONS = ["cheese", "mozzarella cheese", "hot peppers", "peppers", "oat milk", "whipped cream"]
 MENU = MenuNames(

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.decision import Basis, Decision, ModelAnswer, UnsurePiece, Verdict
 from schemas.explanation import MATCHES, VERDICTS, Explanation, MatchKind
-from services.checks.explained import explain
+from services.validation.explained import explain
 from tests.stand_ins import CAFE
 
 

@@ -12,11 +12,11 @@ from schemas import wording
 from schemas.cart import CartDraft, CartNote, Finding, NoteKind, Severity
 from schemas.order import MenuRef, Order
 from schemas.review import Review, ReviewReason
-from services.checks.facts import check_facts
-from services.checks.hearing import check_fields
-from services.checks.price import price_cart
 from services.cli.receipt import cart_table, doubts, headline
 from services.pipeline.stages import ask_human
+from services.validation.facts import check_facts
+from services.validation.hearing import check_fields
+from services.validation.price import price_cart
 from tests.stand_ins import CAFE, speech
 from tests.unit.checks.test_facts import draft, item, off
 

@@ -18,12 +18,12 @@ from schemas.decision import ModelAnswer, Policy, UnsurePiece
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
-from services.checks.facts import check_facts
-from services.checks.hearing import check_fields
-from services.checks.whole_cart import with_question
+from services.learning.training.notation import read_menu
 from services.pipeline.flow import FLOW
 from services.pipeline.stages import ask_human
-from services.training.notation import read_menu
+from services.validation.facts import check_facts
+from services.validation.hearing import check_fields
+from services.validation.whole_cart import with_question
 
 MENU = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
 CODE = [file for room in ("schemas", "services") for file in (REPOSITORY / room).rglob("*.py")]
@@ -81,7 +81,7 @@ def constants() -> Iterator[ast.Constant]:
 def test_no_check_words_a_finding_by_itself() -> None:
     """A sentence in the code would be English on every menu."""
     found = []
-    for file in (REPOSITORY / "services" / "checks").rglob("*.py"):
+    for file in (REPOSITORY / "services" / "validation").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             named = isinstance(node, ast.Call) and re.fullmatch(
                 r"Finding\.(blocking|info)|Choice|Question", ast.unparse(node.func)

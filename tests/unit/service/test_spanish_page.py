@@ -15,9 +15,9 @@ from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import FOLDER
-from services.checks.facts import check_facts
-from services.checks.price import price_cart
-from services.training.notation import read_menu
+from services.learning.training.notation import read_menu
+from services.validation.facts import check_facts
+from services.validation.price import price_cart
 from services.web.customers.customer_view import of_order
 from services.web.pages import TEMPLATES
 from tests.stand_ins import in_review, speech

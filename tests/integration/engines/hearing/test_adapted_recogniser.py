@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from infra.settings import REPOSITORY, Settings, settings
+from infra.weights.adapters import release
 from services.bootstrap import Container, bootstrap
-from services.engines.ports import Recording, Transcriber
-from services.engines.reader.adapters import release
-from services.engines.recognition.adapted import adapter_of
-from services.engines.recognition.audio import DecodeLimits, read
-from services.engines.recognition.confidence import agreement, is_measured
-from services.engines.recognition.encoded import FITTED
-from services.training.recogniser.spoken import wrong_words
+from services.learning.training.recogniser.spoken import wrong_words
+from services.transcription.adapted import adapter_of
+from services.transcription.audio.audio import DecodeLimits, read
+from services.transcription.confidence import agreement, is_measured
+from services.transcription.encoded import FITTED
+from services.transcription.ports import Recording, Transcriber
 
 pytestmark = pytest.mark.models
 

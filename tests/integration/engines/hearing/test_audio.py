@@ -24,9 +24,9 @@ from schemas.errors import (
     SaycartError,
     UnsupportedAudio,
 )
-from services.engines.recognition import audio, audio_child, audio_parent
-from services.engines.recognition.audio import RATE, DecodeLimits, decode, read
-from services.engines.recognition.containers import Container
+from services.transcription.audio import audio, audio_child, audio_parent
+from services.transcription.audio.audio import RATE, DecodeLimits, decode, read
+from services.transcription.audio.containers import Container
 from tests.waiting import until
 
 SECONDS = 2.5
@@ -292,7 +292,7 @@ def test_no_parent_outlives_its_owner(tones: Path) -> None:
     """A worker that is killed leaves none behind: their socket ends with it."""
     script = (
         "import os, sys; from pathlib import Path\n"
-        "from services.engines.recognition import audio, audio_parent\n"
+        "from services.transcription.audio import audio, audio_parent\n"
         f"audio.read(Path({str(tones / 'pcm.wav')!r}), audio.DecodeLimits())\n"
         "print(audio_parent._parent._process.pid, flush=True); os.kill(os.getpid(), 9)"
     )

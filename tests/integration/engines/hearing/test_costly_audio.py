@@ -15,12 +15,12 @@ from schemas.errors import AudioDamaged, AudioRefused, AudioTooCostly, AudioTooL
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
-from services.engines.ports import Recording
-from services.engines.recognition import audio, audio_child, audio_parent
-from services.engines.recognition.audio import RATE, DecodeLimits
-from services.engines.recognition.containers import Container
-from services.engines.recognition.declared import read_declared
 from services.pipeline.runner import Runner
+from services.transcription.audio import audio, audio_child, audio_parent
+from services.transcription.audio.audio import RATE, DecodeLimits
+from services.transcription.audio.containers import Container
+from services.transcription.audio.declared import read_declared
+from services.transcription.ports import Recording
 from tests import hostile_audio
 from tests.stand_ins import Works
 

@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 
 from infra.settings import REPOSITORY, settings
 from infra.weights.models import resolve
-from services.engines.ports import Recording
-from services.engines.recognition.audio import RATE, DecodeLimits, Samples, read
-from services.engines.recognition.denoiser import AT_MOST_DB, LONGEST_S, Denoiser, band_widths
-from services.engines.recognition.whisper import WhisperTranscriber
+from services.transcription.audio.audio import RATE, DecodeLimits, Samples, read
+from services.transcription.denoiser import AT_MOST_DB, LONGEST_S, Denoiser, band_widths
+from services.transcription.ports import Recording
+from services.transcription.whisper import WhisperTranscriber
 from tests.golden.ladder import Rung, degrade
 
 pytestmark = pytest.mark.models

@@ -17,8 +17,8 @@ from schemas.question import CustomerAnswer
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.checks.questions import open_question
 from services.pipeline.review import settle_by_answer
+from services.validation.questions import open_question
 from tests.stand_ins import (
     AGREEMENT,
     RIGHT,

@@ -21,16 +21,16 @@ from infra.sql.database import Database
 from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured
 from services.bootstrap import bootstrap
-from services.engines.ports import Recording
-from services.engines.recognition import audio_parent
-from services.engines.recognition.audio import DecodeLimits, read
-from services.engines.recognition.confidence import agreement, is_measured
-from services.engines.recognition.encoded import Encoded, fitting
-from services.engines.recognition.whisper import Segment, WhisperTranscriber, is_phantom
-from services.hearing.hear import hear
-from services.hearing.second import SURE, with_second
 from services.pipeline import stages
 from services.retrieval.names import MenuNames
+from services.transcription.audio import audio_parent
+from services.transcription.audio.audio import DecodeLimits, read
+from services.transcription.confidence import agreement, is_measured
+from services.transcription.encoded import Encoded, fitting
+from services.transcription.ports import Recording
+from services.transcription.second import SURE, with_second
+from services.transcription.transcribe import hear
+from services.transcription.whisper import Segment, WhisperTranscriber, is_phantom
 from tests.stand_ins import TESTER, Works, sample_menu
 
 pytestmark = pytest.mark.models

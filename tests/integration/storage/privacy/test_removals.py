@@ -21,10 +21,10 @@ from schemas.order import OrderError
 from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.engines.ports import Recording
 from services.pipeline.flow import BY_NAME
 from services.storage.base.changes import let_go, reading, writing
 from services.storage.base.tables import RemovalRow
+from services.transcription.ports import Recording
 from services.workers import sweeper
 from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, own_world, wav

@@ -22,11 +22,11 @@ from schemas.errors import AudioDamaged, AudioRefused, DecodeTruncated, EngineUn
 from schemas.lifecycle import State
 from schemas.transcript import Transcript
 from services.bootstrap import Container
-from services.engines.ports import Recording
-from services.engines.recognition import adapted
-from services.engines.recognition.whisper import WhisperTranscriber
 from services.pipeline.heartbeat import Heartbeat
 from services.storage.base.tables import OrderRow
+from services.transcription import adapted
+from services.transcription.ports import Recording
+from services.transcription.whisper import WhisperTranscriber
 from services.workers import measuring
 from services.workers.sweeper import _done
 from tests.servers.staged_server import completion, spelled, staged_server

@@ -1,0 +1,124 @@
+"""What the pipeline needs of a decoder. Imports no engine."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from schemas.menu import Menu
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What the model thinks of its cart when no mask holds it. Keys are JSON pointers into the wire text.
+
+    `probability` is that of a field's whole value, given all before it; `overruled` counts the tokens of a
+    field that were not the model's own first choice. A field without such a token is not in it.
+    """
+
+    probability: dict[str, float]
+    overruled: dict[str, int]
+
+
+Message = dict[str, str]
+"""One turn of a chat: `role` and `content`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an answer is drawn. Temperature 0 takes the likeliest token that the mask allows; `seed` makes
+    other draws come again, as far as a server's arithmetic does."""
+
+    temperature: float = 0.0
+    seed: int | None = None
+
+
+GREEDY = Sampling()
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A whole answer under a mask, and how it was made. `grammar` is the version of the mask, `seconds` wall
+    time; of the prompt's tokens `cached_tokens` came from the server's prefix cache."""
+
+    text: str
+    engine: str
+    grammar: str
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    seconds: float
+    scored: Scored | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The cart that a language model wrote, as lines of a draft without `heard`, and its text.
+
+    `logprob` is the natural logarithm of the whole answer's probability, without the mask (0 is certain);
+    `overruled` counts tokens that the mask chose against the model. Of the prompt's tokens `cached_tokens`
+    came from the server's prefix cache; `seconds` is wall time. `pieces` are the numbers and names of `text`
+    in their order, each with its probability after those before it, without the mask (0 to 1).
+    """
+
+    lines: tuple[dict[str, Any], ...]
+    text: str
+    logprob: float
+    overruled: int
+    engine: str
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    seconds: float
+    pieces: tuple[tuple[str, float], ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    """(kind, words) of what the kitchen must know beyond the lines."""
+    grammar: str = ""
+    """The version of the mask."""
+    trained: bool = True
+    """Whether the model was trained for orders: how sure another is of a cart says little."""
+
+
+@dataclass(frozen=True, slots=True)
+class CartRequest:
+    """What a decoder is asked: a customer's words over a menu, and what a second recognizer heard where that
+    differs (`second`)."""
+
+    transcript: str
+    menu: Menu
+    second: str = ""
+
+
+class CartDecoder(Protocol):
+    """Turns a transcript into a cart, under the mask of its menu."""
+
+    def decode(
+        self,
+        asked: CartRequest,
+        called_off: threading.Event | None = None,
+        *,
+        in_gaps: bool = False,
+    ) -> Reading:
+        """The cart that the model makes of the words, under the mask of the menu; nothing is streamed.
+
+        Where no server has the trained adapter, the base model is asked. Setting `called_off`, from any
+        thread, ends it: the request is closed and the server stops. With `in_gaps` a menu that is new is read
+        in pieces, between which other orders come.
+
+        Raises:
+            DecodeCancelled: it was called off.
+            EngineUnavailable: refused, timed out or 5xx.
+            DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
+            DecodeInvalid: the text is outside the mask, so the server did not apply it.
+            MenuBeingRead: a piece was read, and it was not the last.
+            TooMuchToRead: the words take more tokens than an order may.
+        """
+        ...
+
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
+        """Put the part of the prompt that is the same for every order into the server's cache.
+
+        Raises: as `decode`, of the server and of `called_off`.
+        """
+        ...

@@ -1,0 +1,231 @@
+"""An answer under a mask, greedy or drawn; what stands of a prediction is checked, not written.
+
+A token that is drawn alone takes a CPU as long as five that are read together. So the question and the guess
+that came with it are read in one batch, which tells at each token what the model would have drawn there.
+Up to the first that differs, the answer is the prediction. From there on each token is read with a guess of
+what follows: what the mask forces, or what followed the same tokens before, in the prediction, the answer or
+the prompt, which has the menu's names. Either way it is the answer that the model gives under the mask, with
+its probability without the mask.
+
+The mask is llguidance's, on the model's own tokenizer, and asked only where the likeliest token may be
+outside it: https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md has what a grammar may say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from llguidance import LLMatcher, LLTokenizer
+
+from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
+from services.decoding.ports import GREEDY, Sampling
+from services.decoding.server.gaps import Gap, Gaps
+from services.decoding.server.prefixes import Prefixes, common_length
+
+Row = npt.NDArray[np.float32]
+MENUS = 64
+"""Grammars that stay compiled: each is one menu's, and takes some 35 ms."""
+AHEAD = 4
+"""Tokens of a guess: with the last one no more than a CPU reads in the time of one."""
+SAME = 3
+"""Tokens that a guess looks for, where they stood before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One token of an answer: its log probability, and the likeliest one there with its own."""
+
+    token: int
+    logprob: float
+    best: int
+    best_logprob: float
+
+
+@dataclass(slots=True)
+class Answer:
+    """`tokens` with the one that ends it, if it ended: else it is cut off at the most that was asked for. Of
+    the question's `prompt` tokens `cached` were read before; of a prediction's, `accepted` stood."""
+
+    prompt: int
+    cached: int
+    tokens: list[Drawn] = field(default_factory=list)
+    accepted: int = 0
+    ended: bool = False
+
+
+class Answering:
+    """Answers, one at a time; `end` is the token that ends one. `written` counts the tokens of all."""
+
+    def __init__(self, prefixes: Prefixes, tokenizer: LLTokenizer, end: int) -> None:
+        self._prefixes = prefixes
+        self._gaps = Gaps(prefixes)
+        self._batch = prefixes.model.batch
+        self._end = end
+        self.written = 0
+        self._compiled = lru_cache(maxsize=MENUS)(lambda grammar: LLMatcher(tokenizer, grammar))
+
+    def answer(
+        self,
+        prompt: Sequence[int],
+        shared: int,
+        *,
+        grammar: str = "",
+        prediction: Sequence[int] = (),
+        most: int,
+        gone: Callable[[], bool] = lambda: False,
+        menu_s: float = 0.0,
+        sampling: Sampling = GREEDY,
+    ) -> Answer:
+        """The answer to `prompt`, of which the first `shared` tokens are the same for every order. With
+        `menu_s` a menu that is new is read for about so many seconds at once.
+
+        Raises:
+            DecodeInvalid: the grammar does not compile, or llguidance gave it up on the way.
+            DecodeCancelled: `gone` said so; asked before each batch.
+            EngineMisconfigured: there is no room for so many tokens.
+            MenuBeingRead: the menu was new, and is not read to its end.
+        """
+        room = self._prefixes.model.context - len(prompt)
+        if room < 1:
+            raise EngineMisconfigured(f"{len(prompt)} tokens are more than the reader's context holds")
+        matcher, most = self._matcher(grammar) if grammar else None, min(most, room)
+        guess = list(prediction)[: min(most, self._batch - 1)]
+        if matcher is not None:
+            guess = guess[: matcher.validate_tokens(guess)]
+        gap = self._gaps.of(prompt[:shared], menu_s)
+        found = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
+        at = self._read_prompt(prompt, shared, found.cached, len(guess), gone, gap)
+        chosen = self._greedy if sampling.temperature == 0 else self._drawing(sampling)
+        more = self._read_on(prompt[at:], guess, chosen, matcher, found, most)
+        written = [drawn.token for drawn in found.tokens]
+        found.accepted, known = common_length(written, guess), [*prompt, *prediction]
+        while more:
+            _still_wanted(gone)
+            guess = _ahead([*known, *written], matcher)[: most - len(written) - 1]
+            more = self._read_on(written[-1:], guess, chosen, matcher, found, most)
+            written = [drawn.token for drawn in found.tokens]
+        return found
+
+    def _read_on(
+        self,
+        before: Sequence[int],
+        guess: Sequence[int],
+        chosen: Callable[[Row, LLMatcher | None], int],
+        matcher: LLMatcher | None,
+        found: Answer,
+        most: int,
+    ) -> bool:
+        """Read `before` and a `guess` of what follows, and put on the answer what the model has there, up to
+        the first token that differs from the guess. Return whether there is more to come."""
+        rows = self._prefixes.read([*before, *guess], len(guess) + 1)
+        for place, row in enumerate(rows):
+            if self._put(row, chosen(row, matcher), matcher, found, most):
+                return False
+            if place == len(guess) or found.tokens[-1].token != guess[place]:
+                self._prefixes.cut(found.prompt + len(found.tokens) - 1)
+                break
+        return True
+
+    def _read_prompt(
+        self,
+        prompt: Sequence[int],
+        shared: int,
+        at: int,
+        behind: int,
+        gone: Callable[[], bool],
+        gap: Gap,
+    ) -> int:
+        """Read on from `at`, up to what goes into one batch with the `behind` tokens after the prompt."""
+
+        def read(upto: int) -> int:
+            _still_wanted(gone)
+            self._prefixes.read(prompt[at:upto])
+            return upto
+
+        if at <= shared:
+            while at < shared:
+                at = read(min(at + self._batch, shared))
+                gap.check(left=shared - at)
+            self._prefixes.keep()
+        while len(prompt) - at + behind > self._batch:
+            at = read(min(at + self._batch, len(prompt) - 1))
+        _still_wanted(gone)
+        return at
+
+    def _put(self, row: Row, token: int, matcher: LLMatcher | None, found: Answer, most: int) -> bool:
+        """Put the next token on the answer; whether it was the last."""
+        best = int(row.argmax())
+        top = float(row[best])
+        whole = top + float(np.log(np.exp(row - top, dtype=np.float64).sum()))
+        found.tokens.append(Drawn(token, float(row[token]) - whole, best, float(row[best]) - whole))
+        self.written += 1
+        if token == self._end:
+            found.ended = True
+        elif matcher is not None and not matcher.consume_token(token):
+            raise DecodeInvalid("The mask was given up", quoted=matcher.get_error()[:300])
+        return found.ended or len(found.tokens) >= most
+
+    def _greedy(self, row: Row, matcher: LLMatcher | None) -> int:
+        """The likeliest token that the mask allows, which is asked only where the likeliest of all may not be
+        one."""
+        token = int(row.argmax())
+        if matcher is None or _allowed(matcher, token, self._end):
+            return token
+        return self._end if matcher.is_stopped() else int(_masked(row, matcher).argmax())
+
+    def _drawing(self, sampling: Sampling) -> Callable[[Row, LLMatcher | None], int]:
+        """What draws tokens by their probabilities under the mask; the same ones for the same seed."""
+        dice = np.random.default_rng(sampling.seed)
+
+        def drawn(row: Row, matcher: LLMatcher | None) -> int:
+            if matcher is not None and matcher.is_stopped():
+                return self._end
+            scores = row if matcher is None else _masked(row, matcher)
+            weights = np.exp((scores - scores.max()) / sampling.temperature, dtype=np.float64)
+            return int(dice.choice(row.size, p=weights / weights.sum()))
+
+        return drawn
+
+    def _matcher(self, grammar: str) -> LLMatcher:
+        matcher = self._compiled(grammar)
+        if problem := matcher.get_error():
+            raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
+        matcher.reset()
+        return matcher
+
+
+def _ahead(tokens: Sequence[int], matcher: LLMatcher | None) -> list[int]:
+    """What is likely to follow `tokens`: what the mask forces, else what followed the same tokens before."""
+    forced = matcher.compute_ff_tokens() if matcher is not None else []
+    guess = (forced or _followed(tokens))[:AHEAD]
+    return guess if matcher is None else guess[: matcher.validate_tokens(guess)]
+
+
+def _followed(tokens: Sequence[int]) -> list[int]:
+    """What followed the last few of `tokens` where they stood before: the most of them, the latest time."""
+    for count in range(SAME, 0, -1):
+        last = tokens[-count:]
+        for at in range(len(tokens) - count - 1, -1, -1):
+            if tokens[at] == last[0] and tokens[at : at + count] == last:
+                return [*tokens[at + count : at + count + AHEAD]]
+    return []
+
+
+def _still_wanted(gone: Callable[[], bool]) -> None:
+    if gone():
+        raise DecodeCancelled("Nobody waits for this answer any more")
+
+
+def _allowed(matcher: LLMatcher, token: int, end: int) -> bool:
+    return matcher.is_accepting() if token == end else bool(matcher.validate_tokens([token]))
+
+
+def _masked(row: Row, matcher: LLMatcher) -> Row:
+    """The logits of those tokens that the mask allows; an end too, where it does."""
+    bits = np.frombuffer(matcher.compute_bitmask(), np.uint8)
+    allowed = np.unpackbits(bits, bitorder="little")[: row.size].astype(bool)
+    return np.where(allowed, row, np.float32(-np.inf))

@@ -1,0 +1,64 @@
+"""A menu that is new is read in pieces, and orders of menus that were read before are answered in the gaps.
+
+To read a menu takes half a minute and more, and an order of another shop would wait for all of it. So a
+request may say for how many seconds a new menu is read at once (`menu_s`); after these the order is handed
+back, its worker takes the order that is next, and the reading goes on when its turn comes again.
+
+One menu is read at a time, since what was read of a menu is kept aside for one alone: an order of a second
+new menu is handed back at once, until the first is read or nobody has gone on with it for `ABANDONED_S`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from schemas.errors import MenuBeingRead
+from services.decoding.server.prefixes import Prefixes
+
+ABANDONED_S = 30.0
+AGAIN_S = 1.0
+
+
+class Gap:
+    """How long a menu may be read now; raises once that is over."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float], read: Callable[[bool], None]) -> None:
+        self._clock, self._until, self._read = clock, clock() + seconds, read
+
+    def check(self, left: int) -> None:
+        """So many tokens of the menu are still to be read.
+
+        Raises:
+            MenuBeingRead: some are, and the time is over.
+        """
+        self._read(not left)
+        if left and self._clock() >= self._until:
+            raise MenuBeingRead("A part of the menu was read", wait_s=0.0)
+
+
+class Gaps:
+    """Which new menu is being read."""
+
+    def __init__(self, prefixes: Prefixes, clock: Callable[[], float] = time.monotonic) -> None:
+        self._prefixes, self._clock = prefixes, clock
+        self._menu: tuple[int, ...] = ()
+        self._went_on = -math.inf
+
+    def of(self, menu: Sequence[int], seconds: float) -> Gap:
+        """The time that this menu has now; any where `seconds` is 0.
+
+        Raises:
+            MenuBeingRead: it is new, and another new one is being read.
+        """
+        tokens = tuple(menu)
+        if not seconds or self._prefixes.knows(menu):
+            return Gap(math.inf, self._clock, lambda _: None)
+        if self._menu not in ((), tokens) and self._clock() < self._went_on + ABANDONED_S:
+            raise MenuBeingRead("Another new menu is being read", wait_s=AGAIN_S)
+        self._went_on_with(tokens)
+        return Gap(seconds, self._clock, lambda whole: self._went_on_with(() if whole else tokens))
+
+    def _went_on_with(self, menu: tuple[int, ...]) -> None:
+        self._menu, self._went_on = menu, self._clock()

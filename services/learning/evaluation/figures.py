@@ -1,0 +1,258 @@
+"""What scored rows come to, as plain values: the content of `figures.json`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.compare import canonical
+from schemas.lifecycle import StageName
+from services.learning.evaluation.answering import COUNTED, became
+from services.learning.evaluation.hearing import word_errors
+from services.learning.evaluation.score import LineScore, right_fields, right_lines, score
+from services.learning.evaluation.statistics import (
+    auroc,
+    expected_calibration_error,
+    quantile,
+    reliability,
+    risk_coverage,
+    wilson,
+)
+
+# What a report calls the fields; all others are options.
+_KINDS = {"heard": "words of a line", "sku": "item", "quantity": "quantity", "size": "size"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One gold row, what was predicted for it, and how they compare."""
+
+    gold: dict[str, Any]
+    predicted: dict[str, Any]
+    score: LineScore
+
+    @property
+    def exact(self) -> bool:
+        return self.score.exact
+
+    @property
+    def review(self) -> bool:
+        return bool(self.predicted["decision"] == "review")
+
+    @property
+    def silent(self) -> bool:
+        """A silent error: a wrong cart that was accepted without a look."""
+        return not self.exact and not self.review
+
+    @property
+    def spoken(self) -> bool:
+        """Whether it was heard from a recording, rather than read."""
+        return bool(self.predicted["ms"].get(StageName.TRANSCRIBE))
+
+    @property
+    def confidence(self) -> float:
+        return float(self.predicted["confidence"])
+
+    @property
+    def codes(self) -> set[str]:
+        """Codes of its blocking findings."""
+        return {f["code"] for f in self.predicted["findings"] if f["severity"] == "blocking"}
+
+
+def judge(gold: dict[str, Any], predicted: dict[str, Any]) -> Scored:
+    """Score one prediction row against its gold row."""
+    return Scored(gold, predicted, score(gold["cart"]["lines"], predicted["cart"]["lines"]))
+
+
+def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    """Id and error of each row that ended in one: gold rows that are `broken`, then those that failed."""
+    failed = [row.predicted for row in rows if "error" in row.predicted]
+    return [{"id": row["id"], "error": row["error"]} for row in (*broken, *failed)]
+
+
+def figures(
+    rows: Sequence[Scored], asr_threshold: float, broken: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """Every figure of a run: shares of all rows, milliseconds. `asr_threshold` is the gate of triage. Gold
+    rows that are `broken` have no cart to be held against, and are counted among the errors alone."""
+    wrong: Counter[str] = Counter()
+    for row in rows:
+        wrong.update(row.score.wrong)
+    equal = sum(row.score.equal_lines for row in rows)
+    return {
+        **counts(rows),
+        "errors": len(errors(rows, broken)),
+        "broken_rows": len(broken),
+        "line_precision": _share(equal, sum(row.score.predicted_lines for row in rows)),
+        "line_recall": _share(equal, sum(row.score.gold_lines for row in rows)),
+        "wrong_fields": dict(wrong.most_common()),
+        "reviews_by_reason": _reviews(rows, lambda row: row.predicted.get("reasons", ())),
+        "reviews_by_finding": _reviews(rows, lambda row: row.codes),
+        "ms": _times(rows),
+        "by_tag": _groups(rows, lambda row: row.gold.get("tags") or ()),
+        "by_voice": _groups(rows, _voice),
+        "risk_coverage": risk(rows, asr_threshold),
+        "reliability": _calibration(rows),
+    }
+
+
+def counts(rows: Sequence[Scored]) -> dict[str, Any]:
+    """The figures that rule, with their 95% intervals, for all rows or a part of them."""
+    exact, reviews = sum(row.exact for row in rows), sum(row.review for row in rows)
+    silent = sum(row.silent for row in rows)
+    return {
+        "rows": len(rows),
+        "exact_carts": exact,
+        "exact_share": _share(exact, len(rows)),
+        "exact_ci": wilson(exact, len(rows)),
+        "reviews": reviews,
+        "review_share": _share(reviews, len(rows)),
+        "review_ci": wilson(reviews, len(rows)),
+        "silent_errors": silent,
+        "silent_share": _share(silent, len(rows)),
+        "silent_ci": wilson(silent, len(rows)),
+        "answerable_reviews": sum(row.review and bool(row.predicted.get("question")) for row in rows),
+        "needless_reviews": sum(row.exact and row.review for row in rows),
+        "after_answers": _after_answers(rows),
+        "wer": _wer(rows),
+    }
+
+
+def _after_answers(rows: Iterable[Scored]) -> dict[str, int]:
+    """How many orders came to what, with their questions answered as `answering.py` does."""
+    told = Counter(
+        what for row in rows for what in became(row.predicted, canonical(row.gold["cart"]["lines"]))
+    )
+    return {what: told[what] for what in COUNTED}
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / max(whole, 1), 4)
+
+
+def _wer(rows: Iterable[Scored]) -> float | None:
+    """Over the rows that were heard and whose words are known; None when there are none."""
+    pairs = [
+        word_errors(row.gold["utterance"], row.predicted["transcript"])
+        for row in rows
+        if row.spoken and row.gold.get("utterance")
+    ]
+    words = sum(said for _, said in pairs)
+    return round(sum(errors for errors, _ in pairs) / words, 4) if words else None
+
+
+def _reviews(rows: Iterable[Scored], why: Callable[[Scored], Iterable[str]]) -> dict[str, dict[str, int]]:
+    """By cause, how many orders went to review, and how many of their carts were right after all.
+
+    `alone` counts the needless ones that had no other cause: what would be saved without it.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        causes = set(why(row)) if row.review else set()
+        for cause in sorted(causes):
+            tally = found.setdefault(cause, {"reviews": 0, "needless": 0, "alone": 0})
+            tally["reviews"] += 1
+            tally["needless"] += row.exact
+            tally["alone"] += row.exact and len(causes) == 1
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]["reviews"]))
+
+
+def _times(rows: Sequence[Scored]) -> dict[str, dict[str, float]]:
+    """By stage, over the rows that reached it (a stage that was not reached is 0 in its row)."""
+    stages = list(dict.fromkeys(stage for row in rows for stage in row.predicted["ms"]))
+    taken = {stage: [ms for row in rows if (ms := row.predicted["ms"].get(stage))] for stage in stages}
+    taken["total"] = [round(sum(row.predicted["ms"].values()), 1) for row in rows]
+    return {
+        stage: {"rows": len(values), "p50": quantile(values, 0.5), "p95": quantile(values, 0.95)}
+        for stage, values in taken.items()
+        if values
+    }
+
+
+def _groups(rows: Iterable[Scored], names: Callable[[Scored], Iterable[str]]) -> dict[str, dict[str, Any]]:
+    members: dict[str, list[Scored]] = {}
+    for row in rows:
+        for name in names(row):
+            members.setdefault(str(name), []).append(row)
+    return {name: counts(members[name]) for name in sorted(members)}
+
+
+def _voice(row: Scored) -> tuple[str, ...]:
+    voice = (row.gold.get("speech") or {}).get("voice")
+    return (voice,) if voice else ()
+
+
+def risk(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
+    """The curve of ordering by ASR confidence, by the least sure line if known, and where we stand on it."""
+    exact = [row.exact for row in rows]
+    over = [row for row in rows if row.confidence >= asr_threshold]
+    found: dict[str, Any] = {
+        "by_confidence": risk_coverage([row.confidence for row in rows], exact),
+        "triage": {
+            "coverage": _share(sum(not row.review for row in rows), len(rows)),
+            "risk": _share(sum(row.silent for row in rows), len(rows)),
+        },
+        "gate": {
+            "threshold": asr_threshold,
+            "coverage": _share(len(over), len(rows)),
+            "risk": _share(sum(not row.exact for row in over), len(rows)),
+        },
+    }
+    if any(row.predicted.get("line_confidence") for row in rows):
+        # A cart without lines is nothing to be sure of.
+        least = [min(row.predicted.get("line_confidence") or [0.0]) for row in rows]
+        found["by_least_sure_line"] = risk_coverage(least, exact)
+    return found
+
+
+def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
+    """ASR confidence of heard rows against whole carts; confidence of lines and of fields by kind, where
+    given, against lines and fields."""
+    heard = [row for row in rows if row.spoken]
+    lines: list[tuple[float, bool]] = []
+    for row in rows:
+        sure = row.predicted.get("line_confidence") or []
+        right = right_lines(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
+        if len(sure) == len(right):
+            lines += zip(sure, right, strict=True)
+    kinds = {
+        "asr": ([row.confidence for row in heard], [row.exact for row in heard]),
+        "line": ([sure for sure, _ in lines], [right for _, right in lines]),
+        **_fields(rows),
+    }
+    found = {}
+    for kind, (sure, right) in kinds.items():
+        if not sure:
+            continue
+        bins = reliability(sure, right)
+        found[kind] = {
+            "rows": len(sure),
+            "ece": expected_calibration_error(bins),
+            "auroc": auroc(sure, right),
+            "bins": [
+                {
+                    "rows": b.rows,
+                    "confidence": b.confidence,
+                    "right": _share(b.right, b.rows),
+                    "right_ci": wilson(b.right, b.rows),
+                }
+                for b in bins
+            ],
+        }
+    return found
+
+
+def _fields(rows: Sequence[Scored]) -> dict[str, tuple[list[float], list[bool]]]:
+    """Confidences and labels of fields by kind; what gold has no line for is left out."""
+    found: dict[str, tuple[list[float], list[bool]]] = {}
+    for row in rows:
+        sure = row.predicted.get("field_confidence") or []
+        right = right_fields(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
+        for told, its in zip(sure, right, strict=False):
+            for name in told.keys() & its.keys():
+                pairs = found.setdefault(_KINDS.get(name, "option"), ([], []))
+                pairs[0].append(told[name])
+                pairs[1].append(its[name])
+    return dict(sorted(found.items()))

@@ -1,0 +1,60 @@
+"""One run over the rows of a gold file, with the engines of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+from infra.settings import Settings
+from services.bootstrap import bootstrap
+from services.decoding.hosts.embedded import decode_server
+from services.learning.evaluation.figures import Scored, judge
+from services.learning.evaluation.predictions import Predictions
+from services.learning.evaluation.provenance import EvalRequest, EvalRun, Row, made_with
+from services.learning.evaluation.run import predict
+from services.pipeline.ports import Tools
+
+
+def evaluate(asked: EvalRequest, config: Settings, on_row: Callable[[EvalRun], None]) -> EvalRun:
+    """Predict and score every row; `on_row` is called at the start and with each row that is scored.
+
+    Raises:
+        ModelError, SupervisorError: an engine can't be started.
+    """
+    run = EvalRun(broken=[row for row in asked.rows if "error" in row])
+    whole = [row for row in asked.rows if "error" not in row]
+    mark = made_with(asked.menu, config)
+    with ExitStack() as stack:
+        predictions = stack.enter_context(Predictions(asked.out, asked.rows, mark, asked.audio_dir))
+        for row in run.broken:
+            predictions.write(row)
+        run.resumed = len(predictions)
+        on_row(run)
+        tools, run.kept = _tools(stack.enter_context(decode_server(config)), asked)
+        if asked.audio_dir is not None and any(row.get("audio") for row in whole):
+            tools.transcriber()  # missing weights end the run here, and not each of its rows
+        workers = ThreadPoolExecutor(asked.jobs)
+        stack.callback(workers.shutdown, cancel_futures=True)  # Ctrl-C ends it after those under way
+
+        def scored(row: Row) -> Scored:
+            known = predictions.known(row)
+            return judge(row, known or predict(row, asked.menu, tools, asked.audio_dir))
+
+        for done in workers.map(scored, whole):
+            run.rows.append(done)
+            predictions.write(done.predicted)
+            on_row(run)
+    return run
+
+
+def _tools(config: Settings, asked: EvalRequest) -> tuple[Tools, Mapping[str, int]]:
+    """The pipeline's tools, and a count of the answers that they took from an earlier run."""
+    container = bootstrap(config)
+    if asked.keep is None:
+        container.warm_menu(asked.menu)
+        return container.tools, {}
+    from services.learning.evaluation import kept  # it loads what masks
+
+    tools, answers = kept.keep(container, asked.keep)
+    return tools, answers.taken

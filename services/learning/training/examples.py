@@ -1,0 +1,139 @@
+"""An order as the reader learns it: the question, whose line of names may go wrong, and the answer.
+
+Both are spelled as they are served (`services/decoding`): behind the customer's words a line with the menu's
+names in them, answered by compact cart JSON (`wire.write`).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from schemas.menu import Item
+from services.decoding.menu_names import Line
+from services.decoding.ports import CartRequest
+from services.decoding.prompt import guessed, line, turn, written
+from services.learning.training.orders import Row, Shop
+from services.retrieval.names import Name
+from services.retrieval.retrieval import Match
+
+# How often the line of names is left out, lacks one, has a false one, or calls a sure one a guess.
+UNNAMED, MISSED, FALSE, DOUBTED = 0.1, 0.15, 0.2, 0.1
+
+# Orders that were written before there were notes tell of some allergies in words alone.
+_ALLERGY = re.compile(r"\ballerg|\bco?eliac|\bintoleran", re.IGNORECASE)
+
+
+class Unspellable(ValueError):
+    """An order that can't be put to the reader: the words of a wish are not in it, say. Orders are counted by
+    `reason`."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
+def question(transcript: str, shop: Shop, second: str = "") -> str:
+    """The customer's turn of the chat, as it is served; `second` is what another recognizer heard."""
+    return shop.context.messages(CartRequest(transcript, shop.menu, second))[1]["content"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The part of a menu that a training sequence shows."""
+
+    shop: Shop
+    items: Sequence[Item]
+
+    def has(self, name: Name) -> bool:
+        """Whether a name of the menu is among what is shown."""
+        if name.kind == "item":
+            return any(item.sku == name.id for item in self.items)
+        if name.kind == "size":
+            return any(name.id in item.size_ids for item in self.items)
+        return any(name.group in item.option_groups for item in self.items)
+
+
+def noisy_question(transcript: str, shown: Shown, dice: random.Random, second: str = "") -> str:
+    """The question with a line of names as it might go wrong: missing, too short, with false hits. So the
+    reader leans on the line and is not led by it."""
+    if dice.random() < UNNAMED:
+        return turn(transcript, "", second)
+    context = shown.shop.context
+    found = context.retrieve(transcript)
+    other = context.retrieve(second) if second else None
+    whole = list(filter(shown.has, found.names(Match.WHOLE)))
+    perhaps = list(filter(shown.has, guessed(found, other)))
+    _go_wrong(whole, perhaps, shown, dice)
+    told = line(
+        [written(name, context.names) for name in whole],
+        [written(name, context.names) for name in perhaps],
+        [number.value for number in found.numbers],
+    )
+    return turn(transcript, told, second)
+
+
+def _go_wrong(whole: list[Name], perhaps: list[Name], shown: Shown, dice: random.Random) -> None:
+    """Now and then lose a sure name, call one a guess, or add one that was not said."""
+    if whole and dice.random() < MISSED:
+        whole.remove(dice.choice(whole))
+    if whole and dice.random() < DOUBTED:
+        doubted = dice.choice(whole)
+        whole.remove(doubted)
+        perhaps.append(doubted)
+    if dice.random() < FALSE:
+        item = dice.choice(shown.items)
+        (whole if dice.random() < 0.2 else perhaps).insert(0, Name("item", item.sku, item.name))
+
+
+def with_words(row: Row, transcript: str, gone: Collection[str], shop: Shop) -> list[Line]:
+    """The lines of an order with every wish off the menu in the customer's own words, as they stand in
+    `transcript`. Items in `gone` are such wishes, too, since the menu that is shown does not have them.
+
+    Raises:
+        Unspellable: the words of a wish are not known, or not in the transcript.
+    """
+    noted = iter(row.off_menu)
+    made: list[Line] = []
+    for one in row.lines:
+        sku = one.get("sku")
+        if sku and sku not in gone:
+            made.append(one)
+            continue
+        words = _called(sku, row.said, shop) if sku else next(noted, None)
+        wish = {"kind": "not_on_menu", "quantity": one.get("quantity", 1)}
+        made.append(wish | {"heard": _as_spoken(words, transcript)})
+    return made
+
+
+def notes_in(row: Row, transcript: str) -> list[tuple[str, str]]:
+    """The notes of an order, (kind, words), as their words stand in `transcript`.
+
+    Raises:
+        Unspellable: the words of a note are not in the transcript, or an allergy is, and nobody noted it.
+    """
+    if not row.notes and _ALLERGY.search(row.said):
+        raise Unspellable("an allergy that nobody noted")
+    return [(kind, _as_spoken(words, transcript)) for kind, words in row.notes]
+
+
+def _called(sku: str, transcript: str, shop: Shop) -> str | None:
+    for mention in shop.context.retrieve(transcript).mentions:
+        if mention.match is Match.WHOLE and any((n.kind, n.id) == ("item", sku) for n in mention.names):
+            return transcript[mention.start : mention.end]
+    return None
+
+
+def _as_spoken(words: str | None, transcript: str) -> str:
+    """The words as the transcript has them, which may have lost case and punctuation."""
+    if not words:
+        raise Unspellable("nobody noted the words of a wish off the menu")
+    pattern = r"[^\w]+".join(map(re.escape, re.findall(r"\w+", words)))
+    found = list(re.finditer(rf"\b{pattern}\b", transcript, re.IGNORECASE))
+    if not pattern or not found:
+        raise Unspellable(
+            "the words of a wish or note are not in what was heard", f"{words!r}, {transcript!r}"
+        )
+    return found[-1][0]

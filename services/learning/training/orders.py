@@ -1,0 +1,226 @@
+"""All orders with known carts, by menu: what the reader learns from, is tuned on, and is scored with.
+
+Split by menu, so that what is scored is never a menu that was learned. The sealed part is only ever scored:
+nothing here prints its rows.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from rapidfuzz.distance import Levenshtein
+
+from schemas.menu import Menu
+from services.decoding.menu_context import MenuContext
+from services.decoding.menu_names import Line, Names
+from services.learning.evaluation.hearing import plain_words
+from services.learning.training.notation import Order, read_menu, read_orders
+from services.retrieval.words import words
+
+ROOT = Path(__file__).parents[3]
+TOLD = ROOT / "tests" / "told"
+JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
+GOLDEN = ROOT / "tests" / "golden"
+# What a recognizer made of some of them, spoken (tests/bench/hearing/heard_taught.py).
+HEARD = TOLD / "taught" / "heard.jsonl"
+# What two recognizers made of some of them, spoken in noise: `first` and `second`.
+PAIRS = TOLD / "taught" / "pairs.jsonl"
+# The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
+OFF_MENU = TOLD / "taught" / "off_menu_words.jsonl"
+# What the kitchen must know of orders that were written before notes were.
+NOTES = TOLD / "taught" / "kitchen_notes.jsonl"
+SAMPLES = ("harbor-coffee", "copper-skillet")
+# Letters of tests/told that are only ever scored.
+SCORED = frozenset("kqx")
+# Menus of tests/told/taught that thresholds are tuned on and adapters chosen by, one of each writer.
+TUNED = frozenset(json.loads((Path(__file__).parent / "split.json").read_text())["tune"])
+
+MOST_WRONG = 0.25  # of the words of an order that was heard
+
+Part = Literal["train", "tune", "sealed", "held-out", "scored", "golden"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One order: which set it is of, what was said, the lines that are meant, without `heard`, and what a
+    recognizer made of it, where it was spoken and nothing that counts was lost.
+
+    Then the words of each wish off the menu ("" where they were not noted), what the kitchen must know beyond
+    the lines as (kind, words), and pairs of what two recognizers heard, where one of them tells the order.
+    A row that is made of such a pair has what the other recognizer heard as `second`.
+    """
+
+    id: str
+    source: str
+    said: str
+    lines: list[Line]
+    heard: str | None = None
+    off_menu: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
+    second: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    """A menu and its orders."""
+
+    context: MenuContext
+    rows: list[Row]
+
+    @property
+    def menu(self) -> Menu:
+        return self.context.menu
+
+    @property
+    def names(self) -> Names:
+        return self.context.names
+
+
+def shops(part: Part) -> list[Shop]:
+    """The menus of one part, with their orders, in a fixed order."""
+    if part == "sealed":
+        return list(_written(TOLD / "sealed"))
+    if part == "held-out":
+        return list(_written(TOLD / "held_out"))
+    if part == "tune":
+        return [shop for shop in _written(TOLD / "taught") if shop.menu.id in TUNED]
+    if part != "train":
+        return list(_told(part))
+    taught = [shop for shop in _written(TOLD / "taught") if shop.menu.id not in TUNED]
+    known, wishes, pairs, notes = _heard(), _off_menu(), _pairs(), _notes()
+    return [
+        _with_notes(_with_pairs(_with_words(_with_heard(shop, known), wishes), pairs), notes)
+        for shop in (*taught, *_told(part))
+    ]
+
+
+def _off_menu() -> dict[tuple[str, str], tuple[str, ...]]:
+    """The words of wishes off the menu, by order and what was said."""
+    rows = map(json.loads, OFF_MENU.read_text(encoding="utf-8").splitlines())
+    return {(row["id"], row["said"]): tuple(row["words"]) for row in rows}
+
+
+def _with_words(shop: Shop, wishes: dict[tuple[str, str], tuple[str, ...]]) -> Shop:
+    return replace(
+        shop, rows=[replace(row, off_menu=wishes.get((row.id, row.said), row.off_menu)) for row in shop.rows]
+    )
+
+
+def _notes() -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
+    """(kind, words) of each note, by order and what was said."""
+    rows = map(json.loads, NOTES.read_text(encoding="utf-8").splitlines())
+    return {(row["id"], row["said"]): tuple((kind, words) for kind, words in row["notes"]) for row in rows}
+
+
+def _with_notes(shop: Shop, known: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]) -> Shop:
+    return replace(
+        shop, rows=[replace(row, notes=known.get((row.id, row.said), row.notes)) for row in shop.rows]
+    )
+
+
+def _pairs() -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """What two recognizers heard, by order and what was said, where it can be told from at least one."""
+    known: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for row in map(json.loads, PAIRS.read_text(encoding="utf-8").splitlines() if PAIRS.exists() else ()):
+        if any(row[heard] and still_told(row["said"], row[heard]) for heard in ("first", "second")):
+            known[row["id"], row["said"]].append((row["first"], row["second"]))
+    return known
+
+
+def _with_pairs(shop: Shop, known: Mapping[tuple[str, str], list[tuple[str, str]]]) -> Shop:
+    return replace(
+        shop, rows=[replace(row, pairs=tuple(known.get((row.id, row.said), ()))) for row in shop.rows]
+    )
+
+
+def _heard() -> dict[str, tuple[str, str]]:
+    """What was said and what was heard, by order."""
+    rows = map(json.loads, HEARD.read_text(encoding="utf-8").splitlines()) if HEARD.exists() else ()
+    return {row["id"]: (row["said"], row["heard"]) for row in rows}
+
+
+def _with_heard(shop: Shop, known: dict[str, tuple[str, str]]) -> Shop:
+    def heard(row: Row) -> Row:
+        said, text = known.get(row.id, ("", ""))
+        return replace(row, heard=text) if said == row.said and still_told(said, text) else row
+
+    return replace(shop, rows=[heard(row) for row in shop.rows])
+
+
+def still_told(said: str, heard: str) -> bool:
+    """Whether what is meant can still be told from what was heard: few words wrong, hardly one left out, and
+    every number there."""
+    expected = plain_words(said)
+    changes = Levenshtein.editops(expected, plain_words(heard))
+    left_out = sum(change.tag == "delete" for change in changes)
+    return len(changes) <= MOST_WRONG * len(expected) and left_out <= 1 and _numbers(said) == _numbers(heard)
+
+
+def _numbers(text: str) -> Counter[str]:
+    """How often each number is said, but for one, which is said in many ways ("a", "another one")."""
+    return Counter(word.stem for word in words(text) if word.stem.isdecimal() and word.stem != "1")
+
+
+def _written(folder: Path) -> Iterator[Shop]:
+    for file in sorted(folder.glob("*/*.menu")):
+        orders_file = file.with_suffix(".orders")
+        if not orders_file.exists():
+            continue
+        menu = read_menu(file)
+        orders, _ = read_orders(orders_file, menu)
+        source = f"{folder.name}/{file.parent.name}"
+        rows = [_row(f"{menu.id}-{n}", source, order) for n, order in enumerate(orders)]
+        yield Shop(MenuContext(menu), rows)
+
+
+def _row(key: str, source: str, order: Order) -> Row:
+    """A row of an order as it was written, its wishes' words apart from its lines."""
+    wishes = tuple(line.get("heard", "") for line in order.lines if not line.get("sku"))
+    lines = [{name: value for name, value in line.items() if name != "heard"} for line in order.lines]
+    off_menu = wishes if any(wishes) else ()
+    return Row(key, source, order.said, lines, off_menu=off_menu, notes=order.notes)
+
+
+def _told(part: Part) -> Iterator[Shop]:
+    files = sorted(file for folder in JSON_MENUS for file in folder.glob("*.json"))
+    for file in files:
+        menu = Menu.parse(json.loads(file.read_text()))
+        rows = []
+        for told in sorted(TOLD.glob(f"{menu.id}-?.jsonl")):
+            letter = told.stem[-1]
+            if part in ("train", "scored") and (letter in SCORED) == (part == "scored"):
+                rows += list(_rows(told, f"told/{letter}"))
+        if menu.id in SAMPLES and part in ("train", "golden"):
+            half = "tuned" if part == "train" else "sealed"
+            rows += list(_rows(GOLDEN / f"{menu.id}-{half}.jsonl", f"golden/{half}"))
+        if rows or part == "train":
+            yield Shop(MenuContext(menu), rows)
+
+
+def _rows(file: Path, source: str) -> Iterator[Row]:
+    for line in file.read_text().splitlines():
+        row = json.loads(line)
+        if row.get("utterance"):
+            yield Row(row["id"], source, row["utterance"], row["cart"]["lines"])
+
+
+def generated(shop: Shop, number: int, seed: int) -> list[Row]:
+    """Orders that a generator says, their carts right by construction (`tests/spoken`)."""
+    from tests.spoken.speaker import Speaker
+
+    dice = random.Random(f"{seed} {shop.menu.id}")  # noqa: S311 - repeatable draws, no secret
+    rows = []
+    for n in range(number):
+        try:
+            said, lines = Speaker(shop.menu, dice).order()
+        except (IndexError, ValueError):  # a menu without what the generator wants to say
+            continue
+        rows.append(Row(f"{shop.menu.id}-g{n}", "generated", said, lines))
+    return rows

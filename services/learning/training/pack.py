@@ -1,0 +1,259 @@
+"""Orders -> sequences of token numbers: one menu, then many orders that each see the menu and themselves.
+
+    python -m services.learning.training.pack TOKENIZER OUT [--share 1.0] [--epochs 3] [--seed 0]
+
+So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
+An order that was spoken is learned as it was written and as it was heard, by one recognizer or by two, of
+which now and then the other comes first. Every epoch draws anew: the menu's extent and order, with and
+without other names, how words were heard, an item that the menu turns out not to have. `OUT` is one .npz of
+flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schemas.menu import Item, Menu
+from services.decoding import wire
+from services.decoding.menu_text import menu_text
+from services.decoding.prompt import messages
+from services.learning.training.examples import Shown, Unspellable, noisy_question, notes_in, with_words
+from services.learning.training.hearing import as_heard
+from services.learning.training.orders import Row, Shop, generated, shops
+
+SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
+MOST_TOKENS = 700  # of one order, heard by two; the rest is left out
+SWAPPED = 1 / 3  # how often the second recognizer's words come first
+GENERATED = 40  # orders of each menu and epoch that nobody wrote
+MARK = "\x00"
+
+Asked = tuple[list[int], list[int]]
+"""The tokens of an order's question and answer."""
+
+
+@dataclass(slots=True)
+class Sequences:
+    """Flat arrays: `tokens`, the order each is of (0 is the menu), whether its token is to be learned, and
+    where each sequence ends. How many orders were left out, and why, is only told."""
+
+    tokens: list[int] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
+    learned: list[bool] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def add(self, menu: list[int], orders: Sequence[tuple[list[int], list[int]]]) -> None:
+        """One sequence: a menu, then each order's question and answer."""
+        self._part(menu, 0, False)
+        for number, (question, answer) in enumerate(orders, 1):
+            self._part(question, number, False)
+            self._part(answer, number, True)
+        self.ends.append(len(self.tokens))
+
+    def _part(self, tokens: list[int], order: int, learned: bool) -> None:
+        self.tokens += tokens
+        self.orders += [order] * len(tokens)
+        self.learned += [learned] * len(tokens)
+
+    def save(self, file: Path) -> None:
+        np.savez(
+            file,
+            tokens=np.array(self.tokens, np.int32),
+            orders=np.array(self.orders, np.int16),
+            learned=np.array(self.learned, np.bool_),
+            ends=np.array(self.ends, np.int64),
+        )
+
+
+class Chat:
+    """The tokenizer's own chat template, cut where the menu ends and where the answer begins."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        whole = tokenizer.apply_chat_template(
+            messages(MARK + "m", MARK + "s"), tokenize=False, add_generation_prompt=True
+        )
+        self._before, rest = whole.split(MARK + "m")
+        self._between, self._after = rest.split(MARK + "s")
+        self.end = self._tokens("<|im_end|>")
+
+    def menu(self, text: str) -> list[int]:
+        return self._tokens(self._before + text)
+
+    def question(self, turn: str) -> list[int]:
+        return self._tokens(self._between + turn + self._after)
+
+    def answer(self, spelled: str) -> list[int]:
+        return self._tokens(spelled) + self.end
+
+    def _tokens(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def training(chat: Chat, *, share: float, epochs: int, seed: int, sequence: int = SEQUENCE) -> Sequences:
+    """All training sequences of at most `sequence` tokens, epoch after epoch, shuffled within each. `share`
+    of the orders that people wrote is used, the same ones in each epoch."""
+    packed, learned = Sequences(), shops("train")
+    for epoch in range(epochs):
+        dice = random.Random(f"{seed} {epoch}")  # noqa: S311 - repeatable draws, no secret
+        made: list[tuple[list[int], list[Asked]]] = []
+        for shop in learned:
+            same = random.Random(f"{seed} {shop.menu.id}")  # noqa: S311
+            kept = same.sample(shop.rows, round(len(shop.rows) * share))
+            heard = [replace(row, said=row.heard) for row in kept if row.heard]
+            rows = [
+                *kept,
+                *heard,
+                *_heard_twice(kept, dice),
+                *generated(shop, GENERATED, seed=1000 * seed + epoch),
+            ]
+            dice.shuffle(rows)
+            made += _sequences(chat, shop, rows, dice, sequence, packed.left_out)
+        dice.shuffle(made)
+        for menu, orders in made:
+            packed.add(menu, orders)
+    return packed
+
+
+def _heard_twice(rows: Sequence[Row], dice: random.Random) -> Iterator[Row]:
+    """A row for each pair that two recognizers made of an order, the second's words first now and then."""
+    for row in rows:
+        for first, second in row.pairs:
+            swapped = dice.random() < SWAPPED
+            one, other = (second, first) if swapped else (first, second)
+            yield replace(row, said=one or other, second=other if one else "")
+
+
+def _sequences(
+    chat: Chat,
+    shop: Shop,
+    rows: Sequence[Row],
+    dice: random.Random,
+    sequence: int,
+    left_out: Counter[str],
+) -> Iterator[tuple[list[int], list[Asked]]]:
+    """A menu and the orders that fit behind it, until none are left; `left_out` counts those that do not."""
+    at = 0
+    while at < len(rows):
+        part = rows[at : at + dice.choice((12, 24, 40))]
+        shown, gone, menu = _menu(chat, shop, part, dice, sequence)
+        room = sequence - len(menu)
+        orders: list[Asked] = []
+        for row in part:
+            try:
+                question, answer = _asked(chat, row, shown, gone, dice)
+            except Unspellable as error:
+                left_out[error.reason] += 1
+                at += 1
+                continue
+            size = len(question) + len(answer)
+            if size > MOST_TOKENS or (size > room and not orders):
+                left_out["too long" if size > MOST_TOKENS else "no room behind its menu"] += 1
+                at += 1
+            elif size > room:
+                break
+            else:
+                at += 1
+                room -= size
+                orders.append((question, answer))
+        if orders:
+            yield menu, orders
+
+
+def _menu(
+    chat: Chat, shop: Shop, part: Sequence[Row], dice: random.Random, sequence: int
+) -> tuple[Shown, frozenset[str], list[int]]:
+    """What is shown of a menu, what is missing though it is asked for, and the tokens. A menu that leaves no
+    room for a few orders is drawn with less of it, at last with what is asked for alone."""
+    aliases = dice.random() < 0.6
+    items, gone = _extent(shop.menu, part, dice)
+    needed = {line["sku"] for row in part for line in row.lines if line.get("sku")}
+    for others in (len(items), 20, 0):
+        kept = [item for item in items if item.sku in needed]
+        kept += [item for item in items if item.sku not in needed][:others]
+        shown = items if others == len(items) else kept or items[:1]
+        menu = chat.menu(menu_text(shop.menu, shop.names, items=shown, aliases=aliases))
+        if len(menu) <= sequence * 3 // 4:
+            break
+    return Shown(shop, shown), gone, menu
+
+
+def _asked(chat: Chat, row: Row, shown: Shown, gone: frozenset[str], dice: random.Random) -> Asked:
+    """The tokens of one order's question and answer. Raises Unspellable."""
+    shop = shown.shop
+    transcript = row.said if row.second else as_heard(row.said, dice)
+    lines = with_words(row, transcript, gone, shop)
+    notes = notes_in(row, transcript)
+    asked = noisy_question(transcript, shown, dice, row.second)
+    return chat.question(asked), chat.answer(wire.write(lines, shop.names, notes))
+
+
+def _extent(menu: Menu, rows: Sequence[Row], dice: random.Random) -> tuple[list[Item], frozenset[str]]:
+    """The items that are shown, and those that are missing though they are asked for."""
+    items = list(menu.items)
+    needed = {line["sku"] for row in rows for line in row.lines if line.get("sku")}
+    gone = _gone(items, needed, dice) if dice.random() < 0.25 else frozenset()
+    items = [item for item in items if item.sku not in gone]
+    if dice.random() < 0.4:
+        share = dice.random()
+        items = [item for item in items if item.sku in needed or dice.random() < share]
+    if dice.random() < 0.5:
+        dice.shuffle(items)
+    return items or list(menu.items), gone
+
+
+def _gone(items: Sequence[Item], needed: set[str], dice: random.Random) -> frozenset[str]:
+    """One or two that are asked for, which the menu turns out not to have."""
+    lonely = [item.sku for item in items if item.sku in needed and _lonely(item, items)]
+    return frozenset(dice.sample(lonely, min(len(lonely), dice.choice((1, 1, 2)))))
+
+
+def _lonely(item: Item, items: Sequence[Item]) -> bool:
+    """Whether no other item's name has a word of this one's, so that without it it surely is off the menu."""
+    words = _words(item)
+    return not any(words & _words(other) for other in items if other is not item)
+
+
+def _words(item: Item) -> set[str]:
+    called = " ".join((item.name, *item.aliases)).lower()
+    return {word.rstrip("s") for word in re.findall(r"\w+", called)}
+
+
+def main(argv: list[str] | None = None) -> int:
+    from transformers import AutoTokenizer
+
+    parser = argparse.ArgumentParser(prog="pack")
+    parser.add_argument("tokenizer", type=Path, help="a GGUF, or a folder with a tokenizer")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sequence", type=int, default=SEQUENCE, help="tokens")
+    args = parser.parse_args(argv)
+    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
+    packed = training(chat, share=args.share, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
+    packed.save(args.out)
+    print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
+    for reason, times in packed.left_out.most_common():
+        print(f"left out, {reason}: {times}")
+    return 0
+
+
+def tokenizer(path: Path, loader: Any) -> Any:
+    """The tokenizer in a GGUF or a folder."""
+    if path.is_dir():
+        return loader.from_pretrained(path)
+    return loader.from_pretrained(path.parent, gguf_file=path.name)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,262 @@
+"""Train a LoRA adapter of Whisper on spoken orders, in the training environment, wherever torch does.
+
+    python fit.py BASE SPOKEN.npz OUT --name faster-whisper-base --within 300
+
+BASE is what `unpack.py` made, with the model's `tokenizer.json` beside it; SPOKEN what `pack.py` made. Each
+recording is heard anew each time (`sounds.py`), half of the time behind names of its menu, as a second
+hearing is, and half of the time in a window of its own length, as a fitted one. It goes on for `--within`
+seconds, the rate falling with them. OUT gets an adapter as peft writes one, and `trained.json`. `--tell`:
+packed orders that are not learned from, whose wrong words are counted afterwards (with `--steps 0` those of
+the base).
+
+Cost: 195 s on an H100, two beside it (docs/training.md); not measured on a CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, get_peft_model
+from torch import Tensor
+from torch.nn.functional import cross_entropy, gelu
+from torch.nn.utils.rnn import pad_sequence
+from transformers.modeling_outputs import BaseModelOutput
+
+from services.learning.training.recogniser import sounds
+from services.learning.training.recogniser.spoken import Writer, hints, orders, wrong_words
+
+LAYERS = r".*\.(q_proj|k_proj|v_proj|out_proj|fc1|fc2)"
+IGNORED, LANGUAGE = -100, "en"
+MOST_WRITTEN, TOLD_AT_ONCE = 70, 48
+BABBLE = replace(sounds.CLEAN, talk=1.0, talk_db=(5.0, 5.0))
+
+
+class Pool:
+    """Orders whose recordings are on the device."""
+
+    def __init__(self, file: Path, device: str) -> None:
+        self.orders = orders(file)
+        self.sounds = [torch.from_numpy(one.samples).to(device) for one in self.orders]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A batch as the model takes it: spectra, tokens before each (n x length), and what each is to be."""
+
+    features: Tensor
+    tokens: Tensor
+    targets: Tensor
+
+
+def mel_filters() -> Tensor:
+    """The bands of faster-whisper (80 x 201), which are those of librosa and of transformers."""
+    from transformers import WhisperFeatureExtractor
+
+    return torch.from_numpy(WhisperFeatureExtractor().mel_filters.T.copy()).float()
+
+
+def batches(size: int, pool: Pool, draw: random.Random) -> Iterator[list[int]]:
+    """Numbers of orders, without end: each round all in another way, those of like length together."""
+    while True:
+        numbers = range(len(pool.orders))
+        shuffled = sorted(numbers, key=lambda n: len(pool.sounds[n]) * draw.uniform(0.8, 1.25))
+        groups = [shuffled[i : i + size] for i in range(0, len(shuffled), size)]
+        draw.shuffle(groups)
+        yield from groups
+
+
+def shown(
+    some: Sequence[int],
+    pool: Pool,
+    mel: Tensor,
+    writer: Writer,
+    draw: random.Random,
+    torch_draw: torch.Generator,
+) -> Shown:
+    device = mel.device
+    heard = sounds.batch(
+        [pool.sounds[n] for n in some], pool.sounds, mel, sounds.Chances(), torch_draw, draw.random() < 0.5
+    )
+    rows, targets = [], []
+    for number, span in zip(some, heard.spans, strict=True):
+        order = pool.orders[number]
+        before = writer.prompt(hints(order, draw) if order.names and draw.random() < 0.5 else None)
+        text = writer.text(order.text, span)
+        rows.append(torch.tensor([*before, *text[:-1]]))
+        targets.append(torch.tensor([IGNORED] * (len(before) - 1) + text))
+    return Shown(
+        heard.features,
+        pad_sequence(rows, True, writer.end).to(device),
+        pad_sequence(targets, True, IGNORED).to(device),
+    )
+
+
+def encoded_by(encoder: Any, features: Tensor) -> Tensor:
+    """What transformers' encoder makes of a window of any length; itself it refuses all but 30 s."""
+    hidden = gelu(encoder.conv2(gelu(encoder.conv1(features)))).transpose(1, 2)
+    hidden = hidden + encoder.embed_positions.weight[: hidden.shape[1]]
+    for layer in encoder.layers:
+        hidden = layer(hidden, None)
+    normed: Tensor = encoder.layer_norm(hidden)
+    return normed
+
+
+def autocast(device: torch.device) -> Any:
+    """bfloat16 where that is faster."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+
+
+def loss_of(model: Any, one: Shown) -> Tensor:
+    with autocast(one.features.device):
+        encoded = BaseModelOutput(encoded_by(model.get_base_model().model.encoder, one.features))
+        logits = model(encoder_outputs=encoded, decoder_input_ids=one.tokens).logits
+    return cross_entropy(logits.float().flatten(0, 1), one.targets.flatten(), ignore_index=IGNORED)
+
+
+def heard_by(model: Any, features: Tensor, prompts: Sequence[list[int]], writer: Writer) -> list[str]:
+    """What it writes, greedily, of recordings behind prompts of one length."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    tokens = torch.tensor([[*prompt, writer.first_time] for prompt in prompts], device=features.device)
+    written, ended, cache = list[Tensor](), torch.zeros(len(prompts), dtype=torch.bool), None
+    with torch.no_grad(), autocast(features.device):
+        encoded = BaseModelOutput(encoded_by(inner.model.encoder, features))
+        while len(written) < MOST_WRITTEN and not ended.all():
+            told = inner(
+                encoder_outputs=encoded, decoder_input_ids=tokens, past_key_values=cache, use_cache=True
+            )
+            cache, tokens = told.past_key_values, told.logits[:, -1:].argmax(-1)
+            written.append(tokens[:, 0].cpu())
+            ended |= written[-1] >= writer.end
+    texts = []
+    for row in torch.stack(written, 1).tolist():
+        ends = (place for place, token in enumerate(row) if token >= writer.end)
+        texts.append(writer.read(row[: next(ends, len(row))]))
+    return texts
+
+
+def tell(model: Any, pool: Pool, mel: Tensor, writer: Writer) -> dict[str, float]:
+    """Share of wrong words of recordings that are not learned from: clean, in babble, and with names."""
+    found = dict[str, float]()
+    for name, chances, named in (
+        ("clean", sounds.CLEAN, False), ("named", sounds.CLEAN, True),
+        ("babble", BABBLE, False), ("babble, named", BABBLE, True),
+    ):  # fmt: skip
+        draw, torch_draw, wrong, said = random.Random(1), torch.Generator().manual_seed(1), 0, 0  # noqa: S311
+        for first in range(0, len(pool.orders), TOLD_AT_ONCE):
+            some = range(len(pool.orders))[first : first + TOLD_AT_ONCE]
+            heard = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, chances, torch_draw, True)
+            prompts = [writer.prompt(hints(pool.orders[n], draw) if named else None) for n in some]
+            least = min(len(prompt) for prompt in prompts) - 1
+            prompts = [[prompt[0], *prompt[-least:]] for prompt in prompts]  # of one length
+            texts = heard_by(model, heard.features, prompts, writer)
+            for number, text in zip(some, texts, strict=True):
+                one = wrong_words(pool.orders[number].text, text)
+                wrong, said = wrong + one[0], said + one[1]
+        found[name] = round(wrong / said, 4)
+        print(name, found[name], flush=True)
+    return found
+
+
+def rate_at(step: int, done: float, top: float) -> float:
+    """Up over the first 50 steps, then with the share that is done down along a cosine to a fiftieth."""
+    return top * min(1.0, (step + 1) / 50) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+def fit(model: Any, pool: Pool, mel: Tensor, writer: Writer, args: argparse.Namespace) -> dict[str, Any]:
+    """Train `model` in place; what it cost."""
+    learned = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learned, lr=args.rate, betas=(0.9, 0.98), weight_decay=0.01)
+    draw = random.Random(args.seed)  # noqa: S311
+    torch_draw = torch.Generator().manual_seed(args.seed)
+    began, step, heard, losses = time.monotonic(), 0, 0, list[float]()
+    for some in batches(args.batch, pool, draw):
+        done = (time.monotonic() - began) / args.within
+        if done >= 1 or step == args.steps:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = rate_at(step, done, args.rate)
+        loss = loss_of(model, shown(some, pool, mel, writer, draw, torch_draw))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learned, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(float(loss.detach()))
+        step, heard = step + 1, heard + len(some)
+        if step % 50 == 1:
+            mean = sum(losses[-50:]) / len(losses[-50:])
+            print(
+                f"{step} {time.monotonic() - began:.0f} s, {len(pool.orders)} orders, {mean:.4f}", flush=True
+            )
+    return {
+        "steps": step,
+        "recordings": len(pool.orders),
+        "heard": heard,
+        "seconds": round(time.monotonic() - began, 1),
+        "last_loss": round(sum(losses[-50:]) / max(1, len(losses[-50:])), 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("base", type=Path)
+    parser.add_argument("spoken", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--name", required=True, help="of the base in the model lock")
+    parser.add_argument("--within", type=float, required=True, help="seconds")
+    parser.add_argument("--steps", type=int, default=-1, help="at most so many")
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--tell", type=Path)
+    args = parser.parse_args()
+    from tokenizers import Tokenizer
+    from transformers import WhisperForConditionalGeneration
+
+    torch.manual_seed(args.seed)
+    if args.device == "cuda":
+        torch.backends.cuda.cufft_plan_cache.max_size = 64  # each plan keeps memory of its own
+    writer = Writer(Tokenizer.from_file(str(args.base / "tokenizer.json")), LANGUAGE)
+    model: Any = WhisperForConditionalGeneration.from_pretrained(args.base, dtype=torch.float32)
+    config = LoraConfig(r=args.rank, lora_alpha=args.rank, lora_dropout=0.0, target_modules=LAYERS)
+    config.base_model_name_or_path = args.name
+    model = model.to(args.device)
+    mel = mel_filters().to(args.device)
+    model = get_peft_model(model, config).train()
+    pool = Pool(args.spoken, args.device)
+    cost = fit(model, pool, mel, writer, args)
+    model.eval()
+    for name, value in model.named_parameters():
+        if "lora_" in name:
+            value.data = value.data.half().float()  # as it is kept
+    told = dict[str, Any]()
+    if args.tell:
+        told["wrong_words"] = tell(model, Pool(args.tell, args.device), mel, writer)
+    args.out.mkdir(parents=True, exist_ok=True)
+    config.base_model_name_or_path = args.name
+    model.half().save_pretrained(args.out)
+    on = torch.cuda.get_device_name() if args.device == "cuda" else args.device
+    made = {
+        "base": args.name,
+        "languages": [LANGUAGE],
+        "rank": args.rank,
+        "rate": args.rate,
+        "seed": args.seed,
+        "batch": args.batch,
+    }
+    trained = made | cost | {"device": on, "torch": torch.__version__} | told
+    (args.out / "trained.json").write_text(json.dumps(trained, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
