@@ -1,8 +1,7 @@
 """Caches of a process, bounded by bytes: a count says little where one entry may be a thousand times
 another.
 
-Bytes are told by whoever puts something in, as an estimate: to weigh Python's objects takes longer than to
-make them anew.
+Bytes are estimates of the caller: to weigh Python's objects takes longer than to make them again.
 """
 
 from __future__ import annotations

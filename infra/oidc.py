@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 CONNECT_S = 3.0
 TOTAL_S = 10.0
 KEPT_S = 3600.0
-# A token that is signed by an unknown key has the keys fetched anew, no oftener than this.
+# A token that is signed by an unknown key has the keys fetched again, no oftener than this.
 NEW_KEYS_S = 60.0
 MAX_BYTES = 512_000
 # Sign-ins of one process that ask the provider at once. Each may last for `TOTAL_S`.
@@ -112,7 +112,7 @@ class Provider:
         self._inside = 0
 
     async def address(self, token: str, redirect_uri: str) -> str:
-        """Where somebody signs in there; `token` is the secret of this attempt."""
+        """Where a person signs in there; `token` is the secret of this attempt."""
         from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
@@ -230,7 +230,7 @@ class Provider:
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str], body: str | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """One exchange, whole within `TOTAL_S`: a timeout of httpx begins anew with every byte."""
+        """One exchange, whole within `TOTAL_S`: a timeout of httpx begins again with every byte."""
         if self._inside >= AT_ONCE:
             raise ProviderBusy
         self._inside += 1

@@ -13,19 +13,6 @@ log = structlog.get_logger()
 
 UMASK = 0o077
 _OTHERS = 0o077
-# What we write in a home. Whatever else lies there was not put there by us, and is left alone.
-_OURS = (
-    "saycart.db*",
-    "ports.json",
-    "recordings",
-    "redis",
-    "logs",
-    "run",
-    "key",
-    "secret",
-    "*.key",
-    "*.secret",
-)
 
 
 def keep_private() -> None:
@@ -46,55 +33,22 @@ def beside(path: Path, text: str) -> Path:
     return half
 
 
-def narrow(home: Path) -> int:
-    """Close a home of ours, which an earlier release or an open umask may have left open; how many files and
-    folders were. What can't be changed, since it is another user's, is logged.
-
-    The home itself is closed first, which closes all of it at once. A folder in it that is closed is taken to
-    be closed to its bottom, so that a start looks at few files.
-    """
-    if not home.is_dir():
-        return 0
-    changed = _close(home)
-    for pattern in _OURS:
-        for path in home.glob(pattern):
-            changed += _narrow(path)
-    if changed:
-        log.warning("home.narrowed", home=str(home), changed=changed)
-    return changed
-
-
-def _narrow(path: Path) -> int:
-    """From the bottom up: a folder that is closed says that all in it is."""
+def narrow(home: Path) -> bool:
+    """Close a home that was open to other users, and with it all that is in it; return whether it was open.
+    What can't be changed is logged."""
     try:
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
-            return 0
-        inside = 0
-        if stat.S_ISDIR(found.st_mode) and found.st_mode & _OTHERS:
-            with os.scandir(path) as entries:
-                inside = sum(_narrow(Path(entry.path)) for entry in entries)
-    except FileNotFoundError:  # removed meanwhile
-        return 0
-    except OSError as error:
-        log.warning("home.not_narrowed", path=str(path), error=error.strerror)
-        return 0
-    return inside + _close(path)
-
-
-def _close(path: Path) -> int:
-    try:
-        mode = stat.S_IMODE(path.stat().st_mode)
+        mode = stat.S_IMODE(home.stat().st_mode)
         if not mode & _OTHERS:
-            return 0
+            return False
         if mode & stat.S_ISVTX:
             # /tmp and its like are everybody's on purpose.
-            log.warning("home.not_narrowed", path=str(path), error="it is shared by all (sticky)")
-            return 0
-        path.chmod(mode & ~_OTHERS)
+            log.warning("home.not_narrowed", path=str(home), error="it is shared by all (sticky)")
+            return False
+        home.chmod(mode & ~_OTHERS)
     except FileNotFoundError:
-        return 0
+        return False
     except OSError as error:
-        log.warning("home.not_narrowed", path=str(path), error=error.strerror)
-        return 0
-    return 1
+        log.warning("home.not_narrowed", path=str(home), error=error.strerror)
+        return False
+    log.warning("home.narrowed", home=str(home))
+    return True

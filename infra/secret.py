@@ -39,7 +39,7 @@ def _kept(file: Path) -> str:
         pass
     made = private.beside(file, secrets.token_hex(_BYTES))
     try:
-        os.link(made, file)  # unlike a rename it fails where somebody was faster, and theirs is kept
+        os.link(made, file)  # unlike a rename it fails where another was faster, and theirs is kept
     except FileExistsError:
         pass
     finally:

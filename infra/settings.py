@@ -141,18 +141,16 @@ class Settings(EngineSettings):
     client_backlog: int = 100
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""
 
-    visitor_backlog: int = 10
-    """Orders from one browser that may wait for workers, of those who order on a page. 0: any number."""
-
     address_backlog: int = 30
-    """As `visitor_backlog`, from all browsers of one address, by page key. 0: any number."""
+    """Orders from pages at one address, by page key, that may wait; more are refused (429). 0: any
+    number."""
 
     address_reviews: int = Field(10, ge=0)
     """Orders from one address, by page key, that may wait for a person; more are refused (429). 0: any
     number."""
 
     pages_backlog: int = 250
-    """As `visitor_backlog`, of all pages of a shop together: what is left of `shop_backlog` is for its keys.
+    """As `address_backlog`, of all pages of a shop together: what is left of `shop_backlog` is for its keys.
     0: any number."""
 
     shop_backlog: int = 500
@@ -173,15 +171,11 @@ class Settings(EngineSettings):
     """As `key_requests_per_minute`, of all keys of a shop together."""
 
     address_requests_per_minute: int = Field(240, ge=0)
-    """Requests from one address (IPv6: a /64) that show no credential: order pages before there is an order,
-    sign-ins. Each page key is counted apart. 0: any number."""
+    """Requests from one address (IPv6: a /64) that show no credential, or a wrong one: order pages before
+    there is an order, sign-ins. Each page key is counted apart. 0: any number."""
 
     order_requests_per_minute: int = Field(240, ge=0)
     """Requests of an order's customers, about that order, wherever they come from. 0: any number."""
-
-    bad_keys_per_minute: int = Field(20, ge=0)
-    """Requests with a wrong key from one address; more are told 429 and no longer 401. Right keys pass all
-    the same. 0: any number."""
 
     key_bytes_per_minute: int = Field(300_000_000, ge=0)
     """Bytes of bodies that one key sends. Twice the largest upload (`max_audio_s`) at least, or these never

@@ -96,7 +96,7 @@ class Poster:
     """Posts messages; used as a context, from any thread.
 
     The client is asynchronous, on an event loop in a thread of its own, because only so can a whole exchange
-    be given a time: a timeout of a blocking client begins anew with every byte that drips in.
+    be given a time: a timeout of a blocking client begins again with every byte that drips in.
     """
 
     def __init__(self, *, connect_s: float = CONNECT_S, total_s: float = TOTAL_S):

@@ -197,7 +197,7 @@ class Severity(StrEnum):
 
 class Finding(BaseModel):
     """One thing a reader should know. `code` is stable and counted; `message` is a sentence for the customer,
-    `detail` what only a reviewer wants beside it (a probability, an error's own words)."""
+    `detail` what only a reviewer wants with it (a probability, an error's own words)."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.moment import Moment
 from schemas.shops.access import Scope
 
 MAX_LIFE_S = 10 * 365 * 86_400
@@ -39,10 +40,10 @@ class Key(BaseModel):
     scopes: list[str]
     page: bool = Field(description="the public key of an order page, which opens no call")
     person: str | None = Field(description="the account that it acts for")
-    created_at: str
-    expires_at: str | None
-    revoked_at: str | None
-    last_used_at: str | None = Field(description="to the minute")
+    created_at: Moment
+    expires_at: Moment | None
+    revoked_at: Moment | None
+    last_used_at: Moment | None = Field(description="to the minute")
 
 
 class KeyMade(Key):

@@ -46,8 +46,8 @@ class Event(StrEnum):
     DECLINED = "declined"  # by the customer: no answer to it is right, so a reviewer goes on
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
-    REPLAYED = "replayed"  # by an operator: decoded anew from its transcript
-    REPLAYED_FROM_AUDIO = "replayed_from_audio"  # by an operator: heard anew
+    REPLAYED = "replayed"  # by an operator: decoded again from its transcript
+    REPLAYED_FROM_AUDIO = "replayed_from_audio"  # by an operator: transcribed again
 
 
 # What a client sees. Ordered as in the contract.

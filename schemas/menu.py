@@ -1,7 +1,7 @@
 """A menu: what can be ordered, under which names, at which price. The only source of prices.
 
 Money is an integer number of minor units (cents). A document is checked whole: `Menu.parse` raises
-`InvalidMenu` with a JSON pointer for each problem, so that an operator mends all of them at once. Names clash
+`InvalidMenu` with a JSON pointer for each problem, so that they can be fixed all at once. Names clash
 only between different things: a name that repeats one of the same thing is dropped, and `Menu.read` says so.
 """
 
@@ -122,11 +122,6 @@ class Menu(_Part):
             raise InvalidMenu(problems[:MAX_PROBLEMS])
         return _tidied(menu)
 
-    @property
-    def choose_one(self) -> frozenset[str]:
-        """Groups of which only one option can be chosen."""
-        return frozenset(group.id for group in self.option_groups if group.choose == "one")
-
     def item(self, sku: str) -> Item | None:
         return next((item for item in self.items if item.sku == sku), None)
 
@@ -219,7 +214,7 @@ def _contradictions(menu: Menu) -> list[Note]:
 
 
 def _told_twice(menu: Menu) -> list[Note]:
-    """Ids, names and aliases of two things that are the same, or that nobody could say."""
+    """Ids, names and aliases of two things that are the same, or that are unspeakable."""
     sizes, groups, items = menu.sizes, menu.option_groups, menu.items
     problems = [
         *_clashes([(f"/sizes/{i}/id", size.id) for i, size in enumerate(sizes)], "size id"),

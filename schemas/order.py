@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.cart import Cart, Finding, MenuRef
 from schemas.decision import Decision
+from schemas.moment import Moment
 from schemas.question import Question
 from schemas.review import Review
 from schemas.transcript import Transcript
@@ -43,14 +44,11 @@ class OrderError(BaseModel):
 
 
 class Timings(BaseModel):
-    """Seconds of work a stage took, waiting in the queue left out; null where it did not run: a settled order
-    is not decoded, and `triage` was a stage of its own in earlier releases."""
+    """Seconds of work a stage took, waiting in the queue left out; null where it did not run."""
 
     transcribe: float | None = None
-    read: float | None = None
     decode: float | None = None
     validate_: float | None = Field(default=None, alias="validate", serialization_alias="validate")
-    triage: float | None = None
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -80,9 +78,9 @@ class Order(BaseModel):
         default=None, description="what became of the order when it was validated, and what that rests on"
     )
     metadata: dict[str, Any] | None = None
-    created_at: str
-    updated_at: str
-    erased_at: str | None = Field(
+    created_at: Moment
+    updated_at: Moment
+    erased_at: Moment | None = Field(
         default=None, description="when its words were erased: all that is left is what it cost and why"
     )
 
@@ -107,7 +105,7 @@ class OrderEvent(BaseModel):
     for afterwards; `by` is null for what a client, a reviewer or an operator did."""
 
     seq: int
-    at: str
+    at: Moment
     type: str
     status: str
     stage: str | None = None

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.cart import CartDraft
+from schemas.moment import Moment
 
 
 class ReviewReason(StrEnum):
@@ -90,10 +91,10 @@ class Review(BaseModel):
     reasons: list[ReviewReason]
     version: int
     claimed_by: str | None = None
-    lease_until: str | None = None
+    lease_until: Moment | None = None
     decision: str | None = None
     decided_by: str | None = None
-    decided_at: str | None = None
+    decided_at: Moment | None = None
     reason: str | None = None
     standing: Standing | None = Field(default=None, description="a decision that waits for a second person")
-    created_at: str
+    created_at: Moment

@@ -65,7 +65,7 @@ def faults(document: Any, rule: Rule, root: str = "") -> list[Note]:
 
 
 def _own_faults(value: Any, rule: Rule) -> Iterator[str]:
-    """What breaks the rule in a value itself, whatever is beside or inside it."""
+    """What breaks the rule in a value itself, apart from what is around or inside it."""
     if isinstance(value, dict):
         for key in value:
             if len(key) > rule.key_chars:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# Punctuation that recognizers write around words; a cart's line may begin and end without it.
+_AROUND = " .,;:!?¡¿…\"“”'()"
+
 
 class Word(BaseModel):
     """One word as the recogniser wrote it; times in seconds from the start of the recording."""
@@ -39,7 +42,7 @@ class Transcript(BaseModel):
     )
     quiet: str | None = Field(
         default=None,
-        description="words said too quietly for this hearing, perhaps by somebody else; not in `text`",
+        description="words said too quietly for this hearing, perhaps by another person; not in `text`",
     )
     second: str | None = Field(
         default=None, description="what a second recognizer heard; null where it was not asked"
@@ -65,9 +68,10 @@ class Transcript(BaseModel):
         return not self.text.strip()
 
     def words_of(self, span: str) -> tuple[Word, ...]:
-        """The words of the first place where `span` stands; empty when it does, or the words do, nowhere."""
-        wanted = span.split()
-        texts = [word.text.strip() for word in self.words]
+        """Return the words of the first place where `span` stands, whatever the punctuation around a word;
+        empty when it stands nowhere, or the text has no times."""
+        wanted = [word.strip(_AROUND) for word in span.split()]
+        texts = [word.text.strip(_AROUND) for word in self.words]
         for i in range(len(texts) - len(wanted) + 1):
             if wanted and texts[i : i + len(wanted)] == wanted:
                 return self.words[i : i + len(wanted)]

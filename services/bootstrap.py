@@ -76,7 +76,7 @@ class Container(EngineParts):
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database.of(settings)
-        # Who moves orders checks the secret too: messages that nobody could sign would only pile up.
+        # Who moves orders checks the secret too: messages that could not be signed would only pile up.
         self.tells = types_named(settings.webhook_events) if webhook_signer(settings) else frozenset[str]()
         if settings.webhook_endpoints != "off":
             self.tells |= {TO_ENDPOINTS}

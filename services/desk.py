@@ -68,7 +68,7 @@ class Desk:
         """Who decides, by the credential alone.
 
         Raises:
-            Forbidden: nobody in person asks.
+            Forbidden: the credential is not a person's.
         """
         if self.access.person is None:
             raise Forbidden(
@@ -98,10 +98,6 @@ class Desk:
     def check_menu(self, menu: Menu, version: int) -> None:
         """As of the container: compile the menu's grammar before it serves; raises InvalidMenu."""
         self._box.check_menu(menu, version)
-
-    def warm_menu(self, menu: Menu) -> None:
-        """As of the container: put the menu's part of the prompt into the decode server's cache."""
-        self._box.warm_menu(menu)
 
     def menu_of(self, order: OrderRecord) -> MenuVersion:
         """The menu version that an order began with."""
@@ -188,7 +184,7 @@ class Desk:
         as of the review store.
 
         Raises:
-            Forbidden: nobody in person asks.
+            Forbidden: the credential is not a person's.
             NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide` and `settle_review`.
         """
         reviewer, review = self.person, self.reviews.get(review_id)

@@ -1,4 +1,4 @@
-"""The engines of one process, wired from settings: ears, decode servers, and the learned reader between them.
+"""The engines of one process, wired from settings: recognizers, and decode servers.
 
 Each is made on first use, and imported then: `bootstrap.py` is where they meet the rest.
 """
@@ -52,7 +52,7 @@ class EngineParts:
 
         config = self.settings
 
-        def ears(name: str) -> WhisperTranscriber:
+        def recognizer(name: str) -> WhisperTranscriber:
             return WhisperTranscriber(
                 of_name(name, config.models_dir),
                 name=name,
@@ -64,11 +64,11 @@ class EngineParts:
 
         adapter = adapter_of(name)
         if adapter is None:
-            return ears(name)
-        return ByLanguage(dict.fromkeys(languages(adapter), ears(adapter.name)), ears(name))
+            return recognizer(name)
+        return ByLanguage(dict.fromkeys(languages(adapter), recognizer(adapter.name)), recognizer(name))
 
     def write_adapted(self, models: Collection[str]) -> None:
-        """Have the weights of those recognisers among `models` that an adapter is worked into written, unless
+        """Have the weights of those recognizers among `models` that an adapter is worked into written, unless
         they are there. Else the first part that needs them does.
 
         Raises:
@@ -96,7 +96,7 @@ class EngineParts:
 
     @cached_property
     def readers(self) -> Servers:
-        """Who is asked for the learned reader: a server of its own where one is named, else the decoder."""
+        """The servers that are asked for carts: those of `reader_url` where it is set, else the decoder."""
         url = self.settings.reader_url if self.adapter else ""
         return self._decoder(url) if url else self.decoder
 

@@ -14,7 +14,7 @@ from schemas.errors import InputError
 
 log = structlog.get_logger()
 
-# Seconds that a caller waits for all answers together. Orchestrators wait for one unless told otherwise.
+# Seconds that a caller waits for all answers together. Orchestrators wait for one by default.
 WAIT_S = 0.4
 QUEUE_PROBE_S = 1.0
 UNKNOWN = "not known yet"
@@ -48,7 +48,7 @@ class Finding:
 
 
 def found(findings: Mapping[str, Finding], wait_s: float = WAIT_S) -> dict[str, str]:
-    """Ask all anew; what each says within `wait_s` seconds, or what it said last."""
+    """Ask all again; what each says within `wait_s` seconds, or what it said last."""
     until = time.monotonic() + wait_s
     for asking in [finding.ask() for finding in findings.values()]:
         asking.join(max(0.0, until - time.monotonic()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_open(settings: Settings) -> None:
-    """Raises InputError where whoever reaches this machine could do everything."""
+    """Raises InputError where everyone who reaches this machine could do everything."""
     if settings.open and settings.api_host not in LOOPBACK:
         raise InputError(
             f"SAYCART_OPEN lets anyone do anything, and the API listens on {settings.api_host}",
@@ -70,7 +70,7 @@ def provider_registration(settings: Settings) -> Registration | None:
     """What saycart is to the provider of sign-ins; None when there is none.
 
     Raises:
-        InputError: there is an issuer, and with it or the client id nobody can sign in.
+        InputError: there is an issuer, and with it or the client id no one can sign in.
     """
     if (provider := settings.oidc) is None:
         return None

@@ -40,7 +40,7 @@ _RETRIES, _RETRIED = 2, timedelta(seconds=6)
 # Bytes of one request of a recording that is read. Most are one piece; a slow listener to a long one holds no
 # connection to the server in between.
 _PIECE = 1 << 20
-# For whoever is handed a link: as the API's own answer says it.
+# For clients of a link: as the API's own answer says it.
 _NOT_CACHED = "private, no-store"
 _MOST_OF_AN_ERROR = 300
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>", re.ASCII)
@@ -148,8 +148,8 @@ class BlobBucket:
 
     def put(self, name: str, content: IO[bytes] | bytes, media_type: str = "") -> None:
         """A new object in one request; raises `AlreadyExistsError` where there is one of that name."""
-        told = {"Cache-Control": _NOT_CACHED} | ({"Content-Type": media_type} if media_type else {})
-        obstore.put(self._store, name, content, attributes=told, mode="create", use_multipart=False)
+        headers = {"Cache-Control": _NOT_CACHED} | ({"Content-Type": media_type} if media_type else {})
+        obstore.put(self._store, name, content, attributes=headers, mode="create", use_multipart=False)
 
     def add(self, key: str, content: FileIO, sha256: str, media_type: str = "") -> bool:
         """Put a recording under its key; False where that very one is there already.

@@ -1,6 +1,6 @@
 """Recordings in a folder: streamed in, synced, then renamed into place under an id of ours.
 
-What a killed process leaves lies in `tmp/`, held by nobody, and is cleared when the next one starts, or by
+What a killed process leaves lies in `tmp/`, held by none, and is cleared when the next one starts, or by
 the sweeper.
 """
 

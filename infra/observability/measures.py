@@ -1,7 +1,7 @@
-"""What a process measures of its own work, by small functions that cost nothing where nobody asked for it.
+"""What a process measures of its own work, by small functions that cost nothing where it was not asked for.
 
 The instruments are made by `open_in` (`metrics.py` says who calls it); until then every function here
-returns at once. Labels are few and come from our own code, never from an order, a shop or what somebody
+returns at once. Labels are few and come from our own code, never from an order, a shop or what a customer
 said: `docs/metrics.md` has the whole list.
 """
 
@@ -79,7 +79,7 @@ _made: _Instruments | None = None
 
 
 def open_in(registry: CollectorRegistry, part: str) -> None:
-    """Measure from now on, into `registry`; `part` names this process beside its gauges."""
+    """Measure from now on, into `registry`; `part` names this process on its gauges."""
     global _made
     _made = _Instruments(registry, part)
 
@@ -161,7 +161,7 @@ def problem(kind: str, code: str) -> None:
 
 
 def expect(problems: Iterable[tuple[str, str]], troubles: Iterable[tuple[str, str]]) -> None:
-    """Show these problems and lease troubles from the start, as none: `increase` does not see a counter that
+    """Show these problems and lease troubles from the start, as zero: `increase` does not see a counter that
     begins with its first one."""
     if _made is not None:
         for labels in problems:
@@ -223,7 +223,7 @@ def pool_of(limit: int) -> None:
         _made.connections.labels(_made.part).set(0)
 
 
-def lent(connections: int) -> None:
+def connections_in_use(connections: int) -> None:
     """The pool lends so many connections now."""
     if _made is not None:
         _made.connections.labels(_made.part).set(connections)

@@ -1,7 +1,7 @@
 """How a worker's metrics reach Prometheus, though its work is done in child processes.
 
 A process that measures keeps its numbers in files of its own in a folder that its neighbours share, and
-whoever is asked adds them up: `prometheus_client`'s multiprocess mode. On one machine `saycart run` gives all
+each scrape adds them up: `prometheus_client`'s multiprocess mode. On one machine `saycart run` gives all
 its parts one folder, and the API shows it (`SAYCART_METRICS_DIR`); on several each worker has a folder of its
 own and serves it on `SAYCART_METRICS_PORT`, from its main process. With neither nothing is measured.
 
@@ -40,7 +40,7 @@ _OF_THE_DEAD = "0"  # in place of a process id
 
 def begin(part: str, port: int) -> Path | None:
     """Measure in this process and in those that it forks, into the shared folder, or into one of its own
-    where there is none and it is to serve on `port`. The folder; None when nobody would see what is measured.
+    where there is none and it is to serve on `port`. The folder; None when nothing would be scraped.
 
     To be called before anything is measured, and before the fork.
 

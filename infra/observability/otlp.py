@@ -156,13 +156,13 @@ class Spans:
             current.set_status(StatusCode.ERROR)
 
     def traceparent(self) -> str | None:
-        told: dict[str, str] = {}
+        carrier: dict[str, str] = {}
         if trace.get_current_span().get_span_context().is_valid:
-            _W3C.inject(told)
-        return told.get("traceparent")
+            _W3C.inject(carrier)
+        return carrier.get("traceparent")
 
-    def serving(self, method: str, told: str | None) -> Serving:
-        return Serving(self._tracer, self._share, method, told)
+    def serving(self, method: str, traceparent: str | None) -> Serving:
+        return Serving(self._tracer, self._share, method, traceparent)
 
     def close(self) -> None:
         """Send what waits, for `CLOSE_S` seconds at most."""
@@ -182,27 +182,29 @@ class Serving:
     others begin at once, in a trace of their own.
     """
 
-    def __init__(self, tracer: trace.Tracer, share: TraceIdRatioBased, method: str, told: str | None) -> None:
+    def __init__(
+        self, tracer: trace.Tracer, share: TraceIdRatioBased, method: str, traceparent: str | None
+    ) -> None:
         self._tracer, self._share, self._began = tracer, share, time.time_ns()
         self._method = method if method in _METHODS else "_OTHER"
-        self._told = _read(told)
+        self._caller = _read(traceparent)
         self._span: trace.Span | None = None
         self._token: Token[Context] | None = None
         self._over = False
-        if self._told is None:
+        if self._caller is None:
             self._begin(None)
 
     def known(self) -> None:
         """The caller's key is good."""
-        if self._span is not None or self._told is None:
+        if self._span is not None or self._caller is None:
             return
-        told = self._told
+        caller = self._caller
         # The caller decides which of its requests are traced, within our share of them: who sends a flag with
         # each would else decide what our collector costs.
-        kept = self._share.should_sample(None, told.trace_id, "").decision is not Decision.DROP
-        flags = told.trace_flags if kept else TraceFlags(TraceFlags.DEFAULT)
+        kept = self._share.should_sample(None, caller.trace_id, "").decision is not Decision.DROP
+        flags = caller.trace_flags if kept else TraceFlags(TraceFlags.DEFAULT)
         # Without the tracestate, which may hold anything and would be passed on.
-        self._begin(SpanContext(told.trace_id, told.span_id, is_remote=True, trace_flags=flags))
+        self._begin(SpanContext(caller.trace_id, caller.span_id, is_remote=True, trace_flags=flags))
 
     def done(self, route: str, status: int) -> None:
         """The answer is out; `route` is a template, never an address."""

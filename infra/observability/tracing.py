@@ -37,7 +37,7 @@ _spans: Spans | None = None
 
 
 class CannotTrace(Exception):
-    """Traces are asked for and can't be sent; `hint` says how to mend it."""
+    """Traces are asked for and can't be sent; `hint` says how to fix it."""
 
     def __init__(self, detail: str, hint: str) -> None:
         super().__init__(detail)
@@ -160,7 +160,7 @@ def headers() -> dict[str, str]:
     return {"traceparent": traceparent} if traceparent else {}
 
 
-def serving(method: str, told: str | None, *, shows_key: bool) -> Serving | None:
-    """A request that has begun: its span, to be ended by its handle. `told` is its traceparent header; with
-    `shows_key` it counts once the key is found to be good, and not before."""
-    return None if _spans is None else _spans.serving(method, told if shows_key else None)
+def serving(method: str, traceparent: str | None, *, shows_key: bool) -> Serving | None:
+    """A request that has begun: its span, to be ended by its handle. Its `traceparent`
+    header counts with `shows_key` alone, once the key is found to be good."""
+    return None if _spans is None else _spans.serving(method, traceparent if shows_key else None)

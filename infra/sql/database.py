@@ -1,7 +1,7 @@
 """The database: transactions, clock, named locks, alike on SQLite and PostgreSQL.
 
 A write on SQLite begins with BEGIN IMMEDIATE: a transaction that reads first and then upgrades to writing is
-thrown out at once, busy_timeout or not, as soon as somebody else wrote in between.
+thrown out at once, busy_timeout or not, as soon as another wrote in between.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Database:
             yield session
 
     def clock(self, ago_s: int = 0) -> ColumnElement[datetime]:
-        """The database's clock, `ago_s` seconds back, to be asked for beside something else."""
+        """The database's clock, `ago_s` seconds back, to be asked for with something else."""
         if self.is_sqlite:
             return literal_column(f"strftime('%Y-%m-%d %H:%M:%f', 'now', '-{ago_s:d} seconds')", UtcDateTime)
         # Not clock_timestamp(): it may give another value for each row, so that no index is searched by it.
@@ -197,7 +197,7 @@ class Database:
         """Hold a named lock to the end of this write transaction, waiting up to 10 s for it.
 
         Raises:
-            DatabaseUnavailable: (from the surrounding `write`) somebody holds it for longer.
+            DatabaseUnavailable: (from the surrounding `write`) it is held for longer.
         """
         # On SQLite a write transaction is alone already.
         if session.get_bind().dialect.name != "sqlite":
@@ -206,10 +206,10 @@ class Database:
 
     @contextmanager
     def try_lock(self, name: str) -> Iterator[bool]:
-        """Hold a named lock for the whole block, over many transactions; gives False when somebody has it.
+        """Hold a named lock for the whole block, over many transactions; gives False when it is held.
 
         On PostgreSQL it belongs to an open transaction of its own, since behind a pooler a session is not
-        ours (ADR 48), on SQLite to a file beside the database. Either is free again when its holder dies.
+        ours (ADR 48), on SQLite to a file next to the database. Either is free again when its holder dies.
 
         Raises:
             DatabaseUnavailable: see there.
@@ -280,7 +280,7 @@ class Database:
 
     def empty_log(self) -> bool:
         """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;
-        False while somebody reads, who is not waited for. PostgreSQL looks after its own.
+        False during a read, which is not waited for. PostgreSQL looks after its own.
 
         Raises:
             DatabaseUnavailable: see there.
@@ -306,12 +306,12 @@ class Database:
         """Connections that its pool may open."""
         return POOL + OVERFLOW
 
-    def on_lending(self, told: Callable[[int], None]) -> None:
-        """Have `told` called with how many connections are lent, each time that one is or comes back; from
+    def on_lending(self, note: Callable[[int], None]) -> None:
+        """Have `note` called with how many connections are lent, each time that one is or comes back; from
         any thread, and two at once may leave it one out until the next."""
-        event.listen(self._engine, "checkout", lambda *_: told(self.lent))
-        # Told just before it is back.
-        event.listen(self._engine, "checkin", lambda *_: told(max(0, self.lent - 1)))
+        event.listen(self._engine, "checkout", lambda *_: note(self.lent))
+        # Called just before it is back.
+        event.listen(self._engine, "checkin", lambda *_: note(max(0, self.lent - 1)))
 
     def close(self) -> None:
         """Close pooled connections; the next use opens new ones."""

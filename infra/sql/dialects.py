@@ -32,7 +32,7 @@ POOL, OVERFLOW = 10, 10
 # Seconds after which a connection in the pool is pinged before it is used again.
 RESTED_S = 1.0
 
-# Primary result codes that pass by themselves, or once somebody mends the disk. "no such table" is also an
+# Primary result codes that pass by themselves, or once the disk is fixed. "no such table" is also an
 # OperationalError to sqlite3, and must not look like an outage.
 _SQLITE_OUTAGE = {
     sqlite3.SQLITE_BUSY,
@@ -153,9 +153,9 @@ def postgresql_arguments(url: URL) -> dict[str, Any]:
 def postgresql_engine(url: URL) -> Engine:
     """An engine whose connections are made with `postgresql_arguments`, and whose sessions are ours.
 
-    Transactions begin with the execution option `saycart_begin`; without it there are none. A pooler that was
-    told to overlook what it does not know would take time limits and locks from us without a word. So the
-    first connection raises DatabaseUnavailable where somebody else's session answers.
+    Transactions begin with the execution option `saycart_begin`; without it there are none. A pooler that is
+    configured to ignore parameters it does not know would drop time limits and locks silently. So the first
+    connection raises DatabaseUnavailable where another session answers.
     """
     engine = _looked_after(url, postgresql_arguments(url))
     known: list[int] = []
@@ -174,7 +174,7 @@ def postgresql_engine(url: URL) -> Engine:
 
 
 def pooled_engine(url: URL) -> Engine:
-    """Likewise for sessions that others have between our transactions: nothing is set in one, nothing
+    """The same for sessions that others have between our transactions: nothing is set in one, nothing
     prepared."""
     arguments = {name: value for name, value in postgresql_arguments(url).items() if name != "options"}
     return _looked_after(url, arguments | {"prepare_threshold": None})
@@ -191,7 +191,7 @@ def _looked_after(url: URL, arguments: dict[str, Any]) -> Engine:
         max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
         pool_use_lifo=True,  # so that those which a burst opened can rest
-        # The driver's own BEGIN is a message that can say nothing else, so it is told to send none.
+        # The driver's own BEGIN is a message that can say nothing else, so it sends none.
         isolation_level="AUTOCOMMIT",
     )
     event.listen(engine, "begin", _begin)
@@ -217,7 +217,7 @@ def _looked_after(url: URL, arguments: dict[str, Any]) -> Engine:
 
 @contextmanager
 def neutral_errors() -> Iterator[None]:
-    """Turn the drivers' errors into ours, so that nobody above needs to know two drivers."""
+    """Turn the drivers' errors into ours, so that callers need not know two drivers."""
     try:
         yield
     except exc.DataError as error:

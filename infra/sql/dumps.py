@@ -33,7 +33,7 @@ def name_of(url: URL) -> str:
 
 
 def dump(url: URL, file: Path) -> None:
-    """Write what the database holds at one moment into a new file. Nobody has to wait for it.
+    """Write what the database holds at one moment into a new file. Writers do not wait for it.
 
     Raises:
         DumpFailed: see there.

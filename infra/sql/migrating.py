@@ -31,8 +31,8 @@ def migrate_server(engine: Engine) -> tuple[str, str]:
     engine's transactions begin as READ COMMITTED: what the one before committed must be seen.
 
     Raises:
-        DatabaseUnavailable: not reachable, another process migrates for more than 120 s, or somebody holds
-            a table for more than 2. Nothing is changed then.
+        DatabaseUnavailable: not reachable, another process migrates for more than 120 s, or a table
+            is held for more than 2. Nothing is changed then.
         TablesTooNew: of a later release.
     """
     with neutral_errors(), engine.connect() as connection, connection.begin():

@@ -39,7 +39,7 @@ class Notices(Protocol):
         """Tell `heard` of each change until cancelled: what a trigger said, or None where anything may have
         changed, which also stands for all that was missed while there was no connection.
 
-        While `wanted` is not set nobody cares, and nothing need be told.
+        While `wanted` is not set nothing waits, and nothing need be said.
         """
 
 
@@ -72,7 +72,7 @@ class PostgresqlNotices:
 
 
 class SqliteNotices:
-    """SQLite calls nobody. But it counts the commits of all other connections, and reading the count costs
+    """SQLite has no notices. But it counts the commits of all other connections, and reading the count costs
     microseconds and no query. So the connection is its own: it never sees a commit that was made on it."""
 
     def __init__(self, file: Path, tick_s: float = TICK_S) -> None:
@@ -120,7 +120,7 @@ class SqliteNotices:
 
 class PolledNotices:
     """For a pooler that hands sessions round by transactions: there LISTEN succeeds, and nothing is ever
-    heard. Anything may have changed, as often as that, while somebody cares."""
+    heard. Anything may have changed, as often as that, while `wanted` is set."""
 
     def __init__(self, tick_s: float = POLL_S) -> None:
         self._tick_s = tick_s

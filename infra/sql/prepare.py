@@ -42,12 +42,12 @@ def prepare(
     Raises:
         TablesTooOld: still.
         TablesTooNew: see `migrate`.
-        DatabaseUnavailable: likewise.
+        DatabaseUnavailable: see `migrate`.
     """
     if at_start:
         database.migrate()
         return
-    until, told = time.monotonic() + await_s, False
+    until, logged = time.monotonic() + await_s, False
     while True:
         try:
             database.standing().check()
@@ -58,8 +58,8 @@ def prepare(
         except TablesTooOld as error:
             if time.monotonic() >= until:
                 raise
-            if not told:
+            if not logged:
                 log.warning("database.too_old", waits_s=await_s, error=error.detail, hint=error.hint)
-                told = True
+                logged = True
             if pause(LOOK_S):
                 raise

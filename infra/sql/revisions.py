@@ -29,7 +29,7 @@ class TablesUnfit(Exception):
 
 
 class TablesTooOld(TablesUnfit):
-    hint = "Run `saycart migrate`, once for all machines; whoever waits for it goes on by itself."
+    hint = "Run `saycart migrate`, once for all machines; parts that wait for it go on by themselves."
 
 
 class TablesTooNew(TablesUnfit):

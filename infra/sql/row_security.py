@@ -2,8 +2,8 @@
 
 The migrations make the policies (`migrations/policies.py`). A transaction that names a shop is shown and may
 write that shop's rows, one that names `EVERYWHERE` all, and one that says nothing none. It guards against a
-query that forgets its shop, and not against somebody who may send SQL of their own: whoever can name a shop
-can name another.
+query that forgets its shop, and not against a person who may send SQL of their own: who can name one
+shop can name another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RowSecurity:
     """Whether the database itself keeps shops apart, as far as the role that we are can tell.
 
     `walks_past`: no policy holds for the role. `held`, `open`: tables whose policies hold for all others, and
-    those where somebody switched them off. All are empty on SQLite and before the first migration.
+    those where they were switched off. All are empty on SQLite and before the first migration.
     """
 
     role: str = ""
@@ -40,7 +40,7 @@ class RowSecurity:
 
     @property
     def fault(self) -> tuple[str, str] | None:
-        """What is wrong and how to mend it; None where all is well, or there is nothing to hold."""
+        """What is wrong and how to fix it; None where all is well, or there is nothing to hold."""
         if self.walks_past:
             return (
                 f"the role {self.role} is a superuser or has BYPASSRLS, so that no policy holds for it",

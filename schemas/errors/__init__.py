@@ -42,7 +42,7 @@
         ├── RecordingLost               not where it was stored: retried, then a person asks again
         ├── StaleState                  a compare-and-set found another state or version: drop the result
         └── StorageUnavailable          database or disk can't take it now: worth a retry
-            ├── RecordingsAway              the recording store doesn't respond: likewise
+            ├── RecordingsAway              the recording store doesn't respond: retried
             └── StorageFull                 no space left: worth a retry once there is some
 
 Each class has a `code` (stable, shown to clients), `retryable`, and `hint` (what to do about it).

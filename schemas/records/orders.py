@@ -112,7 +112,7 @@ class Outcome:
     """What a stage found: the event that moves the order, and the columns that it fills.
 
     A field left None is not touched. `timings` and `engine` are merged into what is stored. `recording` is
-    kept in place of the upload, whose file goes. `refused`: nobody can hear the recording, so that its file
+    kept in place of the upload, whose file goes. `refused`: the recording is unplayable, so that its file
     goes.
     """
 

@@ -74,11 +74,10 @@ class ReviewAct:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """One decided review with what it was before and after; `began_at` is when its decider took it."""
+    """One decided review with its order, and the cart after it."""
 
     review: ReviewRecord
     order: OrderRecord
-    began_at: datetime | None
     after: Cart | None
 
 

@@ -57,7 +57,7 @@ ROLE_SCOPES: dict[Role, frozenset[Scope]] = {
 """`metrics` is left out: it counts what all shops do, so that only an operator can give it to a key."""
 
 VISITOR_SCOPES = frozenset({Scope.ORDERS_WRITE, Scope.MENUS_READ})
-"""Of whoever stands before a shop's order page: they order, and read the menu."""
+"""What a customer at a shop's order page may do: order, and read the menu."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,6 @@ class Access:
 
 
 def of_person(shop: str, name: str, role: Role | None) -> Access:
-    """What somebody's account comes to; nothing, where their role is not known here."""
+    """Return what an account may do: nothing, where its role is not known here."""
     scopes = ROLE_SCOPES[role] if role else frozenset[Scope]()
     return Access(shop=shop, actor=f"staff:{name}", scopes=scopes, person=name)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.moment import Moment
 from schemas.shops.webhook import TYPES
 
 MAX_ENDPOINTS = 10
@@ -66,7 +67,7 @@ class WebhookChange(BaseModel):
 
 
 class Rotation(BaseModel):
-    """A new secret in place of an old one, which stays good beside it for a while."""
+    """A new secret in place of an old one, which stays good for a while."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -76,8 +77,8 @@ class Rotation(BaseModel):
 class WebhookTest(BaseModel):
     """The last test message; times RFC 3339 UTC. One try: `error` is null once it was taken."""
 
-    asked_at: str
-    sent_at: str | None
+    asked_at: Moment
+    sent_at: Moment | None
     error: str | None
 
 
@@ -88,8 +89,8 @@ class Webhook(BaseModel):
     url: str
     events: list[str] | None = Field(description="null: all of them")
     enabled: bool
-    created_at: str
-    old_secret_until: str | None = Field(description="until then each message is signed under both")
+    created_at: Moment
+    old_secret_until: Moment | None = Field(description="until then each message is signed under both")
     waiting: int = Field(description="messages that are to be sent, or sent again")
     dead: int = Field(description="messages that were given up")
     test: WebhookTest | None = None

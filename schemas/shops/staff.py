@@ -47,7 +47,6 @@ class StaffSession:
     second_step: bool
     started_at: datetime
     used_at: datetime
-    ends_at: datetime
     address: str
     browser: str
     access: Access
@@ -56,7 +55,7 @@ class StaffSession:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who somebody is to a provider. Issuer and subject are the person; the rest is what it says of them.
+    """A person as a provider knows them. Issuer and subject are the person; the rest is what it says of them.
 
     `email` is empty unless the provider says that it is verified. `names` are what they may be called here,
     best first.

@@ -130,8 +130,8 @@ def server(app: FastAPI, wanted: Settings) -> Server:
 
 
 def main() -> None:
-    """Exit status 1 when the database can't be brought up to date, nobody else has done it in time, or no
-    recording can be kept: whoever supervises us tries again."""
+    """Exit status 1 when the database can't be brought up to date, no other process has done it in time, or
+    no recording can be kept: our supervisor tries again."""
     wanted = settings()
     configure_logging(wanted.log_level, as_json=wanted.log_json)
     allow_files()

@@ -10,14 +10,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from services.api.problems import MEDIA_TYPE
+from services.api.gate.bodies import takes
+from services.api.problems import AGAIN, MEDIA_TYPE
 
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-_AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 _REST = "an RFC 9457 problem: none of these, such as 421 for a name that is not ours, 408 for a slow client"
 # Those that say when to come again.
 _LATER = ("429", "503", "507")
@@ -30,11 +32,17 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
     document = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
-    _, found = models_json_schema(
-        [(model, "validation") for model in unseen], ref_template="#/components/schemas/{model}"
+    models = dict.fromkeys(unseen)
+    for found in iter_route_contexts(app.routes):
+        for model in _taken(found.dependant) if hasattr(found, "dependant") else ():
+            models[model] = None
+            for method in found.methods or ():
+                document["paths"][found.path][method.lower()].update(takes(model))
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in models], ref_template="#/components/schemas/{model}"
     )
     components = document.setdefault("components", {}).setdefault("schemas", {})
-    for name, definition in found["$defs"].items():
+    for name, definition in schemas["$defs"].items():
         components.setdefault(name, definition)
     for name in ("HTTPValidationError", "ValidationError"):
         components.pop(name, None)
@@ -44,6 +52,14 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
             operation["responses"] = _answers(path, operation)
     app.openapi_schema = document
     return document
+
+
+def _taken(of: Dependant) -> Iterator[type[BaseModel]]:
+    """The models of bodies that a route's dependencies read: see `bodies.body`."""
+    for below in of.dependencies:
+        if model := getattr(below.call, "takes", None):
+            yield model
+        yield from _taken(below)
 
 
 def _close(node: Any) -> None:
@@ -68,7 +84,7 @@ def _answers(path: str, operation: dict[str, Any]) -> dict[str, Any]:
         if status >= "400":
             answer.setdefault("content", _PROBLEM)
         if status in _LATER:
-            answer.setdefault("headers", _AGAIN)
+            answer.setdefault("headers", AGAIN)
     return dict(sorted(told.items())) | {"default": {"description": _REST, "content": _PROBLEM}}
 
 

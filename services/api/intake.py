@@ -75,8 +75,8 @@ def by_key(box: Desk) -> Caller:
 
 
 def by_page(request: Request, box: Desk, visitor: str) -> Caller:
-    """A customer at the order page. `visitor` is the browser's own random name: nobody else's keys are
-    theirs."""
+    """A customer at the order page. `visitor` is the browser's own random name, so that
+    it has keys of its own."""
     backlog = page_client(box.access.family, address(request), visitor)
     return Caller(backlog=backlog, keys=f"page:{visitor}", confirm=True)
 
@@ -197,7 +197,7 @@ def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepte
         )
         return Accepted(order, created)
     finally:
-        # After a commit that was cut off nobody knows whether the order exists. The caller got a 503 and
+        # After a commit that was cut off the order may or may not exist. The caller got a 503 and
         # sends again, so an order without its recording must end in `error`, not be made as well.
         if not kept and new.audio_key:
             dropped(box.blobs, new.audio_key)

@@ -17,13 +17,12 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from infra.observability import metrics
-from schemas.errors import IdempotencyInFlight, IntakeLate, Overloaded, TooManyOrders
 from services.api.gate.pressure import Pressure
 from services.api.gate.rates import Rates
 from services.api.waiting.room import Waiting
 from services.bootstrap import Container
 
-# A second series for each counter is what nobody asks for.
+# No second series for each counter, with its time of creation.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 # Seconds. Long polls end at 30, uploads at 120.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -32,33 +31,20 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"
 
 
 class _Refusals(Collector):
-    """Orders that this process did not let in, by the problem's code."""
+    """Orders and requests that this process refused, by the problem's code and by the limit's name."""
 
-    def __init__(self, pressure: Pressure) -> None:
-        self.pressure = pressure
-
-    def collect(self) -> Iterable[Metric]:
-        refused = CounterMetricFamily(
-            "saycart_orders_refused", "orders refused before reading their body", labels=["code"]
-        )
-        for error in (TooManyOrders, Overloaded, IntakeLate, IdempotencyInFlight):
-            refused.add_metric([error.code], self.pressure.refused[error.code])
-        yield refused
-
-
-class _Limited(Collector):
-    """Requests that this process refused over a limit a minute, by its name."""
-
-    def __init__(self, rates: Rates) -> None:
-        self.rates = rates
+    def __init__(self, pressure: Pressure, rates: Rates) -> None:
+        self.pressure, self.rates = pressure, rates
 
     def collect(self) -> Iterable[Metric]:
-        limited = CounterMetricFamily(
-            "saycart_requests_limited", "requests refused by a per-minute limit", labels=["limit"]
-        )
-        for name, count in sorted(self.rates.refused.items()):
-            limited.add_metric([name], count)
-        yield limited
+        for name, says, label, counted in (
+            ("orders_refused", "orders refused before reading their body", "code", self.pressure.refused),
+            ("requests_limited", "requests refused by a per-minute limit", "limit", self.rates.refused),
+        ):
+            refused = CounterMetricFamily(f"saycart_{name}", says, labels=[label])
+            for value, count in sorted(counted.items()):
+                refused.add_metric([value], count)
+            yield refused
 
 
 class Metrics:
@@ -85,8 +71,7 @@ class Metrics:
             Gauge(f"saycart_{name}", says, registry=self.registry).set_function(value)
         if (folder := metrics.shared()) is not None:
             self.registry.register(metrics.Parts(folder))
-        self.registry.register(_Refusals(pressure))
-        self.registry.register(_Limited(rates))
+        self.registry.register(_Refusals(pressure, rates))
         self.requests = Counter(
             "saycart_http_requests_total",
             "answers by route template",

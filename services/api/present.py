@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 
 from pydantic import BaseModel, Field
@@ -12,6 +11,7 @@ from pydantic import BaseModel, Field
 from schemas.cart import Cart, MenuRef
 from schemas.lifecycle import STATUS, State
 from schemas.menu import Note
+from schemas.moment import Moment
 from schemas.order import DoneBy, Order, OrderEvent, Timings
 from schemas.records.menus import MenuHeader
 from schemas.records.orders import OrderRecord, StoredEvent
@@ -60,7 +60,7 @@ class MenuSummary(BaseModel):
     currency: str
     language: str
     items: int
-    created_at: str
+    created_at: Moment
     notes: list[MenuNote] = Field(default=[], description="duplicate names that the import dropped")
 
 
@@ -69,17 +69,6 @@ class MenuList(BaseModel):
 
     menus: list[MenuSummary]
     next_cursor: str | None = None
-
-
-def rfc3339(moment: datetime) -> str:
-    """UTC, milliseconds, `Z`. Naive times are a fault of ours and are refused."""
-    if moment.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _maybe(moment: datetime | None) -> str | None:
-    return rfc3339(moment) if moment else None
 
 
 def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
@@ -100,9 +89,9 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         engine=record.engine,
         decision=record.decision,
         metadata=record.metadata,
-        created_at=rfc3339(record.created_at),
-        updated_at=rfc3339(record.updated_at),
-        erased_at=_maybe(record.erased_at),
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        erased_at=record.erased_at,
     )
 
 
@@ -112,38 +101,18 @@ def order_etag(record: OrderRecord, review: ReviewRecord | None = None) -> str:
 
 
 def review_of(record: ReviewRecord) -> Review:
-    return Review.model_validate(_review_fields(record))
+    return Review.model_validate(record, from_attributes=True)
 
 
 def review_detail(record: ReviewRecord, of: OrderRecord) -> ReviewDetail:
-    return ReviewDetail.model_validate(
-        _review_fields(record) | {"order": order(of, record), "proposed": record.proposed}
-    )
-
-
-def _review_fields(record: ReviewRecord) -> dict[str, object]:
-    return {
-        "id": record.id,
-        "order_id": record.order_id,
-        "status": record.status,
-        "reasons": list(record.reasons),
-        "version": record.version,
-        "claimed_by": record.claimed_by,
-        "lease_until": _maybe(record.lease_until),
-        "decision": record.decision,
-        "decided_by": record.decided_by,
-        "decided_at": _maybe(record.decided_at),
-        "reason": record.reason,
-        "standing": record.standing,
-        "created_at": rfc3339(record.created_at),
-    }
+    return ReviewDetail(**dict(review_of(record)), order=order(of, record), proposed=record.proposed)
 
 
 def event(stored: StoredEvent, *, for_customer: bool = False) -> OrderEvent:
     """`for_customer`: without who did it, and without what is between the shop and its staff."""
     return OrderEvent(
         seq=stored.seq,
-        at=rfc3339(stored.at),
+        at=stored.at,
         type=stored.type,
         status=STATUS[stored.state],
         stage=next_stage(stored.state),
@@ -170,14 +139,6 @@ def listed_menu(header: MenuHeader) -> MenuSummary:
 
 
 def menu_summary(header: MenuHeader, notes: Sequence[Note] = ()) -> MenuSummary:
-    return MenuSummary(
-        id=header.id,
-        name=header.name,
-        version=header.version,
-        digest=header.digest,
-        currency=header.currency,
-        language=header.language,
-        items=header.items,
-        created_at=rfc3339(header.created_at),
-        notes=[MenuNote(pointer=pointer, detail=detail) for pointer, detail in notes],
-    )
+    summary = MenuSummary.model_validate(header, from_attributes=True)
+    summary.notes = [MenuNote(pointer=pointer, detail=detail) for pointer, detail in notes]
+    return summary

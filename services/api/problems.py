@@ -2,7 +2,7 @@
 
 `type` is a stable relative URI (`/problems/<code>`, which the API also serves as a page); `code` is never
 reused for something else. The tree in `schemas/errors` says what went wrong, `STATUS` here says which
-HTTP status that is. What nobody foresaw becomes a 500 that names the request id and nothing else.
+HTTP status that is. An unexpected error becomes a 500 that names the request id and nothing else.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ MEDIA_TYPE = "application/problem+json"
 CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {"description": "not in the state this call needs; some answers include the current state"}
 }
+
+# Documented with answers that say when to come again.
+AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 
 LOGGED_CHARS = 200
 """Characters of a caller's own text, such as a path, that one field of a log line holds."""
@@ -288,7 +291,7 @@ def install(app: FastAPI) -> None:
         return response(request, await counted(request, refusal(request, error)))
 
     async def gone(_request: Request, _error: Exception) -> Response:
-        # Nobody reads this; it keeps a client's disconnect out of the list of our faults.
+        # The client has gone; this keeps a client's disconnect out of the list of our faults.
         log.info("request.disconnected")
         return Response(status_code=400)
 

@@ -73,7 +73,7 @@ def zipped(box: Desk, order_ids: Iterable[str]) -> Iterator[bytes]:
 
 
 class _Passing(RawIOBase):
-    """Takes what is written, for somebody to take it away."""
+    """A file that hands on what is written to it."""
 
     def __init__(self) -> None:
         self._held = bytearray()

@@ -29,7 +29,7 @@ AUDIO = "audio"
 # Bytes of each small field. What metadata may be is told in `schemas/shape.py`, without the spaces and
 # escapes that it may come with.
 FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000}
-# Boundaries, part headers and the small fields, beside the recording.
+# Boundaries, part headers and the small fields, next to the recording.
 OVERHEAD_BYTES = 64_000
 # Of a recording that are written at once: each visit to a thread waits for the interpreter twice.
 BLOCK_BYTES = 128_000

@@ -37,10 +37,10 @@ def headline(order: Order, label: str = "") -> str:
 
 
 def doubts(order: Order) -> list[str]:
-    """Why a human must look, or why it failed, but for what `cart_table` says beside its line."""
+    """Why a human must look, or why it failed, but for what `cart_table` says at its line."""
     told = wording.doubts(order.review.reasons if order.review else (), order.findings)
-    beside = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
-    told = [sentence for sentence in told if sentence not in beside]
+    shown = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
+    told = [sentence for sentence in told if sentence not in shown]
     return [*told, f"{order.error.message} {order.error.hint}"] if order.error else told
 
 

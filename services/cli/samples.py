@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from infra.settings import REPOSITORY
 from schemas.cart import Cart
+from schemas.compare import canonical
 from schemas.order import Order
 
 SAMPLES = REPOSITORY / "infra" / "samples"
@@ -44,21 +44,14 @@ class Sample:
 
 def same_cart(cart: Cart, gold: Document) -> bool:
     """Equal as multisets of lines: sku, quantity, options as sets, and the size where gold names one."""
-    open_ = Counter[tuple[Any, ...]]()
-    for line in cart.lines:
-        options = frozenset((o.group, o.id, o.amount.value, o.count) for o in line.options)
-        open_[line.kind, line.sku, line.size, options] += line.quantity
-    for wanted in gold["lines"]:
-        options = frozenset(
-            (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1))
-            for o in wanted.get("options", [])
-        )
-        about = (wanted.get("kind", "item"), wanted.get("sku"))
-        size, quantity = wanted.get("size"), wanted["quantity"]
+    open_ = canonical(cart.model_dump(mode="json")["lines"])
+    for (kind, sku, size, options), quantity in canonical(gold["lines"]).items():
         fits = (
             key
             for key, left in open_.items()
-            if left >= quantity and key[:2] == about and key[3] == options and size in (None, key[2])
+            if left >= quantity
+            and (key[0], key[1], key[3]) == (kind, sku, options)
+            and size in (None, key[2])
         )
         if (match := next(fits, None)) is None:
             return False

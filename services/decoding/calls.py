@@ -12,7 +12,6 @@ import asyncio
 import os
 import threading
 from concurrent import futures
-from functools import lru_cache
 from typing import Any
 
 import httpx
@@ -30,6 +29,7 @@ IDLE_S = 2.0
 POLL_S = 0.1
 """How often a waiting caller looks whether it was called off."""
 _ONE_LOOP = threading.Lock()
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
 
 
 class Calls:
@@ -74,7 +74,7 @@ class Calls:
         self, path: str, body: dict[str, Any], called_off: threading.Event | None, timeout_s: float
     ) -> dict[str, Any]:
         sent = self._http.post(path, json=body, headers=tracing.headers())
-        request = asyncio.run_coroutine_threadsafe(asyncio.wait_for(sent, timeout_s), _loop(os.getpid()))
+        request = asyncio.run_coroutine_threadsafe(asyncio.wait_for(sent, timeout_s), _loop())
         while not futures.wait([request], POLL_S if called_off else None).done:
             if called_off and called_off.is_set():
                 request.cancel()
@@ -102,16 +102,11 @@ def _document(answer: httpx.Response) -> dict[str, Any]:
     return document
 
 
-def _loop(pid: int) -> asyncio.AbstractEventLoop:
+def _loop() -> asyncio.AbstractEventLoop:
     """This process's loop. By process, since a thread does not survive a fork."""
-    # `lru_cache` alone lets threads that come together make a loop each, and a client's connections would be
-    # bound to several.
-    with _ONE_LOOP:
-        return _made_for(pid)
-
-
-@lru_cache(maxsize=1)
-def _made_for(_pid: int) -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="decode-calls", daemon=True).start()
-    return loop
+    pid = os.getpid()
+    with _ONE_LOOP:  # threads that come together share one: a client's connections are bound to it
+        if pid not in _LOOPS:
+            _LOOPS[pid] = asyncio.new_event_loop()
+            threading.Thread(target=_LOOPS[pid].run_forever, name="decode-calls", daemon=True).start()
+        return _LOOPS[pid]

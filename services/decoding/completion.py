@@ -1,4 +1,4 @@
-"""One masked chat completion: what a request says to each kind of server, and what its answer is worth.
+"""Masked chat completions by one model: what a request says to each kind of server, and what comes back.
 
 vLLM (backend `guidance`) takes the grammar as `structured_outputs`, llama.cpp's server as `grammar`; the
 rest of the request is the same. Both have a way to drop a constraint in silence (llama.cpp answers 200
@@ -21,20 +21,23 @@ import structlog
 from infra.observability import measures, tracing
 from schemas.errors import (
     DecodeCancelled,
-    DecodeInvalid,
     DecodeTruncated,
     EngineError,
     EngineMisconfigured,
     EngineUnavailable,
+    MenuBeingRead,
 )
 from services.decoding import unmasked
 from services.decoding.calls import LEAST_S, Calls
-from services.decoding.mask import Mask, compiles
+from services.decoding.mask import Mask
 from services.decoding.ports import GREEDY, Completed, Message, Sampling, Scored
 
 log = structlog.get_logger()
 
 CHAT = "/v1/chat/completions"
+TOKENIZE = "/tokenize"
+ADAPTER = 0
+"""Of the adapters that a llama.cpp server has loaded, ours is the first."""
 ROOM = 8
 """Tokens beyond the longest answer: the end itself is one."""
 MOST_ASKED = 4_096
@@ -45,7 +48,7 @@ Document = dict[str, Any]
 
 
 class How(TypedDict, total=False):
-    """What may be said of one completion beside chat and mask.
+    """What may be said of one completion besides chat and mask.
 
     `score` has the answer scored without the mask as well. Setting `called_off`, from any thread, ends it:
     the request is closed and the server stops. `timeout_s` is for this one answer, in place of the usual.
@@ -59,7 +62,8 @@ class How(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Completions by the model that the server behind `calls` runs; `dialect` is `llama.cpp` or `vllm`.
+    """Completions by the model that the server behind `calls` runs; `dialect` is `llama.cpp` or `vllm`, and
+    `adapter` is empty where the base model is to answer as it is.
 
     Raises:
         EngineMisconfigured: another dialect.
@@ -68,6 +72,7 @@ class Completions:
     calls: Calls
     dialect: str
     model: str
+    adapter: str = ""
 
     def __post_init__(self) -> None:
         if self.dialect not in ("llama.cpp", "vllm"):
@@ -78,7 +83,7 @@ class Completions:
     @property
     def engine(self) -> str:
         """Names server and model on what they made."""
-        return f"{self.dialect}:{self.model}"
+        return f"{self.dialect}:{self.adapter or self.model}"
 
     @tracing.traced("masked")
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
@@ -94,21 +99,18 @@ class Completions:
         started = time.perf_counter()
         within = how.get("timeout_s")
         text, document = self.whole(chat, mask, **how)
-        with measures.mask_took("check"):
-            accepted = mask.accepts(text)
-        if not accepted:
-            raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])
+        mask.check(text)
         scored = None
         if how.get("score"):
             left = None if within is None else max(LEAST_S, within - (time.perf_counter() - started))
-            scored = self.scored(text, document, how.get("called_off"), left)
+            scored = self._scored(text, document, how.get("called_off"), left)
         completed = Completed(
             text=text,
             engine=self.engine,
             grammar=mask.version,
             seconds=time.perf_counter() - started,
             scored=scored,
-            **told(document),
+            **usage(document),
         )
         measures.tokens(
             "masked",
@@ -125,13 +127,13 @@ class Completions:
         """The text of a whole answer, not yet held against the mask, and the document that it came in;
         `more` goes into the request.
 
-        Raises: as `complete`.
+        Raises: as `complete`, and MenuBeingRead where the menu is read in pieces.
         """
-        compiles(mask)
+        mask.compile()
         body = self.request(chat, mask, mask.longest + ROOM, sampling=how.get("sampling", GREEDY))
-        body |= more or {}
         if how.get("score"):
             body |= unmasked.asked(self.dialect)
+        body |= more or {}
         answer = self.calls.post(CHAT, body, called_off=how.get("called_off"), timeout_s=how.get("timeout_s"))
         text, reason = said(answer)
         if reason != "stop":
@@ -139,55 +141,60 @@ class Completions:
         return text, answer
 
     def request(
-        self,
-        chat: Sequence[Message],
-        mask: Mask,
-        tokens: int,
-        beginning: str = "",
-        *,
-        sampling: Sampling = GREEDY,
+        self, chat: Sequence[Message], mask: Mask, tokens: int, *, sampling: Sampling = GREEDY
     ) -> Document:
-        """The body of a request for at most so many `tokens` after the `beginning` of an answer."""
-        body: Document = {"model": self.model, "messages": list(chat), "temperature": sampling.temperature}
-        vllm = self.dialect == "vllm"
-        if not vllm or tokens <= MOST_ASKED:
-            body["max_tokens"] = tokens
+        """The body of a request for an answer of at most so many `tokens`."""
+        body = self.prompt(chat) | {"temperature": sampling.temperature}
         if sampling.seed is not None:
             body["seed"] = sampling.seed
-        if beginning:
-            body["messages"].append({"role": "assistant", "content": beginning})
-            if self.dialect == "vllm":
-                body |= {"add_generation_prompt": False, "continue_final_message": True}
-        return body | constraint(self.dialect, mask.lark)
+        if self.dialect == "vllm":
+            limit = {"max_tokens": tokens} if tokens <= MOST_ASKED else {}
+            return body | limit | {"structured_outputs": {"grammar": mask.lark}}
+        return body | {"max_tokens": tokens, "grammar": mask.lark}
 
-    def scored(
-        self,
-        text: str,
-        answer: Document,
-        called_off: threading.Event | None,
-        timeout_s: float | None = None,
+    def prompt(self, chat: Sequence[Message]) -> Document:
+        """A request without a mask, which is all that warming a server's cache takes."""
+        if self.dialect == "vllm":
+            return {"messages": list(chat), "model": self.adapter or self.model}
+        lora = {"lora": [{"id": ADAPTER, "scale": 1.0}]} if self.adapter else {}
+        return {"messages": list(chat), "model": self.model, "cache_prompt": True} | lora
+
+    def tokens(
+        self, answer: Document, called_off: threading.Event | None, timeout_s: float | None
+    ) -> list[unmasked.Token]:
+        """The tokens of a whole answer with their scores; vLLM is asked for these.
+
+        Raises:
+            AttributeError, KeyError, IndexError, TypeError, ValueError: the answer has another shape.
+            EngineError: as `Calls.post`.
+        """
+        if self.dialect == "llama.cpp":
+            return unmasked.written(answer)
+        prompt, made = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
+        body = unmasked.request(self.adapter or self.model, prompt, made)
+        document = self.calls.post("/v1/completions", body, called_off=called_off, timeout_s=timeout_s)
+        return unmasked.read(document, made)
+
+    def count(self, text: str, called_off: threading.Event | None = None) -> int:
+        """The number of a text's tokens, by the server's own tokenizer; raises as `Calls.post`."""
+        body: Document = {"content": text}
+        if self.dialect == "vllm":
+            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        found = self.calls.post(TOKENIZE, body, called_off=called_off, measured_as="counting")
+        return len(found["tokens"])
+
+    def _scored(
+        self, text: str, answer: Document, called_off: threading.Event | None, timeout_s: float | None
     ) -> Scored | None:
         """The answer's scores; None where scoring fails or takes over `timeout_s`, since the answer is good
         without them."""
         try:
-            if self.dialect == "llama.cpp":
-                return unmasked.score(text, unmasked.written(answer))
-            prompt, made = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
-            body = unmasked.request(self.model, prompt, made)
-            document = self.calls.post("/v1/completions", body, called_off=called_off, timeout_s=timeout_s)
-            return unmasked.score(text, unmasked.read(document, made))
+            return unmasked.score(text, self.tokens(answer, called_off, timeout_s))
         except DecodeCancelled:
             raise
-        except (EngineError, KeyError, IndexError, TypeError, ValueError) as error:
+        except (EngineError, AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             log.warning("decode.not_scored", error=type(error).__name__)
             return None
-
-
-def constraint(dialect: str, lark: str) -> Document:
-    """The fields of a request by which a server of the dialect takes a grammar."""
-    if dialect == "vllm":
-        return {"structured_outputs": {"grammar": lark}}
-    return {"grammar": lark, "cache_prompt": True}
 
 
 def said(document: Document) -> tuple[str, str]:
@@ -195,20 +202,22 @@ def said(document: Document) -> tuple[str, str]:
 
     Raises:
         EngineUnavailable: the document is no completion.
+        MenuBeingRead: a piece of the menu was read, and it was not the last.
     """
     try:
+        if reading := document.get(MenuBeingRead.code):
+            raise MenuBeingRead("The menu is new to the reader", wait_s=float(reading["wait_s"]))
         choice = document["choices"][0]
         return choice["message"]["content"] or "", choice["finish_reason"]
-    except (KeyError, IndexError, TypeError):
+    except (AttributeError, KeyError, IndexError, TypeError):
         raise EngineUnavailable("The decode server sent no completion", quoted=f"{document!r:.200}") from None
 
 
-def told(*documents: Document) -> dict[str, int]:
-    """Tokens of an answer that came in these documents: of the first prompt, and of all that was written."""
-    used = [document.get("usage") or {} for document in documents]
-    prompt = used[0] if used else {}
+def usage(document: Document) -> dict[str, int]:
+    """The tokens of an answer's prompt, those that were cached, and those of the answer."""
+    used = document.get("usage") or {}
     return {
-        "prompt_tokens": int(prompt.get("prompt_tokens", 0)),
-        "completion_tokens": sum(int(usage.get("completion_tokens", 0)) for usage in used),
-        "cached_tokens": int((prompt.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
+        "prompt_tokens": int(used.get("prompt_tokens", 0)),
+        "completion_tokens": int(used.get("completion_tokens", 0)),
+        "cached_tokens": int((used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
     }

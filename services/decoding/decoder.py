@@ -6,30 +6,24 @@ Orders are asked by `reading.py`, masked calls of any other kind by `completion.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import httpx
 import structlog
 
 from infra.caches import Alike
 from infra.observability import measures, tracing
-from schemas.errors import (
-    DecodeTruncated,
-    EngineMisconfigured,
-    EngineUnavailable,
-)
+from schemas.errors import DecodeTruncated, EngineMisconfigured, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
+from schemas.writable import writable
 from services.decoding import reading
-from services.decoding.calls import LEAST_S, Calls
+from services.decoding.calls import Calls
 from services.decoding.completion import CHAT, Completions, How
 from services.decoding.mask import Mask
 from services.decoding.menu_context import MenuContext
-from services.decoding.order_budget import OrderBudget
 from services.decoding.ports import CartRequest, Completed, Message, Reading
-from services.decoding.reading import Asked
 
 log = structlog.get_logger()
 
@@ -39,10 +33,7 @@ KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
 # For the question whether there is a reader, on which an order waits: a server that decodes answers late.
 READER_S = 10.0
-_WARMING = "warming"
 _HELLO: list[Message] = [{"role": "user", "content": "Say: hello"}]
-
-Document = dict[str, Any]
 
 
 class OpenAIDecoder:
@@ -70,16 +61,13 @@ class OpenAIDecoder:
         order_tokens: int = 0,
     ) -> None:
         self.url = url.rstrip("/")
-        self._dialect = dialect
-        self._model = model
-        self._timeout_s = timeout_s
-        self._calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
-        self._completions = Completions(self._calls, dialect, model)
-        self._budget = OrderBudget(self._calls, dialect=dialect, model=model, most=order_tokens)
+        self._timeout_s, self._order_tokens = timeout_s, order_tokens
+        calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
+        self._base = Completions(calls, dialect, model)
+        self._trained = Completions(calls, dialect, model, adapter)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._adapter = adapter
         self._contexts = Alike(fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
-        self._has_reader: bool | None = None
+        self._has_reader: bool | None = None if adapter else False
 
     @tracing.traced("decode")
     def decode(
@@ -91,24 +79,19 @@ class OpenAIDecoder:
     ) -> Reading:
         """See `CartDecoder.decode`. A server that does not say whether it has the adapter is unavailable: no
         order goes to the base model because a server was busy."""
-        trained = self.reads
-        if self._adapter and self._has_reader is None:
+        model = self._model
+        if self._has_reader is None:
             raise EngineUnavailable("The decode server did not say whether it has the trained adapter")
         for words in (asked.transcript, asked.second):
-            self._budget.check(words, called_off)
-        until = time.monotonic() + self._timeout_s
-
-        def post(path: str, body: Document) -> Document:
-            left = max(until - time.monotonic(), LEAST_S)
-            return self._calls.post(path, body, called_off=called_off, timeout_s=left)
-
+            self._check_budget(words, called_off)
         with measures.engine_took("decoder"):
             found = reading.read(
                 asked,
                 self._contexts.of(asked.menu),
-                self._of_server(trained=trained),
-                post=post,
-                most=2 * self._budget.most if trained else 0,
+                model,
+                timeout_s=self._timeout_s,
+                called_off=called_off,
+                most=2 * self._order_tokens if model.adapter else 0,
                 in_gaps=in_gaps,
             )
         measures.tokens(
@@ -120,29 +103,45 @@ class OpenAIDecoder:
         )
         return found
 
-    def _of_server(self, *, trained: bool) -> Asked:
-        return Asked(self._dialect, self._model, self._adapter if trained else "")
+    def _check_budget(self, words: str, called_off: threading.Event | None) -> None:
+        """A model's time goes by tokens, and characters say little about these: 1,990 characters of many-byte
+        signs are 2,000 tokens, a minute of a small machine; an order of sixty words has 79. They are counted
+        only where it can matter: the tokenizers are byte-level, so a text never has more tokens than bytes.
+
+        Raises:
+            TooMuchToRead: the words don't fit.
+            EngineError: as `Calls.post`, where the server had to be asked.
+        """
+        text, most = writable(words), self._order_tokens
+        if not most or len(text.encode()) <= most:
+            return
+        if (count := self._base.count(text, called_off)) > most:
+            raise TooMuchToRead(
+                f"The words take {count} tokens of the model, and an order may take {most}",
+                hint="Ask for a shorter order, or raise SAYCART_ORDER_TOKENS.",
+            )
 
     def forget(self) -> None:
-        """Look anew for what the server has, since another may have taken its place."""
-        self._has_reader = None
+        """Ask again what the server has, since another may have taken its place."""
+        self._has_reader = None if self._trained.adapter else False
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """An answer of any kind under any mask; see `Completions.complete`."""
-        return self._completions.complete(chat, mask, **how)
+        return self._base.complete(chat, mask, **how)
 
     @property
-    def reads(self) -> bool:
-        """Whether the server has the learned reader; asked until it answers, and no while it does not."""
-        if self._has_reader is None and self._adapter:
+    def _model(self) -> Completions:
+        """The trained model where the server has it; it is asked until it answers."""
+        if self._has_reader is None:
             self._has_reader = self._look_for_reader()
-        return bool(self._has_reader)
+        return self._trained if self._has_reader else self._base
 
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
-        order, model = CartRequest("hello", menu), self._of_server(trained=self.reads)
-        body = reading.prompt(order, self._contexts.of(menu), model) | {"max_tokens": 1}
-        self._calls.post(CHAT, body, called_off=called_off, measured_as=_WARMING)
+        model = self._model
+        chat = self._contexts.of(menu).messages(CartRequest("hello", menu), trained=bool(model.adapter))
+        body = model.prompt(chat) | {"temperature": 0, "max_tokens": 1}
+        model.calls.post(CHAT, body, called_off=called_off, measured_as="warming")
 
     def health(self) -> str:
         """`ok`, or what its `/health` says instead."""
@@ -161,9 +160,9 @@ class OpenAIDecoder:
         """
         mask = Mask(f'%llguidance {{}}\nstart: "{PROBE_WORD}"\n', "probe", 16)
         # With the reader's adapter: llama.cpp forgets a menu's prompt where a slot goes from one to none.
-        more = reading.adapted() if self._dialect == "llama.cpp" and self.reads else None
+        model = self._model if self._base.dialect == "llama.cpp" else self._base
         try:
-            text, _ = self._completions.whole(_HELLO, mask, more, timeout_s=timeout_s)
+            text, _ = model.whole(_HELLO, mask, timeout_s=timeout_s)
         except DecodeTruncated:
             text = ""
         if text != PROBE_WORD:
@@ -175,15 +174,17 @@ class OpenAIDecoder:
         Raises: as `decode`.
         """
         mask = Mask(lark, "check", max_tokens - 8)
-        return self._completions.whole(_HELLO, mask)[0]
+        return self._base.whole(_HELLO, mask)[0]
 
     def _look_for_reader(self) -> bool | None:
-        def get(path: str) -> Any:
-            answer = httpx.get(f"{self.url}{path}", headers=self._key, timeout=READER_S, trust_env=False)
-            return answer.raise_for_status().json()
-
+        """Whether the server has the adapter; None while it does not say."""
+        vllm = self._base.dialect == "vllm"
+        path = "/v1/models" if vllm else "/lora-adapters"
         try:
-            found = reading.present(self._dialect, self._adapter, get)
+            answer = httpx.get(f"{self.url}{path}", headers=self._key, timeout=READER_S, trust_env=False)
+            had = answer.raise_for_status().json()
+            adapter = self._trained.adapter
+            found = any(one.get("id") == adapter for one in had.get("data", ())) if vllm else bool(had)
         except httpx.HTTPStatusError as error:
             if error.response.is_server_error:  # it may be loading its model
                 return None
@@ -191,5 +192,5 @@ class OpenAIDecoder:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError):
             return None
         if not found:
-            log.warning("reader.absent", url=self.url, adapter=self._adapter)
+            log.warning("reader.absent", url=self.url, adapter=self._trained.adapter)
         return found

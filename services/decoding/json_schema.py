@@ -31,11 +31,6 @@ def cart_schema(menu: Menu | None = None, menu_version: int | None = None) -> di
     options["maxItems"] = min(options["maxItems"], max(len(menu.offered(item)) for item in menu.items))
     for definition in schema["$defs"].values():
         for field in definition.get("properties", {}).values():
-            allowed = values.get(field.get("x-values", ""))
-            if allowed is None:
-                continue
-            if "anyOf" in field:
-                field["anyOf"][0]["enum"] = allowed
-            else:
-                field["enum"] = allowed
+            if (allowed := values.get(field.get("x-values", ""))) is not None:
+                (field["anyOf"][0] if "anyOf" in field else field)["enum"] = allowed
     return schema

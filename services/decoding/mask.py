@@ -37,10 +37,16 @@ class Mask:
         """What llguidance has against the grammar, in its own words; empty where it compiles."""
         return LLMatcher.validate_grammar(self.lark) or LLMatcher(BYTES, self.lark).get_error() or ""
 
+    def compile(self) -> None:
+        """Raises `DecodeInvalid` where a server would drop the mask in silence."""
+        with measures.mask_took("compile"):
+            problem = LLMatcher.validate_grammar(self.lark)
+        if problem:
+            raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
 
-def compiles(mask: Mask) -> None:
-    """Raises `DecodeInvalid` where a server would drop the mask in silence."""
-    with measures.mask_took("compile"):
-        problem = LLMatcher.validate_grammar(mask.lark)
-    if problem:
-        raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
+    def check(self, text: str) -> None:
+        """Raises `DecodeInvalid` where a server's answer is outside the mask."""
+        with measures.mask_took("check"):
+            accepted = self.accepts(text)
+        if not accepted:
+            raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])

@@ -36,7 +36,7 @@ class MenuContext:
         return retrieve(transcript, self.lookup)
 
     def messages(self, asked: CartRequest, *, trained: bool = True) -> list[Message]:
-        """Return the chat of one order; a model that was not `trained` is told the rules as well."""
+        """Return the chat of one order; a model that was not `trained` is shown the rules as well."""
         other = self.retrieve(asked.second) if asked.second else None
         named = names_line(self.retrieve(asked.transcript), self.names, other)
         put = messages if trained else untrained

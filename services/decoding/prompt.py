@@ -4,7 +4,7 @@ Where a second recognizer heard something else, its words follow the first one's
 
 The menu comes first and is the same for every order of a menu version, so that a server keeps it in its
 cache. The reader is trained with this (`services/learning/training`): a change here asks for new training.
-A model that was not trained for it is told the rules, the fields (`schemas/cart.py`) and one example before
+A model that was not trained for it is shown the rules, the fields (`schemas/cart.py`) and one example before
 the menu.
 """
 
@@ -93,8 +93,8 @@ def _notes(node: object) -> Iterable[str]:
         if node is not CART:
             yield f"{node.kind[1] if node.kind else node.fields[0].key} = {known['description']}"
         for field in node.fields:
-            if told := known["properties"][field.name].get("description"):
-                yield f"  {field.key}: {told}"
+            if note := known["properties"][field.name].get("description"):
+                yield f"  {field.key}: {note}"
             yield from _notes(field.node)
 
 

@@ -1,7 +1,7 @@
 """Several decode servers behind one name: the least busy is asked, another when it is away.
 
 No server is trusted unseen. Before its first order, and before the first after an outage, it has to pass
-the probe: a server that was started anew without guided decoding would answer 200 and ignore the mask.
+the probe: a server that was restarted without guided decoding would answer 200 and ignore the mask.
 """
 
 from __future__ import annotations
@@ -101,13 +101,12 @@ class Servers:
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Completions.complete`; raises as `decode`. Its `timeout_s` is of all that is done for the
         answer, proving a server and asking a second one included."""
-        within = how.get("timeout_s")
-        if within is None:
-            return self._ask(lambda decoder: decoder.complete(chat, mask, **how), how.get("called_off"))
-        until = time.monotonic() + within
+        until = time.monotonic() + (how.get("timeout_s") or math.inf)
 
         def act(decoder: OpenAIDecoder) -> Completed:
-            left: How = {**how, "timeout_s": max(LEAST_S, until - time.monotonic())}
+            left: How = {**how}
+            if until < math.inf:
+                left["timeout_s"] = max(LEAST_S, until - time.monotonic())
             return decoder.complete(chat, mask, **left)
 
         return self._ask(act, how.get("called_off"), until)

@@ -31,6 +31,11 @@ from schemas.cart import CartDraft
 Schema = Mapping[str, Any]
 MenuPart = Literal["items", "sizes", "options"]
 _MENU_PARTS: tuple[MenuPart, ...] = ("items", "sizes", "options")
+_KEYWORDS = frozenset(
+    "additionalProperties anyOf const default description discriminator enum items maximum maxItems "
+    "maxLength minimum minLength oneOf properties required title type x-aligned x-each x-implied "
+    "x-key x-named-by x-told-by x-values x-where".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +171,12 @@ class _Walk:
         return self.object(schema)
 
     def _resolved(self, schema: Schema) -> Schema:
-        if "$ref" not in schema:
-            return schema
-        named = self._definitions[schema["$ref"].rsplit("/", 1)[1]]
-        return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
+        if "$ref" in schema:
+            named = self._definitions[schema["$ref"].rsplit("/", 1)[1]]
+            schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
+        if unknown := schema.keys() - _KEYWORDS:
+            raise TypeError(f"No compact spelling for {', '.join(sorted(unknown))}: {schema}")
+        return schema
 
 
 SCHEMA: Schema = CartDraft.model_json_schema()

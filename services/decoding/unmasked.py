@@ -37,7 +37,7 @@ class Token:
 
 
 def asked(dialect: str) -> dict[str, Any]:
-    """What a request for a cart needs beside the rest, so that its answer can be scored."""
+    """Return the fields of a request that let its answer be scored."""
     return {"logprobs": True, "top_logprobs": 1} if dialect == "llama.cpp" else {"return_token_ids": True}
 
 
@@ -51,13 +51,13 @@ def written(document: dict[str, Any]) -> list[Token]:
 
 
 def request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[str, Any]:
-    """The body for vLLM's `/v1/completions`. One token has to be decoded; nobody reads it."""
+    """The body for vLLM's `/v1/completions`. One token has to be decoded; it is not read."""
     return {
         "model": model,
         "prompt": [*prompt, *answer],
         "max_tokens": 1,
         "temperature": 0,
-        "prompt_logprobs": 0,  # of the tokens given alone; more would be alternatives beside them
+        "prompt_logprobs": 0,  # of the given tokens alone; more would be alternatives to them
     }
 
 

@@ -135,12 +135,7 @@ def _read(node: Node, spelled: Any, scope: _Scope) -> Any:
             _expect(isinstance(spelled, list), spelled)
             return [_read(each, one, scope) for one in spelled]
         case Union(objects):
-            _expect(isinstance(spelled, dict) and bool(spelled), spelled)
-            first = next(iter(spelled))
-            fitting = next((one for one in objects if one.fields[0].key == first), None)
-            if fitting is None:
-                raise Unreadable(f"a line or note begins with its kind, not {first!r}")
-            return _read_object(fitting, spelled, scope)
+            return _read_object(_of_kind(objects, spelled), spelled, scope)
         case Object():
             return _read_object(node, spelled, scope)
         case Integer(least, most):
@@ -150,6 +145,16 @@ def _read(node: Node, spelled: Any, scope: _Scope) -> Any:
         case Words(longest):
             _expect(isinstance(spelled, str) and 0 < len(spelled) <= longest, spelled)
     return spelled
+
+
+def _of_kind(objects: tuple[Object, ...], spelled: Any) -> Object:
+    """The object that a text's first key names."""
+    _expect(isinstance(spelled, dict) and bool(spelled), spelled)
+    first = next(iter(spelled))
+    for one in objects:
+        if one.fields[0].key == first:
+            return one
+    raise Unreadable(f"a line or note begins with its kind, not {first!r}")
 
 
 def _read_object(node: Object, spelled: Any, scope: _Scope) -> Line:

@@ -83,12 +83,16 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
     An order that an operator sent through again counts again, from its first acceptance.
     """
     if not outcome.detail.get("code"):  # else it failed, which is counted by `failures`
-        for finding in outcome.findings or ():
-            if finding.blocks and finding.code != TooMuchToRead.code:
-                measures.problem("hearing" if finding.code in _HEARING else "meaning", finding.code)
-        if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
-            measures.problem("hearing", ReviewReason.LOW_ASR_CONFIDENCE.value)
+        _doubts(outcome)
     if moved.state in SETTLED:
         took = (moved.updated_at - moved.created_at).total_seconds()
         said = moved.transcript.duration_s if moved.transcript else None
         measures.settled("spoken" if moved.spoken else "typed", moved.state.value, took - (said or 0.0))
+
+
+def _doubts(outcome: Outcome) -> None:
+    for finding in outcome.findings or ():
+        if finding.blocks and finding.code != TooMuchToRead.code:
+            measures.problem("hearing" if finding.code in _HEARING else "meaning", finding.code)
+    if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
+        measures.problem("hearing", ReviewReason.LOW_ASR_CONFIDENCE.value)

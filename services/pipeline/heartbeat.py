@@ -2,7 +2,7 @@
 
 A lease is short, so that the order of a dead worker is free again within seconds. A live worker prolongs it
 every third of its length, and looks more often whether the order was cancelled, so that no model goes on
-for nobody. Both end with the stage's time limit: past that the stage counts as hung, and the order is
+in vain. Both end with the stage's time limit: past that the stage counts as hung, and the order is
 free for others. This is the limit that holds where Celery's does nothing, which is on threads.
 """
 
@@ -42,7 +42,7 @@ class Leases(Protocol):
 class Heartbeat:
     """Renews the lease of one claimed order, in a thread, for as long as the block runs.
 
-    `lost` is set as soon as the order belongs to somebody else: what the stage finds will be dropped.
+    `lost` is set as soon as the order belongs to another worker: what the stage finds will be dropped.
     """
 
     def __init__(self, leases: Leases, order: OrderRecord, *, lease_s: float, limit_s: float) -> None:

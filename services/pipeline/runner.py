@@ -143,7 +143,7 @@ class Runner:
                     took.outcome = counted.outcome_of(moved)
                     return moved if held else None, moved.state
             except (StaleState, DecodeCancelled):
-                # The lease ran out or the client cancelled; whoever holds the order now decides.
+                # The lease ran out or the client cancelled; its present holder decides.
                 log.warning("stage.stale_result_dropped")
                 took.outcome = counted.DROPPED
                 self._count_dropped(order)
@@ -182,19 +182,17 @@ class Runner:
         except SaycartError as error:
             log.warning("stage.failed", code=error.code, detail=error.detail, retryable=error.retryable)
             tracing.note({"error.type": error.code})
-            if error.retryable and order.attempt < self.attempts:
-                self._put_back(order, error.code)
-                return None
-            if error.retryable:
-                return self._given_up(stage, order, tools, error.code, error.detail)
-            return ask_human(_reason(error), error.code, f"{error.whole}. {error.hint}")
+            if not error.retryable:
+                return ask_human(_reason(error), error.code, f"{error.whole}. {error.hint}")
+            kind, code, message = error.code, error.code, error.detail
         except Exception as error:
             log.exception("stage.fault")
             tracing.note({"error.type": type(error).__name__})
-            if order.attempt < self.attempts:
-                self._put_back(order, type(error).__name__)
-                return None
-            return self._given_up(stage, order, tools, "internal", _FAULT)
+            kind, code, message = type(error).__name__, "internal", _FAULT
+        if order.attempt < self.attempts:
+            self._put_back(order, kind)
+            return None
+        return self._given_up(stage, order, tools, code, message)
 
     def _may_wait(self, order: OrderRecord) -> bool:
         """Whether its menu, if it is new, may be read in pieces: until that takes too long to be true."""
@@ -283,7 +281,7 @@ class Runner:
 
 @contextmanager
 def _traced(order: OrderRecord, stage: Stage) -> Iterator[None]:
-    """One attempt of a stage, in the trace of the order's acceptance, whoever rang for it."""
+    """One attempt of a stage, in the trace of the order's acceptance."""
     about: tracing.Attributes = {
         "messaging.system": "redis",
         "messaging.operation.type": "process",

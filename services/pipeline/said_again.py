@@ -40,5 +40,5 @@ def say_it_again(
     error = OrderError(
         code=SAY_IT_AGAIN, message=say("nothing_caught"), hint=say("say_it_again"), stage=stage
     )
-    # A recording of silence is of use to nobody.
+    # A recording of silence is of no use.
     return Outcome(Event.BROKE, error=error, detail={"code": error.code}, refused=draft is None)

@@ -29,10 +29,11 @@ from services.transcription.second import with_second
 from services.transcription.transcribe import hear
 from services.validation.decide import decide
 from services.validation.heard_words import with_heard
+from services.validation.inner_sizes import CORRECTED, without_inner_sizes
 from services.validation.triage import doubts
 
 DOUBTED = 0.9
-"""Probability of one number or name of the model's cart under which a human is told of it."""
+"""Probability of one number or name of the model's cart under which a human is shown it."""
 
 log = structlog.get_logger()
 
@@ -80,11 +81,13 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     second = "" if transcript.agreed else transcript.second or ""
     asked = CartRequest(clean(transcript.text), menu, clean(second))
     reading = tools.decoder().decode(asked, tools.called_off, in_gaps=tools.in_gaps)
-    found = retrieve(asked.transcript, names_of(menu))
+    names = names_of(menu)
+    found = retrieve(asked.transcript, names)
+    lines = without_inner_sizes(reading.lines, asked.transcript, names, found)
     return Outcome(
         Event.DECODED,
-        draft=with_heard(reading.lines, asked.transcript, found, reading.notes),
-        answer=answered(reading),
+        draft=with_heard(lines, asked.transcript, found, reading.notes),
+        answer=answered(reading, corrected=lines != list(reading.lines)),
         timings={StageName.DECODE: time.perf_counter() - started},
         engine={
             "decoder": reading.engine,
@@ -96,10 +99,11 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     )
 
 
-def answered(reading: Reading) -> ModelAnswer:
+def answered(reading: Reading, *, corrected: bool = False) -> ModelAnswer:
     """What is kept of a model's answer. One that was not trained for orders, or that the mask overruled, is
-    never sure of its cart."""
+    never sure of its cart; a cart that was `corrected` is not sure enough to be accepted."""
     sure = math.exp(reading.logprob) if reading.trained and not reading.overruled else 0.0
+    sure = min(sure, CORRECTED) if corrected else sure
     unsure = (UnsurePiece(text=t, probability=round(p, 2)) for t, p in reading.pieces if p < DOUBTED)
     return ModelAnswer(text=reading.text, probability=round(sure, 4), unsure=tuple(unsure))
 

@@ -1,7 +1,7 @@
 """A recogniser's LoRA adapter, worked into its weights.
 
 CTranslate2 takes no adapters, so the weights with the adapter in them are written once, as a model of their
-own, which hear as fast as those without. An adapter is kept as peft writes it (`reader/adapters.py`).
+own, which hear as fast as those without. An adapter is kept as peft writes it (`infra/weights/adapters.py`).
 
 Cost: 0.15 GB on disk for the base model, and 6 s on a busy machine.
 """
@@ -102,8 +102,8 @@ def merged(tensors: dict[str, Array], adapter: dict[str, Array], scale: float) -
     """
     found = dict(tensors)
     for name, down in adapter.items():
-        if told := _NAME.fullmatch(name):
-            part = part_of(told[1])
+        if layer := _NAME.fullmatch(name):
+            part = part_of(layer[1])
             up = adapter[name.replace("lora_A", "lora_B")]
             whole = found[f"{part.tensor}/weight"].astype(np.float32)
             block = np.split(whole, part.blocks)[part.block]  # a view

@@ -34,7 +34,7 @@ _HOP, _WINDOW = 160, 320  # samples: 10 and 20 ms
 _BINS, _ALL_BINS = 161, 481  # of a frame's spectrum, 50 Hz each: ours, and the model's
 _BANDS, _FILTERED = 32, 96  # bands that get one gain each; lowest bins, which get a filter each
 _TAPS, _AHEAD = 5, 2  # frames that a filter joins; those that model and filter see ahead
-_KEPT = 0.99  # of the running means that features are told from, each frame
+_KEPT = 0.99  # of the running means that features are measured from, each frame
 
 Spectra = npt.NDArray[np.complex64]
 
@@ -136,7 +136,7 @@ class Denoiser:
         return clean
 
     def _features(self, noisy: Spectra) -> tuple[npt.NDArray[np.float32], Spectra]:
-        """Loudness of the bands in tens of dB, and the lowest bins, each told from its own running mean."""
+        """Loudness of the bands in tens of dB, and the lowest bins, each relative to its own running mean."""
         power = np.zeros((len(noisy), _ALL_BINS), np.float32)
         power[:, :_BINS] = np.abs(noisy) ** 2
         bands = 10 * np.log10(np.add.reduceat(power, self._starts, axis=1) / self._widths + 1e-10)

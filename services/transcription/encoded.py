@@ -28,7 +28,7 @@ _WINDOWS = 3  # of the longest recording that is taken, and one over
 class Encoded:
     """What `encode` made of the last windows of 30 s, for a second hearing of the same recording.
 
-    A window is known by all of its numbers, so what comes out is what would be worked out anew: half of a
+    A window is known by all of its numbers, so what comes out is what would be worked out again: half of a
     hearing's time on a CPU. A window's output is 3 MB with the base model. `forget` before another recording.
     """
 

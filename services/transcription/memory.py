@@ -1,6 +1,6 @@
 """Have this process keep the memory that a model's working arrays come from, rather than give it back.
 
-CTranslate2 allocates its arrays anew for each layer of each step, up to 70 MB each. glibc takes such blocks
+CTranslate2 allocates new arrays for each layer of each step, up to 70 MB each. glibc takes such blocks
 from the kernel and gives them back at once, and every page is then faulted in again: 160,000 faults and a
 quarter of the CPU time of one hearing (base model, 2 threads). Kept, the process is as large as its peak.
 """

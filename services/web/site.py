@@ -6,9 +6,9 @@ from fastapi import FastAPI
 
 from services.web.customers import customer, order_access
 from services.web.pages import STATIC, Shipped
-from services.web.staff import account, line, menus, provider, reference, review, sign_in, stats
+from services.web.staff import account, line, menus, provider, review, sign_in, stats
 
-PARTS = (order_access, customer, menus, sign_in, provider, account, stats, review, reference)
+PARTS = (order_access, customer, menus, sign_in, provider, account, stats, review)
 
 
 def install(app: FastAPI) -> None:

@@ -78,7 +78,7 @@ for _stage in FLOW.values():
 
 @celeryd_init.connect  # type: ignore[untyped-decorator]
 def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
-    """Which engines a worker loads at start follows from the queues that it was told to serve."""
+    """Which engines a worker loads at start follows from the queues that it serves."""
     global _queues
     if name := os.environ.get("SAYCART_READY_FILE"):
         _unready(name)  # of an earlier life
@@ -137,7 +137,7 @@ def _remember_pool(sender: Any, **_: Any) -> None:
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def _start_child(**_: Any) -> None:
     """Celery only logs what a receiver of its signals raises, and would hand orders to a process that can do
-    nothing with them: the whole worker ends instead, and whoever supervises it starts it again."""
+    nothing with them: the whole worker ends instead, and its supervisor starts it again."""
     try:
         _start()
     except Exception as error:
@@ -199,7 +199,7 @@ def _listening(**_: Any) -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _prepare_to_stop(**_: Any) -> None:
-    """In the main process, which is told to stop. After the fork: a thread does not survive one."""
+    """In the main process, which gets the signal to stop. After the fork: a thread does not survive one."""
     global _drain
     _drain = Drain(DRAIN_S, _give_back, lambda: [child.pid for child in active_children()])
 

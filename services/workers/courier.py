@@ -166,7 +166,7 @@ class Courier:
         return took_s
 
     def _try_out(self, endpoint_id: str) -> float | None:
-        """Send an endpoint the test message that somebody asked for, once. Never raises."""
+        """Send an endpoint the test message that was asked for, once. Never raises."""
         took_s = None
         try:
             target = self._ways.to(endpoint_id)
@@ -246,7 +246,7 @@ def main() -> None:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
     if not tells_somebody(config):
         raise SystemExit(
-            "The courier has nobody to tell: set SAYCART_WEBHOOK_URL or SAYCART_WEBHOOK_ENDPOINTS."
+            "The courier has no endpoints: set SAYCART_WEBHOOK_URL or SAYCART_WEBHOOK_ENDPOINTS."
         )
     measuring.begin("courier")
     container = bootstrap(config)

@@ -1,4 +1,4 @@
-"""What a worker does when it is told to stop: finish, or give back, within a limit.
+"""How a worker stops: finish, or give back, within a limit.
 
 Celery stops taking messages at TERM and waits for what runs, however long. This waits `limit_s` seconds with
 it, then gives back what this worker still holds, rings for it, and ends the process with its children. A
@@ -21,8 +21,8 @@ import structlog
 log = structlog.get_logger()
 
 DRAIN_S = 15.0
-"""How long a worker that is told to stop may finish what it has: most stages take a few seconds, and whoever
-stops it waits no longer (`docs/operations.md`)."""
+"""How long a stopping worker may finish what it has: most stages take a few seconds, and a supervisor waits
+no longer (`docs/operations.md`)."""
 
 
 class Drain:
@@ -38,7 +38,7 @@ class Drain:
         threading.Thread(target=self._wait, name="drain", daemon=True).start()
 
     def begin(self) -> None:
-        """The worker was told to stop."""
+        """Stop, from now on."""
         os.write(self._write, b".")
 
     def _wait(self) -> None:

@@ -30,7 +30,7 @@ class Lanes:
         """Endpoints in the order in which they are to be asked for, with how many may set out to each. Each
         is worked out when it is asked for: call `off` before the next."""
         wanted = list(endpoints)
-        # By chance, so that nobody is always the last.
+        # By chance, so that none is always the last.
         random.shuffle(wanted)
         for endpoint in sorted(wanted, key=self._is_slow):
             if (room := self._room(endpoint)) > 0:

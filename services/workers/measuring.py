@@ -1,4 +1,4 @@
-"""What each kind of worker tells of itself: where its metrics go, and how much of it is in use."""
+"""What each kind of worker shows of itself: where its metrics go, and how much of it is in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _folder: Path | None = None
 
 
 def begin(part: str) -> None:
-    """Measure in this process and its children, where anybody would see it; once, before the fork."""
+    """Measure in this process and its children, where it can be seen; once, before the fork."""
     global _folder
     _folder = metrics.begin(part, settings().metrics_port)
 
@@ -29,4 +29,4 @@ def watch(database: Database, *, slots: int = 0) -> None:
     if slots:
         measures.has_slots(slots)
     measures.pool_of(database.lends_at_most)
-    database.on_lending(measures.lent)
+    database.on_lending(measures.connections_in_use)

@@ -113,17 +113,7 @@ class Stack:
             narrow(config.home)
             metrics.emptied(_metrics_folder(config))
             self._listener = _api_listener(config)
-            database = Database.of(config)
-            try:
-                prepare(database, at_start=config.migrate_at_start, await_s=0)
-                if not config.database_url:
-                    # This home is ours alone: whoever held an order in its database is dead.
-                    OrderStore(database, EVERY_SHOP).free_leases()
-                self.key = _first_key(config.home, KeyStore(database, EVERY_SHOP))
-                for menu in self._menus:
-                    MenuStore(database, MAIN_SHOP).put(menu, by=_SELF)
-            finally:
-                database.close()
+            self._prepare_database()
             children = self._children(self._listener)
         except BaseException:
             self.stop()
@@ -137,7 +127,7 @@ class Stack:
 
     def stop(self) -> None:
         """End all; harmless when repeated."""
-        # First: workers may take their time, and a connection that nobody will serve should be refused, so
+        # First: workers may take their time, and a connection that will not be served should be refused, so
         # that a proxy before several machines gives it to another.
         if self._listener is not None:
             self._listener.close()
@@ -180,6 +170,20 @@ class Stack:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def _prepare_database(self) -> None:
+        """Migrate it, and see that the main shop has its first key and the given menus."""
+        config, database = self.settings, Database.of(self.settings)
+        try:
+            prepare(database, at_start=config.migrate_at_start, await_s=0)
+            if not config.database_url:
+                # This home is ours alone: any worker that held an order in its database is dead.
+                OrderStore(database, EVERY_SHOP).free_leases()
+            self.key = _first_key(config.home, KeyStore(database, EVERY_SHOP))
+            for menu in self._menus:
+                MenuStore(database, MAIN_SHOP).put(menu, by=_SELF)
+        finally:
+            database.close()
 
     def _children(self, listener: socket.socket) -> list[Child]:
         config, children = self.settings, list[Child]()
@@ -303,7 +307,7 @@ def _ready_file(config: Settings, name: str) -> Path:
 
 
 def _first_key(home: Path, keys: KeyStore) -> str:
-    """The home's own key, made anew where there is none or it is over. It reviews nothing: people do."""
+    """Return the home's own key, a new one where there is none or it has expired. Reviews are people's."""
     token = kept_key(home)
     if not token or keys.access(token) is None:
         _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=_SELF)

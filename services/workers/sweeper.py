@@ -1,6 +1,6 @@
 """Rings lost doorbells: `python -m services.workers.sweeper`.
 
-SQL is the truth. Where more orders wait for a stage, untouched for a while and held by nobody, than Redis has
+SQL is the truth. Where more orders wait for a stage, untouched for a while and not held, than Redis has
 messages for it, it rings for the rest: after a flushed Redis, a dead worker, or a stack that was killed and
 started again. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at each sweep
 is not, so only what is missing is rung for (ADR 1). Many sweepers may run, one works at a time. It also

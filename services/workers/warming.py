@@ -1,7 +1,7 @@
 """Prompts are put into the decode server's cache while a worker has no order, and never in front of one.
 
 A menu's part of the prompt takes a language model on a CPU half a minute; the orders after it skip that. It
-is work for nobody yet, so it is called off when an order comes, and taken up again once the worker has been
+is work for no order yet, so it is called off when an order comes, and taken up again once the worker has been
 without one for a moment. Only the menus that were ordered from last are warmed, one at a time: a shop with
 five hundred menus has most of them for nothing.
 

@@ -142,11 +142,9 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "xllamacpp": ("services.decoding.server.llama",),
     "llguidance": (
         "services.decoding.conformance",
-        "services.decoding.hosts.vocabulary",
         "services.decoding.mask",
         "services.decoding.server",
         "services.learning.training.answer",
-        "services.learning.training.answer_vllm",
     ),
     "kombu": ("infra.redis.broker", "infra.redis.transport"),
     "fastapi": ("services.api", "services.web"),

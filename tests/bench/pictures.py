@@ -15,7 +15,7 @@ text { fill: var(--text); font: 14px system-ui, sans-serif; }
 .axis { stroke: var(--quiet); fill: none; } .line { fill: none; stroke-width: 2; } .faint { opacity: 0; }
 .first { stroke: var(--first); } .second { stroke: var(--second); }
 .mark { stroke: var(--card); stroke-width: 1.5; } .mark.first { fill: var(--first); }
-.mark.second { fill: var(--second); } .bar { fill: var(--first); } .bar.pale { opacity: .3; }
+.mark.second { fill: var(--second); }
 </style>"""
 
 

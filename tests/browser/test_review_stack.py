@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 from infra.settings import REPOSITORY
 from services.workers.stack import Stack, as_environment
 from tests.browser.review_desk import PASSWORD, signed_in, take
-from tests.processes.running_stack import RECORDINGS, connected, follower, started
+from tests.processes.running_stack import RECORDINGS
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 Order = dict[str, Any]
@@ -39,24 +39,6 @@ def saycart(stack: Stack, *arguments: str, typed: str = "") -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """One without the learned reader, which is sure of the orders that the rules doubt here. What doubts is
-    the same with any model, so it has the smallest."""
-    yield from started(tmp_path_factory, llm_model="smollm2-135m-instruct-q4_1.gguf")
-
-
-@pytest.fixture(scope="module")
-def client(stack: Stack) -> Iterator[httpx.Client]:
-    with connected(stack, "harbor-coffee") as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def settle(client: httpx.Client) -> Callable[[str], Order]:
-    return follower(client)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -79,7 +79,6 @@ def test_eval_scores_rows_in_process(saycart, tmp_path: Path) -> None:
     words = (
         "eval",
         *("--menu", MENUS / "harbor-coffee.json", "--gold", gold, "--audio-dir", RECORDINGS),
-        *("--keep", tmp_path / "kept"),
     )
     done = saycart(*words, "--out", out, "--report", tmp_path / "report")
     assert done.returncode == 0, done.stderr
@@ -90,15 +89,6 @@ def test_eval_scores_rows_in_process(saycart, tmp_path: Path) -> None:
     assert set(predictions["hc-01"]["ms"]) == {"transcribe", "decode", "validate"}
     figures = json.loads((tmp_path / "report" / "figures.json").read_text())
     assert (figures["rows"], figures["exact_carts"], figures["silent_errors"]) == (2, 2, 0)
-    again = saycart(*words, "--report", tmp_path / "again")
-    assert again.returncode == 0, again.stderr
-    later = json.loads((tmp_path / "again" / "figures.json").read_text())
-    kept = later["about"]["kept_from_an_earlier_run"]
-    assert kept["hearings"] >= 2
-    assert kept["carts"] == 1, "in the other nothing was said"
-    for found in (figures, later):
-        del found["about"], found["ms"]
-    assert later == figures
 
 
 def test_doctor_finds_nothing_to_fix(saycart) -> None:

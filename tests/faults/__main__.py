@@ -1,7 +1,7 @@
 """`python -m tests.faults [--only NAME] [--long] [--database sqlite] --out DIR`: run scenarios and report.
 
-Each scenario writes `DIR/results/NAME-DATABASE-PART.json` when it ends, and one that has its file is not run
-again, so a long series may be cut into pieces. The report is made from those files.
+Each scenario writes `DIR/results/NAME-DATABASE.json` when it ends; one that has its file is not run again.
+The report is made from those files.
 """
 
 from __future__ import annotations
@@ -38,10 +38,6 @@ SCENARIOS: dict[str, tuple[Callable[[Bench], dict[str, Any]], tuple[str, ...]]] 
 }
 
 
-# The long form of these is cut into parts that each fit into some minutes, with seeds of their own.
-PARTS = {"chaos": 5, "boundaries": 6, "restarts": 5}
-
-
 def main() -> int:
     asked = arguments()
     until = time.monotonic() + asked.within
@@ -52,19 +48,17 @@ def main() -> int:
         for database in databases:
             if (asked.only and name not in asked.only) or asked.database not in (None, database):
                 continue
-            parts = PARTS.get(name, 1) if asked.long else 1
-            for part in range(parts):
-                file = results / f"{name}-{database}-{part + 1}.json"
-                if file.exists() or time.monotonic() > until:
-                    continue
-                try:
-                    entry = _run(asked, scenario, name, database, (part, parts))
-                except Exception:
-                    # A scenario that can't be run here (no root, say) must not keep the others from it.
-                    traceback.print_exc()
-                    failed.append(f"{name} on {database} could not be run")
-                else:
-                    file.write_text(json.dumps(entry, indent=1) + "\n")
+            file = results / f"{name}-{database}.json"
+            if file.exists() or time.monotonic() > until:
+                continue
+            try:
+                entry = _run(asked, scenario, name, database)
+            except Exception:
+                # A scenario that can't be run here (no root, say) must not keep the others from it.
+                traceback.print_exc()
+                failed.append(f"{name} on {database} could not be run")
+            else:
+                file.write_text(json.dumps(entry, indent=1) + "\n")
     report.write(asked.out)
     bad = report.broken(asked.out) + failed
     for line in bad:
@@ -73,23 +67,15 @@ def main() -> int:
 
 
 def _run(
-    asked: argparse.Namespace,
-    scenario: Callable[[Bench], dict[str, Any]],
-    name: str,
-    database: str,
-    part: tuple[int, int],
+    asked: argparse.Namespace, scenario: Callable[[Bench], dict[str, Any]], name: str, database: str
 ) -> dict[str, Any]:
-    seed = asked.seed + part[0]
-    said = f", part {part[0] + 1} of {part[1]}" if part[1] > 1 else ""
-    print(f"{name} on {database}{said} ...", flush=True)
-    form = {"long": asked.long, "scale": asked.scale, "part": part, "pace_s": asked.pace}
-    with Bench(database, seed=seed, **form) as bench:
+    print(f"{name} on {database} ...", flush=True)
+    with Bench(database, long=asked.long, seed=asked.seed, pace_s=asked.pace) as bench:
         began = time.monotonic()
         figures = scenario(bench)
         took = round(time.monotonic() - began, 1)
     print(json.dumps(figures), flush=True)
-    shown = {"scenario": name, "database": database, "part": part[0] + 1, "parts": part[1], "seed": seed}
-    return {**shown, **_setting(asked, bench, took), "figures": figures}
+    return {"scenario": name, "database": database, **_setting(asked, bench, took), "figures": figures}
 
 
 def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, Any]:
@@ -98,7 +84,7 @@ def _setting(asked: argparse.Namespace, bench: Bench, took: float) -> dict[str, 
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": _command(asked),
         "form": "long" if asked.long else "short",
-        "scale": asked.scale,
+        "seed": asked.seed,
         "commit": _commit(),
         "cores": len(os.sched_getaffinity(0)),
         "load average": round(os.getloadavg()[1], 1),  # over 5 minutes; over `cores` when others worked here
@@ -132,7 +118,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=SCENARIOS, help="may be repeated")
     parser.add_argument("--database", choices=BOTH)
     parser.add_argument("--long", action="store_true", help="as many kills and orders as the targets ask for")
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the long form's numbers")
     parser.add_argument("--pace", type=float, default=0.0, help="seconds between two orders of a client")
     parser.add_argument("--within", type=float, default=1e9, help="seconds after which nothing more is begun")
     parser.add_argument("--seed", type=int, default=20261121)

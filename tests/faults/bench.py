@@ -32,12 +32,9 @@ class Bench:
         long: bool,
         seed: int,
         server: PostgreSQL | None = None,
-        scale: float = 1.0,
-        part: tuple[int, int] = (0, 1),
         pace_s: float = 0.0,
     ) -> None:
         self.database, self.long, self.seed, self.pace_s = database, long, seed, pace_s
-        self._scale, self._part = scale, part
         self.folder = Path(tempfile.mkdtemp(prefix="saycart-faults-"))
         self.server = server
         self._own_server = server is None and database == POSTGRESQL
@@ -63,10 +60,8 @@ class Bench:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def size(self, long: int, short: int) -> int:
-        """How many of something: in the long form scaled, and this part's share of it."""
-        part, parts = self._part
-        total = max(1, round(long * self._scale))
-        return total * (part + 1) // parts - total * part // parts if self.long else short
+        """How many of something, by the form of the run."""
+        return long if self.long else short
 
     def works(self, **wanted: Any) -> Works:
         """A stack on an empty database of this bench's kind."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tests.faults.targets import FEWEST, misses_of_all, together
+from tests.faults.targets import FEWEST, misses
 
 TITLES = {
     "boundaries": "`kill -9` at each boundary of each stage and of the accept path",
@@ -27,15 +26,15 @@ def entries(out: Path) -> list[dict[str, Any]]:
     """Results so far, in the order of the table above."""
     found = [json.loads(file.read_text()) for file in (out / "results").glob("*.json")]
     names = list(TITLES)
-    return sorted(found, key=lambda entry: (names.index(entry["scenario"]), entry["database"], entry["part"]))
+    return sorted(found, key=lambda entry: (names.index(entry["scenario"]), entry["database"]))
 
 
 def broken(out: Path) -> list[str]:
     """Every missed target, in words."""
     return [
-        f"{parts[0]['scenario']} on {parts[0]['database']}: {what}"
-        for parts in _series(entries(out))
-        for what in misses_of_all(parts)
+        f"{entry['scenario']} on {entry['database']}: {what}"
+        for entry in entries(out)
+        for what in misses(entry)
     ]
 
 
@@ -60,24 +59,17 @@ def page(found: list[dict[str, Any]]) -> str:
         "",
         "| fault | database | done | lost, doubled | extra runs | recovered |",
         "|---|---|---|---|---|---|",
-        *(_row(parts) for parts in _series(found)),
+        *map(_row, found),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _series(found: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Results that belong together: all parts of a scenario on one database."""
-    return [list(parts) for _, parts in groupby(found, lambda e: (e["scenario"], e["database"]))]
-
-
-def _row(parts: list[dict[str, Any]]) -> str:
-    """One line for all parts of a scenario that were run."""
-    figures, last = together([part["figures"] for part in parts]), parts[-1]
-    missed = misses_of_all(parts)
-    run = f" ({len(parts)} of {last['parts']} parts)" if len(parts) < last["parts"] else ""
+def _row(entry: dict[str, Any]) -> str:
+    """One line for a scenario on one database."""
+    figures = entry["figures"]
     cells = [
-        TITLES[last["scenario"]] + run + "".join(f"; **missed: {what}**" for what in missed),
-        last["database"],
+        TITLES[entry["scenario"]] + "".join(f"; **missed: {what}**" for what in misses(entry)),
+        entry["database"],
         _done(figures),
         f"{figures.get('lost', '?')}, {figures.get('doubled', '?')}",
         f"{figures['extra runs %']}%" if "extra runs %" in figures else "",

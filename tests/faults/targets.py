@@ -1,20 +1,18 @@
-"""What the issue asks for, judged: of each part of a scenario, and of all of its parts together."""
+"""What a run has to meet: nothing lost or doubled, soon well again, and in the long form enough faults."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from services.cli.commands.replay import MACHINE_REASONS
 
-BY_POINT, FEWEST = "kills by point", "fewest kills at a point"
+FEWEST = "fewest kills at a point"
 DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
-_COUNTED = {"faults", "restarts", "ended", BY_POINT}
 _KILLS = ("kill api", "kill worker", "kill sweeper")
 
 
 def misses(entry: dict[str, Any]) -> list[str]:
-    """Which targets this result misses, of those that each part must meet."""
+    """Which targets this result misses."""
     figures = entry["figures"]
     missed = [
         f"{figures[name]} {name}"
@@ -38,21 +36,10 @@ def misses(entry: dict[str, Any]) -> list[str]:
         missed.append(f"recovered after {figures[recovered]} s")
     if entry["scenario"] == "sigstop" and figures["overtaken while asleep"] < figures["rounds"]:
         missed.append(f"{figures['overtaken while asleep']} of {figures['rounds']} orders were overtaken")
-    return missed
-
-
-def misses_of_all(parts: list[dict[str, Any]]) -> list[str]:
-    """Which targets a scenario on one database misses, over all of its parts."""
-    missed = [what for part in parts for what in misses(part)]
-    # The last part knows best how it was run and how many there are: a series may be lengthened.
-    last = parts[-1]
-    share = last["scale"] if last["form"] == "long" else 0.0
-    amounts = _amounts(last["scenario"], together([part["figures"] for part in parts]))
-    for name, (seen, asked) in amounts.items():
-        if seen < (enough := max(1, int(asked * share))):
-            missed.append(f"{seen} {name}, {enough} are asked for")
-    if (open_ := last["parts"] - len(parts)) > 0:
-        missed.append(f"parts not run: {open_}")
+    if entry["form"] == "long":
+        for name, (seen, asked) in _amounts(entry["scenario"], figures).items():
+            if seen < asked:
+                missed.append(f"{seen} {name}, {asked} are asked for")
     return missed
 
 
@@ -72,39 +59,6 @@ def _amounts(scenario: str, figures: dict[str, Any]) -> dict[str, tuple[int, int
             "flushes": (faults.get("flush Redis", 0), 5),
         }
     return {}
-
-
-def together(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Figures of several parts as one: numbers of things added up, times the longest, shares anew."""
-    if len(parts) == 1:
-        return parts[0]
-    sums: dict[str, Any] = {}
-    for name, value in parts[0].items():
-        if not all(name in part for part in parts):
-            continue  # what only some of them noted has no sum
-        values = [part[name] for part in parts]
-        if isinstance(value, dict):
-            sums[name] = sum((Counter(v) for v in values), Counter[str]()) if name in _COUNTED else value
-        elif isinstance(value, list):
-            sums[name] = [said for one in values for said in one]
-        elif name.endswith(" s"):
-            sums[name] = None if None in values else max(values)
-        else:
-            sums[name] = sum(values)
-    if "extra runs" in sums:
-        sums["extra runs %"] = round(100 * sums["extra runs"] / (sums["stage runs"] - sums["extra runs"]), 2)
-    if FEWEST in sums:
-        sums[FEWEST] = fewest_kills(parts)
-    return sums
-
-
-def fewest_kills(parts: list[dict[str, Any]]) -> int:
-    """Kills that each point had at least. Where a part did not note them by point, its poorest point stands
-    for all."""
-    noted = [Counter(part[BY_POINT]) for part in parts if BY_POINT in part]
-    least = sum(part[FEWEST] for part in parts if BY_POINT not in part)
-    summed: Counter[str] = sum(noted, Counter())
-    return least + min((summed[point] for kills in noted for point in kills), default=0)
 
 
 def mostly_completed(figures: dict[str, Any]) -> bool:

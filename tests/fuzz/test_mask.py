@@ -23,11 +23,12 @@ from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount
 from schemas.menu import Item, Menu
 from schemas.writable import clean
 from services.decoding import wire
-from services.decoding.conformance import any_text, takes
-from services.decoding.hosts.vocabulary import read_vocabulary
+from services.decoding.conformance import takes
 from services.decoding.menu_names import Line, Names, Unreadable
+from services.decoding.server.vocabulary import read_vocabulary
 from services.decoding.spelling import schema_version
 from services.decoding.wire_mask import check_menu, wire_mask
+from tests.any_text import any_text
 from tests.fuzz.menus import any_menu, any_order
 from tests.stand_ins import CAFE, NASTY
 

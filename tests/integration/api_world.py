@@ -23,7 +23,6 @@ import structlog
 
 from infra.settings import Settings
 from infra.sql.database import Database
-from schemas.errors import EngineUnavailable
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.records.orders import OrderRecord, Outcome
@@ -93,17 +92,11 @@ class Parts(Container):
         self.orders = OrderStore(self.database, MAIN_SHOP, self.tells)
         self.menus = self.menus.of(MAIN_SHOP)
         self.bell = Doorbell()
-        self.warmed: list[str] = []
         self.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
 
     @property
     def doorbell(self) -> Doorbell:  # type: ignore[override]
         return self.bell
-
-    def warm_menu(self, menu: Menu, called_off: object = None) -> None:
-        self.warmed.append(menu.id)
-        if menu.name == "cold":
-            raise EngineUnavailable("no decode server")
 
     def ready(self) -> dict[str, str]:
         return self.readiness

@@ -44,14 +44,13 @@ class Span:
 @dataclass
 class Collector:
     """`answers` is the status that it gives, `asked` how often it was; `bodies` is all that was sent, as it
-    came, `keys` what stood in the header `x-key`."""
+    came."""
 
     url: str = ""
     answers: int = 200
     asked: int = 0
     spans: list[Span] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    keys: set[str | None] = field(default_factory=set)
 
     def named(self, name: str) -> list[Span]:
         return [span for span in self.spans if span.name == name]
@@ -114,7 +113,6 @@ def collecting() -> Iterator[Collector]:
 
         def do_POST(self) -> None:
             body = self.body()
-            collector.keys.add(self.headers["x-key"])
             answers = collector.answers
             if answers == 200:
                 collector.take(body)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 
@@ -28,8 +25,3 @@ def prediction(
         "ms": {"transcribe": 1000.0, "decode": 3000.0, "validate": 2.0},
         **more,
     }
-
-
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path

@@ -3,7 +3,7 @@
 
 ALTER TABLE orders SET (fillfactor = 80);
 
--- An INSERT sends no notice: nobody waits for an order before it is stored, and a review opens in the
+-- An INSERT sends no notice: no client waits for an order before it is stored, and a review opens in the
 -- transaction that moves its order. Two equal notices in one transaction are sent once.
 CREATE FUNCTION saycart_notice_orders() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_notify('saycart_orders', NEW.id); RETURN NULL; END $$;

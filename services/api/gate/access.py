@@ -2,8 +2,8 @@
 
 Every route names what it asks for by one of the types at the end (`ReadsOrders`, `WritesMenus`, ...), in
 front of whatever reads the body; that puts it into the OpenAPI document as well. `undeclared` finds routes
-that name nothing; the app refuses to start with one, so that a new route is closed until somebody has thought
-about it.
+that name nothing; the app refuses to start with one, so that a new route is closed until its author
+opens it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from fastapi import Depends, FastAPI, Request, Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
 from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from infra.settings import Settings
 from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
 from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
+from schemas.shops.audit import MAX_CHARS, Actor
 from services.api.deps import container
-from services.api.gate.acting import acting
 from services.api.gate.rates import by_address, pays, rates_of
+from services.api.problems import request_id_of
 from services.desk import Desk
 
 _BEARER = HTTPBearer(
@@ -33,7 +35,7 @@ _BEARER = HTTPBearer(
 # What needs no credential: probes of orchestrators, what a problem's `type` explains, and ways to get one.
 PUBLIC = frozenset(
     {
-        "/livez", "/readyz", "/problems/{code}", "/at/{page_key}", "/static",
+        "/livez", "/readyz", "/docs", "/openapi.json", "/problems/{code}", "/at/{page_key}", "/static",
         "/sign-in", "/sign-in/code", "/sign-in/oidc", "/sign-in/oidc/callback",
     }
 )  # fmt: skip
@@ -49,8 +51,9 @@ async def credential(request: Request) -> Access:
     box, rates = container(request), rates_of(request)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token.strip():
-        found = await rates.look_up(request, token.strip(), box.keys.access)
+        found = await run_in_threadpool(box.keys.access, token.strip())
         if found is None:
+            await by_address(request)
             raise Unauthorized("Unknown or expired key.")
         if (traced := request.scope["state"].get("traced")) is not None:
             traced.known()
@@ -64,7 +67,7 @@ async def credential(request: Request) -> Access:
 
 
 def of_anybody(config: Settings) -> Access | None:
-    """What is held by whoever shows nothing: nothing, or with `SAYCART_OPEN` all of the shop at `/`."""
+    """Return what callers without a credential may do: nothing; with `SAYCART_OPEN` all at `/`'s shop."""
     if not config.open:
         return None
     return Access(config.page_shop or MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
@@ -124,6 +127,14 @@ async def remembered(request: Request) -> Access:
         known.pop(shown, None)
         raise
     return known[shown]
+
+
+def acting(request: Request, name: str) -> Actor:
+    """`name` (`key:...`, `staff:...`) for the audit log, with the peer's address and the id that the logs
+    have."""
+    address = request.client.host if request.client else ""
+    fit = 1 <= len(address) <= MAX_CHARS and address.isprintable()
+    return Actor(name, address if fit else None, request_id_of(request))
 
 
 def desk(request: Request, access: Access) -> Desk:

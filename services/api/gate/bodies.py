@@ -1,7 +1,7 @@
 """JSON bodies, read under a cap and checked for what no store can keep or no reader can show.
 
 FastAPI's own reader takes a body of any length and Python's `json` takes `NaN`; so the calls read their
-bodies here, and name the model in the OpenAPI document by `takes()`.
+bodies here, and `document.py` adds their models to the OpenAPI document.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_JSON_BYTES = 1_000_000
 """Of a whole menu and of a form; everything else is far smaller."""
 MAX_MODEL_BYTES = 100_000
 """Of any other call's body: a corrected cart of 12 lines with all options takes half of it."""
-# Bytes from which a body is taken apart beside the event loop.
+# Bytes from which a body is parsed in a thread.
 LONG_BYTES = 8_000
 MANY_DIGITS = 100
 
@@ -143,18 +143,20 @@ def validated(model: type[Model], document: Any, root: str = "") -> Model:
 
 
 def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
-    """A FastAPI dependency that reads the body as `model`."""
+    """A FastAPI dependency that reads the body as `model`, and that the OpenAPI document has it by."""
 
     async def read(request: Request) -> Model:
         return await read_model(request, model)
 
+    read.takes = model  # type: ignore[attr-defined]
     return read
 
 
-def takes(model: type[BaseModel], media: str = "application/json", example: Any = None) -> dict[str, Any]:
-    """`openapi_extra` for a call whose body is `model`; `app.py` adds the model to the components."""
+def takes(model: type[BaseModel], example: Any = None) -> dict[str, Any]:
+    """`openapi_extra` for a call that reads its body, a `model`, by itself; `app.py` lists the model."""
     shown = {} if example is None else {"example": example}
-    return {"requestBody": {"required": True, "content": {media: {"schema": ref(model), **shown}}}}
+    content = {"application/json": {"schema": ref(model), **shown}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def ref(model: type[BaseModel]) -> Mapping[str, str]:

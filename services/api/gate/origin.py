@@ -75,7 +75,7 @@ class Origin:
 @dataclass(frozen=True, slots=True)
 class Own:
     """What this server goes by. `hosts` are names without ports, None any; `public` is the address that
-    browsers know it by, where that was set. Loopback names are always ours: nobody else can own them."""
+    browsers know it by, where that was set. Loopback names are always ours: no other machine can own them."""
 
     hosts: frozenset[str] | None
     public: Origin | None
@@ -166,7 +166,7 @@ class Own:
         if origin == self.public:
             return True
         if self.is_https(scope) and origin.scheme == "http":
-            return False  # whoever sits on the wire may have made that page
+            return False  # anyone on the wire may have made that page
         # A proxy that we were not told to believe may have ended TLS, so the page's own scheme decides.
         return (origin.host, origin.port) == (host, _PORTS[origin.scheme] if port is None else port)
 

@@ -70,7 +70,8 @@ class Pressure:
         self._keys: set[tuple[str, str, str]] = set()
         self._most_late = config.late_orders
         self._in_hand: set[Paced] = set()
-        self.refused: Counter[str] = Counter()
+        refusals = (TooManyOrders, Overloaded, IntakeLate, IdempotencyInFlight)
+        self.refused = Counter({error.code: 0 for error in refusals})
 
     @asynccontextmanager
     async def admitted(
@@ -106,7 +107,7 @@ class Pressure:
                 self._keys.discard(held)
 
     def _keep_up(self) -> None:
-        """Nobody is let in while too many orders are late, not even a repeat of an accepted key: to know it
+        """Let no order in while too many are late, not even a repeat of an accepted key: to know it
         takes the same threads and database that are late already, and its client comes again."""
         came_by = time.monotonic() - LATE_S
         late = sum(body.whole_at is not None and body.whole_at < came_by for body in self._in_hand)
@@ -140,7 +141,7 @@ class Pressure:
         return None
 
     async def _look(self) -> None:
-        """Count anew when the last count is too old; requests that come meanwhile wait for that one."""
+        """Count again when the last count is too old; requests that come meanwhile wait for that one."""
         async with self._looking:
             if time.monotonic() - self._looked_at < FRESH_S:
                 return
@@ -177,7 +178,6 @@ def _counted(shop: str, client: str) -> list[_Counted]:
     if not client.startswith(PAGE):
         return [("client", shop, client), *shops]
     return [
-        ("visitor", shop, client),
         ("place", shop, source_of(client) or ""),
         ("pages", shop, ""),
         *shops,

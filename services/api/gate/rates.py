@@ -2,18 +2,15 @@
 
 Counted where the caller becomes known and before anything dear is done for them: who shows nothing
 by address, at once; who shows a key by that key, after the one look-up that tells whose it is. A wrong key
-counts for its address, apart from everything else, and so does what no route answers. Nothing else is limited
-here: not probes, not files of ours, not what answers from memory.
+counts for its address, and so does what no route answers. Nothing else is limited here: not probes, not files
+of ours, not what answers from memory.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,13 +21,9 @@ from schemas.errors import SaycartError, TooManyRequests
 from services.api.deps import address
 from services.api.gate.limits import LIMITS, Unit, amounts
 
-Found = TypeVar("Found")
-
 Payer = tuple[str, str]
 """Name of a limit, and who it counts: `("key", "key:abc")`."""
 
-# Credentials that were good in this process, by their digests: they need not stand in line with guesses.
-_GOOD = 20_000
 # Bytes of a body that are counted together, so that a shared Redis is not asked for every piece of it.
 _BLOCK = 1_000_000
 
@@ -45,10 +38,6 @@ class Rates:
         """
         self._most = amounts(wanted)
         self._counts = Counts(wanted.limits_url)
-        # What wrong keys may cost is this process's look-ups, so it is this process that counts them.
-        self._here = Counts()
-        self._good: dict[bytes, None] = {}
-        self._line = CapacityLimiter(1)
         self.refused = Counter({limit.name: 0 for limit in LIMITS.values() if limit.span_s})
 
     async def close(self) -> None:
@@ -71,42 +60,13 @@ class Rates:
             if asked and (await self._left(payer, asked)).remaining < asked:
                 raise await self._refusal(payer, cost)
 
-    async def look_up(
-        self, request: Request, shown: str, look: Callable[[str], Found | None], *, else_open: bool = False
-    ) -> Found | None:
-        """What a credential comes to by `look`, which asks the database; None where it is not good, which
-        counts for its address. `else_open`: then the caller is still somebody without a credential.
-
-        From an address over that limit, credentials that were never good here are looked up one after the
-        other: a flood of guesses waits for itself, and a right key behind the same address still passes.
-
-        Raises:
-            TooManyRequests: it is not good, and too many from there were not.
-        """
-        digest, payer = hashlib.sha256(shown.encode()).digest(), ("bad_key", address(request))
-        known = digest in self._good or not self._most["bad_key"]
-        guesses = not known and not (await self._left(payer, 1)).remaining
-        found = await to_thread.run_sync(look, shown, limiter=self._line if guesses else None)
-        if found is None:
-            self._good.pop(digest, None)
-            if not await self._hit(payer, 1) and not else_open:
-                raise await self._refusal(payer, 1)
-        elif digest not in self._good:
-            if len(self._good) >= _GOOD:
-                self._good.pop(next(iter(self._good)))
-            self._good[digest] = None
-        return found
-
     async def _hit(self, payer: Payer, cost: int) -> bool:
         most, span_s = self._most[payer[0]], LIMITS[payer[0]].span_s or 0
-        return not most or await self._of(payer).hit(most, "/".join(payer), cost=cost, span_s=span_s)
+        return not most or await self._counts.hit(most, "/".join(payer), cost=cost, span_s=span_s)
 
     async def _left(self, payer: Payer, cost: int) -> Left:
         most, span_s = self._most[payer[0]], LIMITS[payer[0]].span_s or 0
-        return await self._of(payer).left(most, "/".join(payer), cost=cost, span_s=span_s)
-
-    def _of(self, payer: Payer) -> Counts:
-        return self._here if payer[0] == "bad_key" else self._counts
+        return await self._counts.left(most, "/".join(payer), cost=cost, span_s=span_s)
 
     async def _refusal(self, payer: Payer, cost: int) -> TooManyRequests:
         limit, left = LIMITS[payer[0]], await self._left(payer, cost)
@@ -162,7 +122,7 @@ class Metered:
 
 class _Metered:
     """An ASGI `receive`. A declared length has to fit before anything of the body is read; what comes is
-    counted as it comes, so that nobody pays for what was only announced.
+    counted as it comes, so that what was only announced costs nothing.
 
     Raises:
         TooManyRequests: too much. The connection is closed with the answer.

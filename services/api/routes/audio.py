@@ -100,7 +100,7 @@ def wanted(header: str, size: int) -> tuple[int, int] | None:
 )
 def audio(order_id: str, box: ReadsOrders) -> Response:
     """The order's own recording. 404 for an order that came as text, or whose recording was removed: with
-    its cancellation, or since nobody can hear it. Takes `Range`, of one range."""
+    its cancellation, or since it is unplayable. Takes `Range`, of one range."""
     if box.settings.recordings_links:
         _, key = _of(box.orders.get(order_id))
         with reading():

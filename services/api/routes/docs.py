@@ -1,4 +1,4 @@
-"""The reference of all calls, and `/problems/<code>`: plain pages, rendered here from the OpenAPI document.
+"""`/docs`, `/openapi.json` and `/problems/<code>`, open to all: plain pages, made of the OpenAPI document.
 
 FastAPI's own page loads its script from another host. This one loads nothing, and its policy forbids it to.
 """
@@ -11,11 +11,12 @@ import json
 from html import escape
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 
 from schemas import errors
+from services.api.gate.rates import by_address
 from services.api.problems import TITLES
 
 router = APIRouter(include_in_schema=False)
@@ -44,7 +45,7 @@ def page(title: str, inner: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(text, status_code=status, headers={"Content-Security-Policy": _POLICY})
 
 
-def reference(document: dict[str, Any]) -> HTMLResponse:
+def rendered(document: dict[str, Any]) -> HTMLResponse:
     """The page of an OpenAPI document: every call, its parameters, its body, its answers, and what it asks
     for."""
     inner = [
@@ -92,9 +93,21 @@ def _example(media: dict[str, Any]) -> str:
     return f"<pre>{escape(json.dumps(media['example'], indent=2, ensure_ascii=False))}</pre>"
 
 
+@router.get("/docs", dependencies=[Depends(by_address)])
+def reference(request: Request) -> HTMLResponse:
+    """Every call, its parameters, its body and its answers."""
+    return rendered(request.app.openapi())
+
+
+@router.get("/openapi.json", dependencies=[Depends(by_address)])
+def document(request: Request) -> JSONResponse:
+    """The same for machines."""
+    return JSONResponse(request.app.openapi())
+
+
 @router.get("/problems/{code}")
 def problem(code: str) -> HTMLResponse:
-    """What a problem type means and how to mend it."""
+    """What a problem type means and how to fix it."""
     title = TITLES.get(code)
     if title is None:
         raise HTTPException(404)  # counted as any address that leads nowhere

@@ -80,8 +80,8 @@ async def stream(request: Request, box: Desk, order_id: str, last_event_id: str 
 async def _follow(
     waiting: Waiting, order_id: str, after: int, first: Happened, *, for_customer: bool
 ) -> AsyncIterator[ServerSentEvent]:
-    """Until the order ends or the server leaves. `first` was read to know that there is a stream; nobody was
-    told of what came after it, so the watch begins with another look."""
+    """Until the order ends or the server leaves. `first` was read to know that there is a stream, and
+    may be out of date, so the watch begins with another look."""
     pending = first.events
     with waiting.on(order_id) as watch:
         while True:

@@ -13,14 +13,14 @@ from services.api.metrics import Metrics
 
 router = APIRouter(tags=["health"])
 
-# What a replica can't take an order without. All else is everybody's: taking one out for it helps nobody, and
+# What a replica can't take an order without. All else is shared: taking one out for it doesn't help, and
 # all would be out at once.
 _OWN = {"database", "server"}
 
 
 @router.get("/livez")
 async def live() -> dict[str, str]:
-    """The process answers. Says nothing of what it leans on: a restart would not mend that."""
+    """The process answers. Says nothing about its dependencies: a restart would not fix them."""
     return {"status": "ok"}
 
 

@@ -6,7 +6,6 @@ The same acts as `saycart keys`, with the same entries in the audit log; what ma
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
@@ -15,8 +14,7 @@ from schemas.key import Key, KeyMade, KeyPage, NewKey
 from schemas.shops.endpoint import Rotation
 from services.api.deps import Cursor, Limit
 from services.api.gate.access import Administers
-from services.api.gate.bodies import body, takes
-from services.api.present import rfc3339
+from services.api.gate.bodies import body
 from services.api.problems import CONFLICT
 from services.storage.people.api_keys import ApiKey
 
@@ -32,11 +30,11 @@ def page(box: Administers, cursor: Cursor = None, limit: Limit = 50) -> KeyPage:
     return KeyPage(keys=[_shown(key) for key in shown], next_cursor=more)
 
 
-@router.post("", status_code=201, response_model=KeyMade, openapi_extra=takes(NewKey))
+@router.post("", status_code=201, response_model=KeyMade)
 def make(box: Administers, wanted: Annotated[NewKey, Depends(body(NewKey))], answer: Response) -> KeyMade:
     """Make a key; its secret is in this answer alone.
 
-    It may hold what an admin of the shop may, and act for nobody but the person whom the caller's key acts
+    It may hold what an admin of the shop may, and act only for the person whom the caller's key acts
     for; it ends no later than the caller's.
     """
     made, token = box.keys.add(
@@ -51,7 +49,7 @@ def make(box: Administers, wanted: Annotated[NewKey, Depends(body(NewKey))], ans
     return _made(made, token, answer)
 
 
-@router.post("/{key_id}/rotate", response_model=KeyMade, openapi_extra=takes(Rotation), responses=CONFLICT)
+@router.post("/{key_id}/rotate", response_model=KeyMade, responses=CONFLICT)
 def rotate(
     key_id: str, box: Administers, wanted: Annotated[Rotation, Depends(body(Rotation))], answer: Response
 ) -> KeyMade:
@@ -80,12 +78,8 @@ def _shown(key: ApiKey) -> Key:
         scopes=sorted(key.scopes),
         page=key.is_page,
         person=key.person,
-        created_at=rfc3339(key.created_at),
-        expires_at=_time(key.expires_at),
-        revoked_at=_time(key.revoked_at),
-        last_used_at=_time(key.last_used_at),
+        created_at=key.created_at,
+        expires_at=key.expires_at,
+        revoked_at=key.revoked_at,
+        last_used_at=key.last_used_at,
     )
-
-
-def _time(at: datetime | None) -> str | None:
-    return None if at is None else rfc3339(at)

@@ -12,10 +12,10 @@ from fastapi import APIRouter, Request
 from itsdangerous import BadData, URLSafeTimedSerializer
 from pydantic import BaseModel, Field
 
+from schemas.moment import Moment
 from schemas.shops.access import Access, Scope
 from services.api.deps import container
 from services.api.gate.access import WritesOrders
-from services.api.present import rfc3339
 from services.bootstrap import Container
 
 LINK_S = 86_400
@@ -30,7 +30,7 @@ class OrderLink(BaseModel):
     """Where a customer can follow, confirm and answer their order."""
 
     path: str = Field(description="path on the pages' site; anyone who has it can see and answer the order")
-    expires_at: str = Field(description="RFC 3339 UTC")
+    expires_at: Moment = Field(description="RFC 3339 UTC")
 
 
 @router.post("/{order_id}/link", response_model=OrderLink)
@@ -38,7 +38,7 @@ def link(order_id: str, request: Request, box: WritesOrders) -> OrderLink:
     """A new link to the order's page, for its customer."""
     order = box.orders.get(order_id)
     until = datetime.now(UTC) + timedelta(seconds=LINK_S)
-    return OrderLink(path=link_to(container(request), box.shop, order.id), expires_at=rfc3339(until))
+    return OrderLink(path=link_to(container(request), box.shop, order.id), expires_at=until)
 
 
 def link_to(box: Container, shop: str, order_id: str) -> str:

@@ -46,13 +46,12 @@ _ANSWER = {
         "seconds": 0.71,
     },
 }
-_AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"example": _ANSWER}}},
     404: {"description": "`unknown_task`: the hint lists the registered ones"},
     422: {"description": "`answer_refused`: well-formed but breaks the task's rules; or an invalid field"},
     502: {"description": "`decode_truncated`, `decode_invalid`, `engine_misconfigured`: the decode server"},
-    503: {"description": "`engine_unavailable`, `masked_busy`", "headers": _AGAIN},
+    503: {"description": "`engine_unavailable`, `masked_busy`"},
 }
 
 

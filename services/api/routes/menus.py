@@ -8,7 +8,7 @@ import structlog
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from schemas.errors import InvalidMenu, NotFound
+from schemas.errors import Conflict, InvalidMenu, NotFound
 from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from services.api import present
@@ -72,9 +72,7 @@ def put(menu_id: str, box: BringsMenus, sent: Document) -> Response:
     menu, notes = Menu.read(sent)
     if menu.id != menu_id:
         raise InvalidMenu([("/id", f"is {menu.id!r}, but the URL says {menu_id!r}")])
-    box.check_menu(menu, next_version(box, menu_id))
-    stored, created = box.menus.put(menu, by=box.by)
-    log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
+    stored, created = publish(box, menu)
     return JSONResponse(
         present.menu_summary(stored.header, notes).model_dump(mode="json"),
         status_code=201 if created else 200,
@@ -82,13 +80,25 @@ def put(menu_id: str, box: BringsMenus, sent: Document) -> Response:
     )
 
 
-def next_version(box: Desk, menu_id: str) -> int:
-    """The version that this import will probably get. A rival import may take it; the check still holds,
-    since the number only names the grammar."""
+def publish(box: Desk, menu: Menu, after: int | None = None) -> tuple[MenuVersion, bool]:
+    """Check a menu, compile its grammar, and only then store it: what is stored serves. Return the stored
+    version, and whether it is new.
+
+    Raises:
+        InvalidMenu: its grammar does not compile.
+        Conflict: the newest version is not `after`.
+    """
     try:
-        return box.menus.get(menu_id).version + 1
+        newest = box.menus.get(menu.id).version
     except NotFound:
-        return 1
+        newest = 0
+    if after not in (None, newest):  # before the work, and again in the transaction below
+        raise Conflict("The menu has changed since you opened this page")
+    # A rival import may take this version; the check still holds, since the number only names the grammar.
+    box.check_menu(menu, newest + 1)
+    stored, created = box.menus.put(menu, by=box.by, after=after)
+    log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
+    return stored, created
 
 
 def _headers(found: MenuVersion) -> dict[str, str]:

@@ -18,10 +18,10 @@ from schemas.records.reviews import ReviewRecord
 from services.api import present
 from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.gate.access import ReadsOrders, WritesOrders
-from services.api.gate.bodies import body, ref, takes
+from services.api.gate.bodies import body, ref
 from services.api.gate.seats import Seats
 from services.api.intake import accept, by_key
-from services.api.problems import CONFLICT, RequestRefused, invalid
+from services.api.problems import AGAIN, CONFLICT, RequestRefused, invalid
 from services.api.waiting.bell import Bell
 from services.api.waiting.room import Waiting
 from services.desk import Desk
@@ -101,12 +101,11 @@ def shown(
     )
 
 
-_AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    409: {"description": "the first request with this Idempotency-Key is still running", "headers": _AGAIN},
-    429: {"description": "too many of this client's orders are waiting", "headers": _AGAIN},
-    503: {"description": "too many orders are waiting, or they can't be stored right now", "headers": _AGAIN},
-    507: {"description": "the disk is full", "headers": _AGAIN},
+    409: {"description": "the first request with this Idempotency-Key is still running", "headers": AGAIN},
+    429: {"description": "too many of this client's orders are waiting"},
+    503: {"description": "too many orders are waiting, or they can't be stored right now"},
+    507: {"description": "the disk is full"},
 }
 
 
@@ -190,9 +189,7 @@ def cancel(order_id: str, box: WritesOrders) -> Response:
     return shown(*read(box, order_id))
 
 
-@router.post(
-    "/{order_id}/answer", response_model=Order, responses=CONFLICT, openapi_extra=takes(CustomerAnswer)
-)
+@router.post("/{order_id}/answer", response_model=Order, responses=CONFLICT)
 def answer(
     order_id: str, box: WritesOrders, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))]
 ) -> Response:

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from schemas.order import Order
 from services.api.gate.access import Administers
-from services.api.gate.bodies import body, takes
+from services.api.gate.bodies import body
 from services.api.problems import CONFLICT
 from services.api.routes.orders import read, shown
 from services.api.takeout import zipped
@@ -48,19 +48,19 @@ Named = Annotated[Customer, Depends(body(Customer))]
 @router.delete("/v1/orders/{order_id}/data", response_model=Order, responses=CONFLICT)
 def erase(order_id: str, box: Administers) -> Response:
     """Erase the recording, what was said and the metadata; the priced lines stay. Twice is the same as once.
-    409 while the order is under way or waits for somebody."""
+    409 while the order is under way or waits for a person."""
     box.erase_order(order_id)
     return shown(*read(box, order_id))
 
 
-@router.post("/v1/customers/erase", response_model=CustomerErased, openapi_extra=takes(Customer))
+@router.post("/v1/customers/erase", response_model=CustomerErased)
 def erase_customer(box: Administers, named: Named) -> CustomerErased:
     """Erase, as above, every order of one customer that has ended."""
     erased, under_way = box.erase_customer(named.key, named.value)
     return CustomerErased(erased=erased, under_way=under_way)
 
 
-@router.post("/v1/customers/export", response_class=Response, responses=_ZIP, openapi_extra=takes(Customer))
+@router.post("/v1/customers/export", response_class=Response, responses=_ZIP)
 def export(box: Administers, named: Named) -> Response:
     """Everything that is held of one customer, as a ZIP: orders as this API shows them, one a line, and
     recordings. Without any it has no line."""

@@ -1,7 +1,7 @@
 """`/v1/reviews`: the queue of orders that a human must look at.
 
 A reviewer claims, looks, decides. Who that is the credential says, never the body, so that two who agree
-are two people. Every change names the version that was read; whoever comes second gets a 409 with the review
+are two people. Every change names the version that was read; the second one gets a 409 with the review
 as it stands now.
 """
 
@@ -18,7 +18,7 @@ from schemas.review import Claim, ReviewDecision, VisitorRejection
 from services.api import present
 from services.api.deps import Cursor, Limit
 from services.api.gate.access import Reviews
-from services.api.gate.bodies import body, takes
+from services.api.gate.bodies import body
 from services.api.problems import CONFLICT, RequestRefused
 from services.desk import Desk
 
@@ -43,18 +43,14 @@ def one(review_id: str, box: Reviews) -> Response:
     return _shown(box, review_id)
 
 
-@router.post(
-    "/{review_id}/claim", response_model=present.ReviewDetail, openapi_extra=takes(Claim), responses=CONFLICT
-)
+@router.post("/{review_id}/claim", response_model=present.ReviewDetail, responses=CONFLICT)
 def claim(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Take a review for some minutes. Claiming again what one holds renews it."""
     who, lease_s = _reviewer(box, wanted), box.settings.review_lease_s
     return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
 
 
-@router.post(
-    "/{review_id}/renew", response_model=present.ReviewDetail, openapi_extra=takes(Claim), responses=CONFLICT
-)
+@router.post("/{review_id}/renew", response_model=present.ReviewDetail, responses=CONFLICT)
 def renew(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
     """Hold a live claim for longer. One that has lapsed is not renewed: claim it again."""
     who, lease_s = _reviewer(box, holder), box.settings.review_lease_s
@@ -64,7 +60,6 @@ def renew(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Cl
 @router.post(
     "/{review_id}/release",
     response_model=present.ReviewDetail,
-    openapi_extra=takes(Claim),
     responses=CONFLICT,
 )
 def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
@@ -76,7 +71,6 @@ def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(
 @router.post(
     "/{review_id}/decision",
     response_model=present.ReviewDetail,
-    openapi_extra=takes(ReviewDecision),
     responses=CONFLICT,
 )
 def decide(
@@ -93,7 +87,6 @@ def decide(
 @router.post(
     "/{review_id}/reject-visitor",
     response_model=present.VisitorRejected,
-    openapi_extra=takes(VisitorRejection),
     responses=CONFLICT,
 )
 def reject_visitor(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
@@ -19,8 +18,7 @@ from schemas.shops.endpoint import (
     WebhookTest,
 )
 from services.api.gate.access import SetsWebhooks
-from services.api.gate.bodies import body, takes
-from services.api.present import rfc3339
+from services.api.gate.bodies import body
 from services.api.problems import CONFLICT
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
@@ -32,9 +30,7 @@ def all_of_them(box: SetsWebhooks) -> WebhookList:
     return WebhookList(webhooks=[_shown(one) for one in box.endpoints.list()])
 
 
-@router.post(
-    "", status_code=201, response_model=WebhookMade, openapi_extra=takes(NewWebhook), responses=CONFLICT
-)
+@router.post("", status_code=201, response_model=WebhookMade, responses=CONFLICT)
 def make(
     box: SetsWebhooks, wanted: Annotated[NewWebhook, Depends(body(NewWebhook))], answer: Response
 ) -> WebhookMade:
@@ -50,7 +46,7 @@ def one(webhook_id: str, box: SetsWebhooks) -> Webhook:
     return _shown(box.endpoints.get(webhook_id))
 
 
-@router.patch("/{webhook_id}", response_model=Webhook, openapi_extra=takes(WebhookChange), responses=CONFLICT)
+@router.patch("/{webhook_id}", response_model=Webhook, responses=CONFLICT)
 def change(
     webhook_id: str, box: SetsWebhooks, wanted: Annotated[WebhookChange, Depends(body(WebhookChange))]
 ) -> Webhook:
@@ -59,7 +55,7 @@ def change(
     return _shown(box.endpoints.change(webhook_id, named, by=box.by))
 
 
-@router.post("/{webhook_id}/rotate", response_model=WebhookMade, openapi_extra=takes(Rotation))
+@router.post("/{webhook_id}/rotate", response_model=WebhookMade)
 def rotate(
     webhook_id: str,
     box: SetsWebhooks,
@@ -91,20 +87,15 @@ def _made(one: Endpoint, secret: str, answer: Response) -> WebhookMade:
 def _shown(one: Endpoint) -> Webhook:
     test = None
     if one.test_asked_at is not None:
-        asked_at, sent_at = rfc3339(one.test_asked_at), _time(one.test_sent_at)
-        test = WebhookTest(asked_at=asked_at, sent_at=sent_at, error=one.test_error)
+        test = WebhookTest(asked_at=one.test_asked_at, sent_at=one.test_sent_at, error=one.test_error)
     return Webhook(
         id=one.id,
         url=one.url,
         events=None if one.events is None else list(one.events),
         enabled=one.disabled_at is None,
-        created_at=rfc3339(one.created_at),
-        old_secret_until=_time(one.old_secret_until),
+        created_at=one.created_at,
+        old_secret_until=one.old_secret_until,
         waiting=one.waiting,
         dead=one.dead,
         test=test,
     )
-
-
-def _time(at: datetime | None) -> str | None:
-    return None if at is None else rfc3339(at)

@@ -55,7 +55,7 @@ class Batch(Generic[Key, Value]):
                 except Exception as error:
                     for answer in asked.values():
                         answer.set_exception(error)
-                        answer.exception()  # where all askers have gone nobody would look at it
+                        answer.exception()  # where all askers have gone it would never be read
                 else:
                     for key, answer in asked.items():
                         answer.set_result(found.get(key))

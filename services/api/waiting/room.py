@@ -33,14 +33,14 @@ FALLBACK_S = 2.0
 """Between two looks for what no notice told, give or take a quarter: API processes must not look in step."""
 REST = 3
 """After the query for newer orders so many times its own duration without another: it takes milliseconds for
-a thousand orders, and on SQLite somebody may commit all the time."""
+a thousand orders, and on SQLite there may be a commit at any time."""
 BROKEN_S = 5.0
-"""Until a listener that failed with what nobody foresaw is started again."""
+"""Until a listener that failed unexpectedly is started again."""
 
 
 @dataclass(eq=False)
 class _Order:
-    """One order that somebody waits for. `newest` is what any look or query has seen of it, last so at
+    """One order that clients wait for. `newest` is what any look or query has seen of it, last so at
     `checked_at`; `told` counts its notices; `stir` is done when something of this has changed."""
 
     stir: asyncio.Future[None]

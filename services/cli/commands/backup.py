@@ -1,6 +1,6 @@
-"""`saycart backup FOLDER`, `saycart restore FOLDER`: everything that can't be made anew, out and back in.
+"""`saycart backup FOLDER`, `saycart restore FOLDER`: everything that can't be made again, out and back in.
 
-A backup is a copy of the database as of one moment, in a folder named by that moment, beside one folder of
+A backup is a copy of the database as of one moment, in a folder named by that moment, next to one folder of
 recordings that all backups share: files never change, so each is copied once. The database comes first and
 the recordings after it, so that no order in the copy lacks its file.
 """

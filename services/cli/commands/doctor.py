@@ -1,4 +1,4 @@
-"""`saycart doctor`: what is installed, what answers, what is missing and how to mend it."""
+"""`saycart doctor`: what is installed, what answers, what is missing and how to fix it."""
 
 from __future__ import annotations
 

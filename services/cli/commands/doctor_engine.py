@@ -1,4 +1,4 @@
-"""`saycart doctor --engine`: this schema, each menu and the model's own tokenizer against the mask."""
+"""`saycart doctor --engine`: each menu and the model's own tokenizer against the mask."""
 
 from __future__ import annotations
 
@@ -25,22 +25,17 @@ from services.decoding.conformance import (
     AWKWARD,
     FEATURES,
     Result,
-    grammar_features,
     marks,
-    numbers,
-    schema_features,
     strings,
-    timings,
     whole,
 )
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.hosts.embedded import decode_server
-from services.decoding.hosts.vocabulary import read_vocabulary
 from services.decoding.ports import CartRequest
+from services.decoding.server.vocabulary import read_vocabulary
 from services.storage.shops.menus import MenuStore
 
 MENUS = 1000
-ORDERS = 12  # sample orders a menu
 LONG_S = 5.0
 
 
@@ -66,7 +61,6 @@ def report(console: Console, config: Settings, *, tokenizer: Path | None, ask: b
 
 def checks(config: Settings, tokenizer: Path | None, *, ask: bool) -> Iterator[Result]:
     """Every check, in the order in which it is shown; `ask` also asks the decode server."""
-    yield schema_features()
     try:
         vocabulary = read_vocabulary(tokenizer or Path(resolve(config.llm_model, config.models_dir)))
         started = time.perf_counter()
@@ -78,13 +72,10 @@ def checks(config: Settings, tokenizer: Path | None, *, ask: bool) -> Iterator[R
     seconds = round(time.perf_counter() - started, 2)
     figures = {"tokens": vocabulary.size, "seconds": seconds}
     yield Result("tokenizer", f"{vocabulary.name}, {vocabulary.size:,} tokens, in {seconds} s", figures)
-    yield grammar_features(tokens)
     menus = list(known_menus(config))
     yield strings(tokens, menus[0])
-    yield numbers(tokens, menus[0])
     for menu in menus:
         yield marks(vocabulary, menu)
-        yield timings(tokens, menu, sample_orders(menu))
     if ask:
         yield from _asked(config, tokens)
 
@@ -103,14 +94,11 @@ def known_menus(config: Settings) -> Iterator[Menu]:
     yield from stored or [Menu.parse(document) for document in load_menus().values()]
 
 
-def sample_orders(menu: Menu) -> list[str]:
-    """Orders of this menu as a customer may say them: two items, a number, a size, an option."""
+def sample_order(menu: Menu) -> str:
+    """An order of this menu as a customer may say it: two items, a number, a size, an option."""
     rng = random.Random(menu.id)  # noqa: S311  # a sample, no secret
-    said = []
-    for _ in range(ORDERS):
-        first, second = rng.choices(menu.items, k=2)
-        said.append(f"two {_dressed(menu, first, rng)} and a {second.name} please")
-    return said
+    first, second = rng.choices(menu.items, k=2)
+    return f"two {_dressed(menu, first, rng)} and a {second.name} please"
 
 
 def _dressed(menu: Menu, item: Item, rng: random.Random) -> str:
@@ -150,7 +138,7 @@ def _tried(what: str, act: Callable[[], Any], good: str) -> Result:
 def _cart(decoder: OpenAIDecoder) -> Result:
     """One order of a shipped menu, whose answer is checked against the mask."""
     menu = Menu.parse(next(iter(load_menus().values())))
-    order = CartRequest(sample_orders(menu)[0], menu)
+    order = CartRequest(sample_order(menu), menu)
     return _tried("server's cart", lambda: decoder.decode(order), "is one that the mask allows")
 
 

@@ -16,7 +16,7 @@ from schemas.errors import InputError
 from schemas.menu import Menu
 from services.cli.client import errors_shown
 from services.learning.evaluation.cases import Names
-from services.learning.evaluation.compare import compare, load_run, write_comparison
+from services.learning.evaluation.compare import compare, load_run
 from services.learning.evaluation.figures import errors, figures
 from services.learning.evaluation.provenance import EvalRequest, EvalRun, about
 from services.learning.evaluation.report import write_report
@@ -41,7 +41,6 @@ Report = Annotated[Path | None, typer.Option(help="write the figures and index.h
 Limit = Annotated[int | None, typer.Option(min=1, help="only the first N rows")]
 Condition = Annotated[str | None, typer.Option(help="label of this run, such as `babble 10 dB`")]
 Jobs = Annotated[int, typer.Option(min=1, max=16, help="orders in parallel; more than one adds latency")]
-Keep = Annotated[Path | None, typer.Option(file_okay=False, help="cache transcripts and decoded carts here")]
 
 
 @app.callback(invoke_without_command=True)
@@ -55,7 +54,6 @@ def evaluate(
     limit: Limit = None,
     condition: Condition = None,
     jobs: Jobs = 1,
-    keep: Keep = None,
 ) -> None:
     """Score exact carts, reviews and silent errors; needs no running stack."""
     if context.invoked_subcommand is not None:
@@ -64,8 +62,7 @@ def evaluate(
         raise typer.BadParameter("required", param_hint="'--menu' and '--gold'")
     with errors_shown() as console:
         rows = _all_said(read_rows(gold)[:limit], audio_dir)
-        how = {"audio_dir": audio_dir, "out": out, "keep": keep}
-        asked = EvalRequest(_menu(menu), gold, rows, condition=condition, jobs=jobs, **how)
+        asked = EvalRequest(_menu(menu), gold, rows, audio_dir, out, condition, jobs)
         run = _scored(asked, console)
         _print(console, run)
         if report is not None:
@@ -74,20 +71,12 @@ def evaluate(
 
 @app.command("compare")
 def compare_runs(
-    a: Annotated[Path, typer.Argument(exists=True, help="a report folder, or predictions (JSONL)")],
-    b: Annotated[Path, typer.Argument(exists=True, help="the run to compare with")],
-    gold: Gold = None,
-    report: Report = None,
+    a: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="a report folder")],
+    b: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="that of the run to compare with")],
 ) -> None:
-    """Show which orders changed between two runs of one gold file, with paired tests."""
+    """Show which orders changed between two runs of one gold file."""
     with errors_shown() as console:
-        rows = None if gold is None else [row for row in read_rows(gold) if "error" not in row]
-        before, after = load_run(a, rows), load_run(b, rows)
-        found = compare(before, after)
-        console.print_json(json.dumps(found))
-        if report is not None:
-            page = write_comparison(report, before, after, found, settings().asr_threshold)
-            console.print(f"report: {page}")
+        console.print_json(json.dumps(compare(load_run(a), load_run(b))))
 
 
 def _scored(asked: EvalRequest, console: Console) -> EvalRun:

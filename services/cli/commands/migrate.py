@@ -24,7 +24,7 @@ def migrate(
     ] = False,
     sql: Annotated[bool, typer.Option("--sql", help="only print the SQL for PostgreSQL")] = False,
 ) -> None:
-    """Bring the tables up to date. Safe beside running parts, on many machines at once, and again."""
+    """Bring the tables up to date. Safe while parts are running, on many machines at once, and again."""
     with errors_shown() as console, _database() as database:
         if check and sql:
             raise InputError("Either --check or --sql")

@@ -1,4 +1,4 @@
-"""`saycart reviews export`: corrections as evaluation rows, and as proposed aliases for the menu."""
+"""`saycart reviews export`: corrections as evaluation rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,10 @@ def reviews() -> None:
 @app.command()
 def export(
     out: Annotated[Path, typer.Option("--out", dir_okay=False, help="gold rows (JSONL)")],
-    aliases: Annotated[
-        Path | None, typer.Option("--aliases", dir_okay=False, help="proposed aliases (JSONL)")
-    ] = None,
     shop: Annotated[str, typer.Option(help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
     days: Annotated[int | None, typer.Option(min=1, help="only reviews of the last N days")] = None,
 ) -> None:
     """Export staff corrections; needs no running stack."""
-    from services.learning.evaluation.corrections import aliases as proposed
     from services.learning.evaluation.corrections import gold_rows
 
     with errors_shown() as console, opened() as box:
@@ -41,9 +37,6 @@ def export(
         if settled:
             where = box.settings.recordings_url or box.settings.blobs
             console.print(f"[dim]Recordings are under {where} (for `eval --audio-dir`).[/]")
-        if aliases is not None:
-            count = _write(aliases, proposed(settled, lambda menu_id: box.menus.of(shop).get(menu_id).menu))
-            console.print(f"{count} proposed aliases in {aliases}; check each before adding it to a menu")
 
 
 def _write(file: Path, rows: Iterable[dict[str, Any]]) -> int:

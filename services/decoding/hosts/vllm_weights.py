@@ -15,7 +15,6 @@ Cost, for 0.5B: 81 s on one busy core, 3 GB of memory, 1.3 GB on disk.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -40,22 +39,7 @@ def convert(gguf: Path, folder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     tokenizer.eos_token = tokenizer.convert_ids_to_tokens(model.config.eos_token_id)
     tokenizer.save_pretrained(unfinished)
-    shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
-
-
-def ends_alike(folder: Path) -> bool:
-    """Whether model and tokenizer of a folder agree on what ends an answer, as far as its files say."""
-    try:
-        config = json.loads((folder / "config.json").read_text())
-        told = json.loads((folder / "tokenizer_config.json").read_text())["eos_token"]
-        added = json.loads((folder / "tokenizer.json").read_text())["added_tokens"]
-        numbers = {token["content"]: token["id"] for token in added}
-        ends = config["eos_token_id"]
-        name = told if isinstance(told, str) else told["content"]
-        return numbers[name] in (ends if isinstance(ends, list) else [ends])
-    except (OSError, KeyError, TypeError, ValueError):
-        return True  # other files than a conversion writes
 
 
 def main(argv: list[str] | None = None) -> int:

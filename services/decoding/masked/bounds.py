@@ -2,7 +2,7 @@
 
 A mask holds a model to a form, and not to an end: an open `str` or `list` may go on until the server's token
 limit, and then there is no answer at all. So every text, number and list needs a bound, in the model or given
-beside it, and what could go on for ever by itself (a model within itself) is refused. What llguidance can't
+next to it, and what could go on for ever by itself (a model within itself) is refused. What llguidance can't
 hold is refused as well, each with its place in the schema and what to write in its stead; what only it can
 tell (a pattern with look-ahead) is found when the grammar is compiled (`output.py`).
 """
@@ -22,13 +22,9 @@ Node = dict[str, Any]
 
 MOST_BYTES = 60_000
 """Of a whole answer: a model that writes more than this is rather asked several times."""
-MOST_NODES = 20_000
-"""Of a schema with each model written out wherever it is named: a union may name one in every branch."""
-MOST_LEVELS = 120
-"""Of one within another: a list or a model takes one or two. llguidance refuses some 64 objects by itself."""
 BYTES_A_SIGN = 6
 """Of one character in a JSON string: `\\u001f` is the longest spelling that llguidance allows."""
-# The longest text of each format of which no text is long; and those that llguidance knows beside them.
+# The longest text of each format of which no text is long; and the others that llguidance knows.
 FORMATS = {"date": 10, "uuid": 36, "ipv4": 15, "ipv6": 45}
 LONG_FORMATS = frozenset({"date-time", "time", "duration", "email", "hostname", "uri"})
 # They say nothing of what may be written.
@@ -88,34 +84,23 @@ def bounded(schema: Node, bounds: Bounds = NONE_GIVEN) -> tuple[Node, int]:
         UnmaskableSchema: with every place that no mask can hold, and what to write there.
     """
     walk = _Walk(schema.get("$defs", {}), bounds)
-    try:
-        closed, longest = walk.node(schema, "")
-    except _TooLarge as error:
-        raise UnmaskableSchema([(error.at or "/", error.why)]) from None
+    closed, longest = walk.node(schema, "")
     if not walk.problems and longest > MOST_BYTES:
         walk.refuse("", f"an answer could have {longest:,} bytes; lower its bounds to {MOST_BYTES:,} in all")
     if walk.problems:
         raise UnmaskableSchema(list(dict.fromkeys(walk.problems)))
-    return closed, longest
-
-
-class _TooLarge(Exception):
-    """A schema that is not walked to its end."""
-
-    def __init__(self, at: str, why: str) -> None:
-        super().__init__(why)
-        self.at, self.why = at, why
+    return closed | ({"$defs": walk.closed} if walk.closed else {}), longest
 
 
 class _Walk:
-    """One walk of one schema; definitions are put in where they are named."""
+    """One walk of one schema, and each definition where it is first named."""
 
     def __init__(self, definitions: Node, bounds: Bounds) -> None:
         self._definitions = definitions
         self._bounds = bounds
         self._within: list[str] = []
-        self._made: dict[str, tuple[Node, int, int]] = {}
-        self._nodes = self._level = 0
+        self._longest: dict[str, int] = {}
+        self.closed: Node = {}
         self._kinds: dict[str, Callable[[Node, str], tuple[Node, int]]] = {
             "string": self._string,
             "integer": self._number,
@@ -132,25 +117,7 @@ class _Walk:
         return {}, 0
 
     def node(self, node: Any, at: str) -> tuple[Node, int]:
-        """The bounded node, and its longest text's size.
-
-        Raises:
-            _TooLarge: so deep or wide that nothing could be said of it in time.
-        """
-        self._grow(1, at)
-        self._level += 1
-        if self._level > MOST_LEVELS:
-            raise _TooLarge(at, f"more than {MOST_LEVELS} levels within each other: make it flatter")
-        found = self._node(node, at)
-        self._level -= 1
-        return found
-
-    def _grow(self, by: int, at: str) -> None:
-        self._nodes += by
-        if self._nodes > MOST_NODES:
-            raise _TooLarge(at, f"over {MOST_NODES:,} parts, each model written out wherever it is named")
-
-    def _node(self, node: Any, at: str) -> tuple[Node, int]:
+        """The bounded node, and its longest text's size."""
         if not isinstance(node, dict):
             return self.refuse(at, "anything at all may stand here: give it a type")
         if "$ref" in node:
@@ -183,16 +150,11 @@ class _Walk:
                 f"{name} holds itself, so that an answer need have no end: write out as many levels as you "
                 f"need, each a model of its own, the last without {name}",
             )
-        if name in self._made:
-            closed, longest, nodes = self._made[name]
-            self._grow(nodes, at)
-            return closed, longest
-        before = self._nodes
-        self._within.append(name)
-        closed, longest = self.node(self._definitions[name], at)
-        self._within.pop()
-        self._made[name] = closed, longest, self._nodes - before
-        return closed, longest
+        if name not in self._longest:
+            self._within.append(name)
+            self.closed[name], self._longest[name] = self.node(self._definitions[name], at)
+            self._within.pop()
+        return {"$ref": f"#/$defs/{name}"}, self._longest[name]
 
     def _choice(self, node: Node, choice: str, at: str) -> tuple[Node, int]:
         self._only(node, {choice}, at)

@@ -1,8 +1,8 @@
 """One masked call for any Pydantic model: `masked(Ticket, messages, engine=engine)` is a `Ticket`.
 
 Form is the mask's to guarantee, meaning is not: what the model's own validators say of a well-formed answer
-is `AnswerRefused`, an error of its own. Nothing is repaired and nothing is asked twice; whoever wants another
-answer asks again, with a seed.
+is `AnswerRefused`, an error of its own. Nothing is repaired and nothing is asked twice; for another answer
+ask again, with a seed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def answer(
     Raises:
         AnswerRefused: well-formed, and the model's own validators refuse it: a failure of meaning.
         DecodeTruncated: the server's limits ended it before it was whole: a failure of form.
-        DecodeInvalid: the server did not apply the mask: likewise.
+        DecodeInvalid: the server did not apply the mask: a failure of form.
         DecodeCancelled: `called_off` was set.
         EngineUnavailable: refused, timed out or 5xx; worth another try.
         EngineMisconfigured: the server refuses such requests.

@@ -51,20 +51,19 @@ class OutputType(Generic[T]):
             UnmaskableSchema: the schema can't be bounded or held, with every place and what to write there.
         """
         try:
-            wanted = model.model_json_schema()
+            schema, longest = bounded(model.model_json_schema(), bounds)
         except PydanticInvalidForJsonSchema as error:
             raise UnmaskableSchema([("/", f"it has no JSON Schema: {error.message}")]) from None
         except RecursionError:
-            raise UnmaskableSchema([("/", "deeper than Pydantic's own reach: make it flatter")]) from None
-        schema, longest = bounded(wanted, bounds)
+            raise UnmaskableSchema([("/", "too many levels within each other: make it flatter")]) from None
         how = {"x-guidance": {"whitespace_flexible": False}}
         lark = f"start: %json {json.dumps(schema | how, ensure_ascii=False)}"
         return OutputType(model.__name__, _checked(lark, longest), _reader(model), schema)
 
     @staticmethod
     def by_grammar(name: str, lark: str, longest: int, read: Callable[[str], T]) -> OutputType[T]:
-        """Texts of a grammar in llguidance's Lark, the longest of `longest` bytes: nobody works that out of a
-        grammar, so whoever writes it has to bound it, and say so.
+        """Texts of a grammar in llguidance's Lark, the longest of `longest` bytes: its author has to
+        bound it, and say so.
 
         Raises:
             UnmaskableSchema: llguidance refuses the grammar; its words are passed on.

@@ -46,7 +46,7 @@ def _at(place: str) -> list[Task[Any]]:
     except Exception as error:  # whatever a module does when it is imported
         raise InputError(
             f"{SETTING}: {place} can't be loaded: {type(error).__name__}: {error!s:.300}",
-            hint="Is the module installed beside saycart, or on PYTHONPATH?",
+            hint="Is the module installed with saycart, or on PYTHONPATH?",
         ) from error
     return _tasks(place, value)
 

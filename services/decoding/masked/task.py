@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -35,8 +35,8 @@ class Task(Generic[T]):
     def messages(self, text: str) -> list[Message]:
         """Return the chat that asks about `text`. All but the last message are the same for every text."""
         chat = [{"role": "system", "content": self.prompt}]
-        for said, told in self.examples:
-            chat += [{"role": "user", "content": said}, {"role": "assistant", "content": told}]
+        for said, reply in self.examples:
+            chat += [{"role": "user", "content": said}, {"role": "assistant", "content": reply}]
         # A control mark in the text is taken apart: a customer's words must not end their own message.
         return [*chat, {"role": "user", "content": writable(text)}]
 
@@ -46,25 +46,15 @@ def shown(value: object) -> Any:
     return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
 
 
-class Tasks(Mapping[str, Task[Any]]):
-    """Tasks by name."""
+class Tasks(dict[str, Task[Any]]):
+    """Tasks by name; a name that is none of theirs raises UnknownTask."""
 
     def __init__(self, tasks: Iterable[Task[Any]]) -> None:
-        self._tasks: dict[str, Task[Any]] = {}
+        super().__init__()
         for task in tasks:
-            if task.name in self._tasks:
+            if task.name in self:
                 raise ValueError(f"Two tasks have the name {task.name!r}")
-            self._tasks[task.name] = task
+            self[task.name] = task
 
-    def __getitem__(self, name: str) -> Task[Any]:
-        """Raises UnknownTask, which lists the names."""
-        try:
-            return self._tasks[name]
-        except KeyError:
-            raise UnknownTask(name, sorted(self._tasks)) from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tasks)
-
-    def __len__(self) -> int:
-        return len(self._tasks)
+    def __missing__(self, name: str) -> Task[Any]:
+        raise UnknownTask(name, sorted(self))

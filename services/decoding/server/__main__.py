@@ -8,8 +8,7 @@ a menu over a restart. Paths as llama.cpp's: `/health`,
 `/v1/models`, `/lora-adapters`, `/metrics`, `/tokenize`, `/v1/chat/completions`. Where `LLAMA_API_KEY` is set,
 the last four want that key, since other users of the machine reach loopback too; the environment holds it,
 since `ps` shows a command line to all. A grammar that does not compile is refused: no answer leaves without
-its mask. On loopback unless told otherwise: in a container `--host 0.0.0.0`, since nobody else reaches it
-there but the parts that ask.
+its mask. On loopback by default: in a container `--host 0.0.0.0`, which only the parts that ask can reach.
 
 One answer is made at a time; what waits is answered in the order in which threads get at it. A
 client that closes its connection is noticed between two batches of 128 tokens.
@@ -48,11 +47,11 @@ SILENT_S = 20.0
 
 METRICS = """\
 # TYPE llamacpp:requests_processing gauge
-llamacpp:requests_processing {reader.turns.running}
+llamacpp:requests_processing {processing}
 # TYPE llamacpp:requests_deferred gauge
-llamacpp:requests_deferred {reader.turns.waiting}
+llamacpp:requests_deferred {deferred}
 # TYPE llamacpp:tokens_predicted_total counter
-llamacpp:tokens_predicted_total {reader.written}
+llamacpp:tokens_predicted_total {written}
 """
 """By the names of llama.cpp's server."""
 
@@ -76,8 +75,8 @@ def main(argv: list[str] | None = None) -> int:
         )
         server = Server((args.host, args.port), reader, os.environ.get(KEY_ENV, ""))
     except (SaycartError, OSError) as error:
-        told = f"{error} {error.hint}" if isinstance(error, SaycartError) else str(error)
-        print(f"The embedded engine did not start: {told}", flush=True)
+        reason = f"{error} {error.hint}" if isinstance(error, SaycartError) else str(error)
+        print(f"The embedded engine did not start: {reason}", flush=True)
         return 3
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stop = StopSignal()
@@ -135,7 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         elif not self._may():
             return
         elif self.path == "/metrics":
-            self._send(HTTPStatus.OK, METRICS.format(reader=reader).encode(), "text/plain; version=0.0.4")
+            held = reader.in_hand
+            counts = {"processing": min(1, held), "deferred": max(0, held - 1), "written": reader.written}
+            self._send(HTTPStatus.OK, METRICS.format(**counts).encode(), "text/plain; version=0.0.4")
         else:
             had = [{"id": 0, "path": reader.adapter, "scale": 1.0}] if reader.adapter else []
             self._say(HTTPStatus.OK, had)
@@ -213,6 +214,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
+        if self.close_connection:  # or a client would send its next request into it
+            self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(data)
 

@@ -23,7 +23,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
 from services.decoding.ports import GREEDY, Sampling
-from services.decoding.server.gaps import Gap, Gaps
+from services.decoding.server.gaps import Gaps
 from services.decoding.server.prefixes import Prefixes, common_length
 
 Row = npt.NDArray[np.float32]
@@ -80,8 +80,7 @@ class Answering:
         menu_s: float = 0.0,
         sampling: Sampling = GREEDY,
     ) -> Answer:
-        """The answer to `prompt`, of which the first `shared` tokens are the same for every order. With
-        `menu_s` a menu that is new is read for about so many seconds at once.
+        """Answer `prompt`, of which the first `shared` tokens are the same for every order.
 
         Raises:
             DecodeInvalid: the grammar does not compile, or llguidance gave it up on the way.
@@ -96,10 +95,10 @@ class Answering:
         guess = list(prediction)[: min(most, self._batch - 1)]
         if matcher is not None:
             guess = guess[: matcher.validate_tokens(guess)]
-        gap = self._gaps.of(prompt[:shared], menu_s)
+        self._gaps.begin(prompt[:shared], menu_s)
         found = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
-        at = self._read_prompt(prompt, shared, found.cached, len(guess), gone, gap)
-        chosen = self._greedy if sampling.temperature == 0 else self._drawing(sampling)
+        at = self._read_prompt(prompt, shared, found.cached, len(guess), gone)
+        chosen = self._drawing(sampling) if sampling.temperature else self._greedy
         more = self._read_on(prompt[at:], guess, chosen, matcher, found, most)
         written = [drawn.token for drawn in found.tokens]
         found.accepted, known = common_length(written, guess), [*prompt, *prediction]
@@ -137,7 +136,6 @@ class Answering:
         at: int,
         behind: int,
         gone: Callable[[], bool],
-        gap: Gap,
     ) -> int:
         """Read on from `at`, up to what goes into one batch with the `behind` tokens after the prompt."""
 
@@ -149,7 +147,7 @@ class Answering:
         if at <= shared:
             while at < shared:
                 at = read(min(at + self._batch, shared))
-                gap.check(left=shared - at)
+                self._gaps.check(left=shared - at)
             self._prefixes.keep()
         while len(prompt) - at + behind > self._batch:
             at = read(min(at + self._batch, len(prompt) - 1))
@@ -217,7 +215,7 @@ def _followed(tokens: Sequence[int]) -> list[int]:
 
 def _still_wanted(gone: Callable[[], bool]) -> None:
     if gone():
-        raise DecodeCancelled("Nobody waits for this answer any more")
+        raise DecodeCancelled("The client closed its connection")
 
 
 def _allowed(matcher: LLMatcher, token: int, end: int) -> bool:

@@ -5,7 +5,7 @@ request may say for how many seconds a new menu is read at once (`menu_s`); afte
 back, its worker takes the order that is next, and the reading goes on when its turn comes again.
 
 One menu is read at a time, since what was read of a menu is kept aside for one alone: an order of a second
-new menu is handed back at once, until the first is read or nobody has gone on with it for `ABANDONED_S`.
+new menu is handed back at once, until the first is read or was left alone for `ABANDONED_S`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,28 @@ ABANDONED_S = 30.0
 AGAIN_S = 1.0
 
 
-class Gap:
-    """How long a menu may be read now; raises once that is over."""
+class Gaps:
+    """Which new menu is being read, and how long it may be read now. One answer is made at a time."""
 
-    def __init__(self, seconds: float, clock: Callable[[], float], read: Callable[[bool], None]) -> None:
-        self._clock, self._until, self._read = clock, clock() + seconds, read
+    def __init__(self, prefixes: Prefixes, clock: Callable[[], float] = time.monotonic) -> None:
+        self._prefixes, self._clock = prefixes, clock
+        self._menu: tuple[int, ...] = ()
+        self._went_on = -math.inf
+        self._until = math.inf
+
+    def begin(self, menu: Sequence[int], seconds: float) -> None:
+        """Give this menu so many seconds from now; any number where `seconds` is 0.
+
+        Raises:
+            MenuBeingRead: it is new, and another new one is being read.
+        """
+        tokens, now = tuple(menu), self._clock()
+        self._until = math.inf
+        if not seconds or self._prefixes.knows(menu):
+            return
+        if self._menu not in ((), tokens) and now < self._went_on + ABANDONED_S:
+            raise MenuBeingRead("Another new menu is being read", wait_s=AGAIN_S)
+        self._menu, self._went_on, self._until = tokens, now, now + seconds
 
     def check(self, left: int) -> None:
         """So many tokens of the menu are still to be read.
@@ -33,32 +50,8 @@ class Gap:
         Raises:
             MenuBeingRead: some are, and the time is over.
         """
-        self._read(not left)
-        if left and self._clock() >= self._until:
+        if self._until == math.inf:
+            return
+        self._menu, self._went_on = self._menu if left else (), self._clock()
+        if left and self._went_on >= self._until:
             raise MenuBeingRead("A part of the menu was read", wait_s=0.0)
-
-
-class Gaps:
-    """Which new menu is being read."""
-
-    def __init__(self, prefixes: Prefixes, clock: Callable[[], float] = time.monotonic) -> None:
-        self._prefixes, self._clock = prefixes, clock
-        self._menu: tuple[int, ...] = ()
-        self._went_on = -math.inf
-
-    def of(self, menu: Sequence[int], seconds: float) -> Gap:
-        """The time that this menu has now; any where `seconds` is 0.
-
-        Raises:
-            MenuBeingRead: it is new, and another new one is being read.
-        """
-        tokens = tuple(menu)
-        if not seconds or self._prefixes.knows(menu):
-            return Gap(math.inf, self._clock, lambda _: None)
-        if self._menu not in ((), tokens) and self._clock() < self._went_on + ABANDONED_S:
-            raise MenuBeingRead("Another new menu is being read", wait_s=AGAIN_S)
-        self._went_on_with(tokens)
-        return Gap(seconds, self._clock, lambda whole: self._went_on_with(() if whole else tokens))
-
-    def _went_on_with(self, menu: tuple[int, ...]) -> None:
-        self._menu, self._went_on = menu, self._clock()

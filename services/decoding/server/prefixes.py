@@ -21,7 +21,7 @@ from pathlib import Path
 
 import structlog
 
-from services.decoding.server.llama import Llama, Logits
+from services.decoding.server.model import Llama, Logits
 
 log = structlog.get_logger()
 
@@ -35,9 +35,9 @@ class Prefixes:
     """The one sequence of a model, with the prefixes that it can go back to.
 
     Args:
-        model: of which nobody else uses the sequence.
+        model: its sequence is used here alone.
         folder: where states are kept beyond this process; None: nowhere.
-        about: names model, adapter and package, whose states are not each other's.
+        about: names model, adapter and package, whose states are not each other's (`use`).
         disk_bytes: the most that the folder may take; what was used longest ago goes first.
     """
 
@@ -56,7 +56,7 @@ class Prefixes:
         self._room, self._disk_room = memory_bytes, disk_bytes
         self._held: list[int] = []
         self._shared = 0  # so many are the menu's, once all is read
-        self._aside: tuple[list[int], bytes] = ([], b"")
+        self._aside: tuple[bytes, list[int], bytes] = (b"", [], b"")
         self._kept: OrderedDict[bytes, bytes] = OrderedDict()
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -81,10 +81,11 @@ class Prefixes:
         """Whether this menu can be taken up whole."""
         return common_length(self._held, menu) == len(menu) or self._state(menu) is not None
 
-    def leave(self) -> None:
-        """Somebody else takes the sequence; a menu that was begun is gone on with afterwards."""
+    def use(self, about: str) -> None:
+        """Go on with another model, whose states are not those of before."""
         self._put_aside(0)
         self.cut(0)
+        self._about = about.encode()
 
     def read(self, tokens: Sequence[int], wanted: int = 0) -> Logits:
         """Read on, one batch at most; raises as `Llama.read`, and nothing is read then."""
@@ -113,9 +114,10 @@ class Prefixes:
 
     def _restore(self, menu: Sequence[int], common: int) -> None:
         """Take up a state of this menu, whole or begun, with more tokens than `common`; else all stays."""
-        begun, partial = self._aside
+        about, begun, partial = self._aside
         tokens, state = list(menu), self._state(menu)
-        if state is None and common < len(begun) == common_length(begun, menu):
+        ours = about == self._about
+        if state is None and ours and common < len(begun) == common_length(begun, menu):
             tokens, state = begun[:], partial
         if state is not None:
             self._held = tokens if self.model.restore(state) else []
@@ -123,7 +125,7 @@ class Prefixes:
     def _put_aside(self, common: int) -> None:
         """A menu whose reading was called off is gone on with, though another's order came between."""
         if len(self._held) < self._shared and len(self._held) - common >= LEAST_TOKENS:
-            self._aside = (self._held[:], self.model.state())
+            self._aside = (self._about, self._held[:], self.model.state())
 
     def _state(self, prefix: Sequence[int]) -> bytes | None:
         if len(prefix) < LEAST_TOKENS:

@@ -18,7 +18,7 @@ from services.validation.questions import HEARD, NOTHING, RIGHT, answered, line_
 
 Cart = Counter[LineKey]
 
-# In the order in which they are told.
+# In the order in which they are printed.
 COUNTED = (
     "exact",
     "exact after the answers",
@@ -53,19 +53,19 @@ def became(made: dict[str, Any], meant: Cart) -> list[str]:
     exact = canonical(made["cart"]["lines"]) == meant
     question = Question.model_validate(asked) if (asked := made.get("question")) else None
     final = _answered(made, question, meant) if question is not None else None
-    told = ["exact"] * exact
+    counted = ["exact"] * exact
     if question is not None:
-        told += ["asked one question", *KINDS.get(question.id, ())]
-        told.append("of them without a right answer" if final is None else "of them settled by the answer")
+        counted += ["asked one question", *KINDS.get(question.id, ())]
+        counted.append("of them without a right answer" if final is None else "of them settled by the answer")
     nodded = ["wrong, unseen, if nobody ever said that none is right"]
     if made["decision"] != "review" or final is not None:
         right = exact if final is None else final == meant
-        return [*told, *(["exact after the answers"] if right else ["wrong, unseen", *nodded])]
+        return [*counted, *(["exact after the answers"] if right else ["wrong, unseen", *nodded])]
     codes = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
-    told += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
+    counted += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
     if exact:
-        told.append("of them for what only a human can do" if codes & ONLY_HUMAN else "of them needless")
-    return told
+        counted.append("of them for what only a human can do" if codes & ONLY_HUMAN else "of them needless")
+    return counted
 
 
 def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:

@@ -1,4 +1,4 @@
-"""Carts as people read them, gold beside predicted, with what differs marked."""
+"""Carts as people read them, gold next to predicted, with what differs marked."""
 
 from __future__ import annotations
 

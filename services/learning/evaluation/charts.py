@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from services.learning.evaluation.plots import Plot, bars, percent_ticks
+from services.learning.evaluation.plots import Plot, percent_ticks
 
 # Of the project: at most 1% silent errors with at most 20% sent to review.
 GOAL_RISK, GOAL_COVERAGE = 0.01, 0.8
 _QUARTERS = [(i / 4, f"{i / 4:.0%}") for i in range(5)]
 _FIFTHS = [(i / 5, f"{i / 5:.1f}") for i in range(6)]
-STYLES = ("first", "second", "third", "fourth")
 
 
-def risk_chart(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    """Risk over coverage of one or more runs, by name; marks for triage and for the gate on ASR confidence.
-
-    A lone run also shows the order by its least sure line, when it has one, and what a perfect order
-    would reach.
-    """
-    highest = max(point[1] for _, risk in runs for point in risk["by_confidence"])
+def risk_chart(risk: Mapping[str, Any]) -> str:
+    """Risk over coverage of a run, by ASR confidence and, where known, by the least sure line; what a perfect
+    order would reach; marks for triage and for the gate on ASR confidence."""
+    highest = max(point[1] for point in risk["by_confidence"])
     plot = Plot(
         "Silent errors over the share of orders accepted without a look",
         ("accepted without a look", _QUARTERS),
         ("silent errors, of all orders", percent_ticks(max(highest, 0.04))),
     )
     plot.area((GOAL_COVERAGE, 0.0), (1.0, GOAL_RISK), "goal")
-    if len(runs) == 1:
-        risk = runs[0][1]
-        plot.line([(0.0, 0.0), (1 - highest, 0.0), (1.0, highest)], "perfect")
-        if "by_least_sure_line" in risk:
-            plot.line([(x, y) for x, y, _ in risk["by_least_sure_line"]], "second")
-    for style, (_, risk) in zip(STYLES, runs, strict=False):
-        plot.line([(x, y) for x, y, _ in risk["by_confidence"]], style)
-    for style, (name, risk) in zip(STYLES, runs, strict=False):
-        gate, triage = risk["gate"], risk["triage"]
-        for shape, says, at in (
-            (plot.diamond, f"confidence of {gate['threshold']} or more", gate),
-            (plot.dot, "triage", triage),
-        ):
-            where = f"{at['coverage']:.1%} accepted, {at['risk']:.1%} silent errors"
-            shape((at["coverage"], at["risk"]), style, f"{name}: {says}: {where}")
+    plot.line([(0.0, 0.0), (1 - highest, 0.0), (1.0, highest)], "perfect")
+    if "by_least_sure_line" in risk:
+        plot.line([(x, y) for x, y, _ in risk["by_least_sure_line"]], "second")
+    plot.line([(x, y) for x, y, _ in risk["by_confidence"]], "first")
+    gate, triage = risk["gate"], risk["triage"]
+    for shape, label, at in (
+        (plot.diamond, f"confidence of {gate['threshold']} or more", gate),
+        (plot.dot, "triage", triage),
+    ):
+        where = f"{at['coverage']:.1%} accepted, {at['risk']:.1%} silent errors"
+        shape((at["coverage"], at["risk"]), "first", f"{label}: {where}")
     return plot.svg()
 
 
@@ -58,22 +50,3 @@ def reliability_chart(kind: str, calibration: Mapping[str, Any]) -> str:
         plot.dot((at, right), "first", f"{found['rows']} at {at:.2f}: {right:.0%} right")
         plot.note((at, high), str(found["rows"]))
     return plot.svg()
-
-
-def wrong_fields_chart(wrong: Mapping[str, int]) -> str:
-    return bars("Fields wrong, by kind", [(name, count, None, str(count)) for name, count in wrong.items()])
-
-
-def latency_chart(ms: Mapping[str, Mapping[str, float]]) -> str:
-    """The median and, paler, the 95th percentile of each stage."""
-    return bars(
-        "Latency by stage",
-        [
-            (stage, at["p50"], at["p95"], f"{_time(at['p50'])} · {_time(at['p95'])}")
-            for stage, at in ms.items()
-        ],
-    )
-
-
-def _time(ms: float) -> str:
-    return f"{ms / 1000:.1f} s" if ms >= 100 else f"{ms:.1f} ms"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from schemas.compare import canonical
@@ -48,7 +48,7 @@ class Scored:
 
     @property
     def spoken(self) -> bool:
-        """Whether it was heard from a recording, rather than read."""
+        """Whether it was transcribed from a recording."""
         return bool(self.predicted["ms"].get(StageName.TRANSCRIBE))
 
     @property
@@ -113,7 +113,6 @@ def counts(rows: Sequence[Scored]) -> dict[str, Any]:
         "silent_errors": silent,
         "silent_share": _share(silent, len(rows)),
         "silent_ci": wilson(silent, len(rows)),
-        "answerable_reviews": sum(row.review and bool(row.predicted.get("question")) for row in rows),
         "needless_reviews": sum(row.exact and row.review for row in rows),
         "after_answers": _after_answers(rows),
         "wer": _wer(rows),
@@ -122,10 +121,10 @@ def counts(rows: Sequence[Scored]) -> dict[str, Any]:
 
 def _after_answers(rows: Iterable[Scored]) -> dict[str, int]:
     """How many orders came to what, with their questions answered as `answering.py` does."""
-    told = Counter(
+    counts = Counter(
         what for row in rows for what in became(row.predicted, canonical(row.gold["cart"]["lines"]))
     )
-    return {what: told[what] for what in COUNTED}
+    return {what: counts[what] for what in COUNTED}
 
 
 def _share(part: int, whole: int) -> float:
@@ -208,51 +207,41 @@ def risk(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
 
 
 def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
-    """ASR confidence of heard rows against whole carts; confidence of lines and of fields by kind, where
+    """ASR confidence of spoken rows against whole carts; confidence of lines and of fields by kind, where
     given, against lines and fields."""
-    heard = [row for row in rows if row.spoken]
+    spoken = [row for row in rows if row.spoken]
     lines: list[tuple[float, bool]] = []
     for row in rows:
         sure = row.predicted.get("line_confidence") or []
         right = right_lines(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
         if len(sure) == len(right):
             lines += zip(sure, right, strict=True)
-    kinds = {
-        "asr": ([row.confidence for row in heard], [row.exact for row in heard]),
-        "line": ([sure for sure, _ in lines], [right for _, right in lines]),
-        **_fields(rows),
+    kinds = {"asr": [(row.confidence, row.exact) for row in spoken], "line": lines, **_fields(rows)}
+    return {kind: _calibrated(pairs) for kind, pairs in kinds.items() if pairs}
+
+
+def _calibrated(pairs: Sequence[tuple[float, bool]]) -> dict[str, Any]:
+    """Figures of confidences, each with whether it was right."""
+    sure, right = [sure for sure, _ in pairs], [right for _, right in pairs]
+    bins = reliability(sure, right)
+    return {
+        "rows": len(pairs),
+        "ece": expected_calibration_error(bins),
+        "auroc": auroc(sure, right),
+        "bins": [
+            {**asdict(b), "right": _share(b.right, b.rows), "right_ci": wilson(b.right, b.rows)} for b in bins
+        ],
     }
-    found = {}
-    for kind, (sure, right) in kinds.items():
-        if not sure:
-            continue
-        bins = reliability(sure, right)
-        found[kind] = {
-            "rows": len(sure),
-            "ece": expected_calibration_error(bins),
-            "auroc": auroc(sure, right),
-            "bins": [
-                {
-                    "rows": b.rows,
-                    "confidence": b.confidence,
-                    "right": _share(b.right, b.rows),
-                    "right_ci": wilson(b.right, b.rows),
-                }
-                for b in bins
-            ],
-        }
-    return found
 
 
-def _fields(rows: Sequence[Scored]) -> dict[str, tuple[list[float], list[bool]]]:
+def _fields(rows: Sequence[Scored]) -> dict[str, list[tuple[float, bool]]]:
     """Confidences and labels of fields by kind; what gold has no line for is left out."""
-    found: dict[str, tuple[list[float], list[bool]]] = {}
+    found: dict[str, list[tuple[float, bool]]] = {}
     for row in rows:
         sure = row.predicted.get("field_confidence") or []
         right = right_fields(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
-        for told, its in zip(sure, right, strict=False):
-            for name in told.keys() & its.keys():
-                pairs = found.setdefault(_KINDS.get(name, "option"), ([], []))
-                pairs[0].append(told[name])
-                pairs[1].append(its[name])
+        for confidences, labels in zip(sure, right, strict=False):
+            for name in confidences.keys() & labels.keys():
+                kind = found.setdefault(_KINDS.get(name, "option"), [])
+                kind.append((confidences[name], labels[name]))
     return dict(sorted(found.items()))

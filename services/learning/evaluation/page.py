@@ -1,4 +1,4 @@
-"""The HTML pages: templates beside this file, filled with every text escaped. A page needs no other host."""
+"""The HTML pages: the templates here, filled with every text escaped. A page needs no other host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 
 def write_page(folder: Path, name: str, data: Mapping[str, Any], template: str, **values: Any) -> Path:
-    """`name` with `data` as JSON, and `index.html` beside it; the path of the page.
+    """`name` with `data` as JSON, and `index.html` next to it; the path of the page.
 
     `values` whose name ends in `_svg` are drawings of ours and stand as they are.
     """
@@ -40,7 +40,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(percent=percent, interval=interval, told=_told, address=quote)
+    made.filters.update(percent=percent, interval=interval, shown=_shown, address=quote)
     return made
 
 
@@ -54,10 +54,10 @@ def interval(ends: tuple[float, float]) -> str:
     return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%"
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     """A value of `about` in one line."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_told(one)}" for name, one in value.items())
+        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items())
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     return str(value)

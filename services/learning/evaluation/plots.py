@@ -1,4 +1,4 @@
-"""Plots as inline SVG: axes with labels and gridlines, lines, marks and bars. Colours are the page's classes,
+"""Plots as inline SVG: axes with labels and gridlines, lines and marks. Colours are the page's classes,
 so that one drawing serves light and dark. Sizes are in the units of a 480 wide drawing."""
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from html import escape
 
 WIDTH, HEIGHT = 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 70, 24, 24, 56
-BAR_HEIGHT, BAR_GAP, NAME_WIDTH = 22, 12, 150
 
 Point = tuple[float, float]
 Axis = tuple[str, Sequence[tuple[float, str]]]
@@ -59,7 +58,10 @@ class Plot:
 
     def dot(self, point: Point, style: str, says: str) -> None:
         """A round mark; `says` is shown where the pointer rests."""
-        self._body.append(_dot(self._x(point[0]), self._y(point[1]), style, says))
+        x, y = self._x(point[0]), self._y(point[1])
+        self._body.append(
+            f'<circle class="mark {style}" cx="{x}" cy="{y}" r="5"><title>{escape(says)}</title></circle>'
+        )
 
     def diamond(self, point: Point, style: str, says: str) -> None:
         x, y = self._x(point[0]), self._y(point[1])
@@ -78,7 +80,11 @@ class Plot:
         self._text(self._x(point[0]), self._y(point[1]) - 4, text, "middle", "small")
 
     def svg(self) -> str:
-        return _svg(HEIGHT, self._title, self._body)
+        title = escape(self._title)
+        return (
+            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">'
+            f"<title>{title}</title>{''.join(self._body)}</svg>"
+        )
 
     def _x(self, value: float) -> float:
         share = (value - self._low_x) / ((self._high_x - self._low_x) or 1)
@@ -89,24 +95,9 @@ class Plot:
         return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
     def _text(self, x: float, y: float, text: str, anchor: str, style: str = "tick") -> None:
-        self._body.append(_label(x, y, text, anchor, style))
-
-
-def bars(title: str, rows: Sequence[tuple[str, float, float | None, str]]) -> str:
-    """Horizontal bars: name, value, perhaps a further value (a paler bar behind it), and the label."""
-    widest = max((max(value, more or 0) for _, value, more, _ in rows), default=1) or 1
-    label_width = 10 + 9 * max((len(label) for *_, label in rows), default=0)
-    room = WIDTH - NAME_WIDTH - label_width
-    body = []
-    for index, (name, value, more, label) in enumerate(rows):
-        y = 4 + index * (BAR_HEIGHT + BAR_GAP)
-        body.append(_label(NAME_WIDTH - 10, y + BAR_HEIGHT / 2 + 5, name, "end", "tick"))
-        long = max(value, more or 0) / widest * room
-        if more is not None:
-            body.append(_bar(y, more / widest * room, "bar pale"))
-        body.append(_bar(y, value / widest * room, "bar"))
-        body.append(_label(NAME_WIDTH + long + 8, y + BAR_HEIGHT / 2 + 5, label, "start", "tick"))
-    return _svg(8 + len(rows) * (BAR_HEIGHT + BAR_GAP), title, body)
+        self._body.append(
+            f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+        )
 
 
 def percent_ticks(highest: float) -> list[tuple[float, str]]:
@@ -116,23 +107,3 @@ def percent_ticks(highest: float) -> list[tuple[float, str]]:
             break
     count = max(1, -int(-highest // step)) if highest else 1
     return [(round(i * step, 4), f"{i * step:.0%}") for i in range(min(count, int(1 / step)) + 1)]
-
-
-def _bar(y: float, width: float, style: str) -> str:
-    size = f'width="{max(width, 1):.1f}" height="{BAR_HEIGHT}"'
-    return f'<rect class="{style}" x="{NAME_WIDTH}" y="{y}" {size} rx="3"/>'
-
-
-def _dot(x: float, y: float, style: str, says: str) -> str:
-    return f'<circle class="mark {style}" cx="{x}" cy="{y}" r="5"><title>{escape(says)}</title></circle>'
-
-
-def _label(x: float, y: float, text: str, anchor: str, style: str) -> str:
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _svg(height: float, title: str, body: Iterable[str]) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{''.join(body)}</svg>"
-    )

@@ -1,7 +1,7 @@
 """A run's prediction rows on disk: written as each is known, taken up by the same run later.
 
 A row carries the `mark` of all that it rests on: gold row, recording, menu, settings, models, code. So a run
-that was stopped goes on where it stopped, and one that would come to something else begins anew. Rows that
+that was stopped goes on where it stopped, and one that would come to something else starts again. Rows that
 ended in an error are tried again.
 """
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -40,7 +39,6 @@ class EvalRequest:
     rows: list[Row]
     audio_dir: Path | None = None
     out: Path | None = None
-    keep: Path | None = None
     condition: str | None = None
     jobs: int = 1
 
@@ -49,13 +47,11 @@ class EvalRequest:
 class EvalRun:
     """Rows that are scored so far, in the order of the gold file, and those that are broken.
 
-    `kept` counts the engines' answers that an earlier run had kept, by kind; `resumed` the rows that an
-    earlier start of this run had finished.
+    `resumed` counts the rows that an earlier start of this run had finished.
     """
 
     rows: list[Scored] = field(default_factory=list)
     broken: list[Row] = field(default_factory=list)
-    kept: Mapping[str, int] = field(default_factory=dict)
     resumed: int = 0
 
 
@@ -68,7 +64,6 @@ def about(asked: EvalRequest, run: EvalRun, config: Settings) -> dict[str, Any]:
         "gold_sha256": hashlib.sha256(asked.gold.read_bytes()).hexdigest(),
         "condition": asked.condition,
         "orders_at_once": asked.jobs,
-        "kept_from_an_earlier_run": dict(run.kept),
         "rows_of_an_earlier_start": run.resumed,
         "rows": len(run.rows),
         "spoken_rows": spoken,

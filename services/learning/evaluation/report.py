@@ -14,12 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from services.learning.evaluation.cases import Names, side_by_side
-from services.learning.evaluation.charts import (
-    latency_chart,
-    reliability_chart,
-    risk_chart,
-    wrong_fields_chart,
-)
+from services.learning.evaluation.charts import reliability_chart, risk_chart
 from services.learning.evaluation.figures import Scored, errors, figures
 from services.learning.evaluation.page import write_page
 
@@ -53,10 +48,8 @@ def write_report(
         figures=found,
         errors=errors(rows, broken),
         cases=_cases(rows, names or Names(), folder, audio_dir),
-        risk_svg=risk_chart([("this run", found["risk_coverage"])]),
+        risk_svg=risk_chart(found["risk_coverage"]),
         calibrations=_calibrations(found["reliability"]),
-        wrong_svg=wrong_fields_chart(found["wrong_fields"]) if found["wrong_fields"] else "",
-        latency_svg=latency_chart(found["ms"]),
     )
     with (folder / PREDICTIONS).open("w", encoding="utf-8") as out:
         for row in rows:
@@ -83,7 +76,7 @@ def _calibrations(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _cases(
     rows: Sequence[Scored], names: Names, folder: Path, audio_dir: Path | None
 ) -> list[dict[str, Any]]:
-    """Wrong carts, the worst first: those that nobody would have seen, the surest of them at the top."""
+    """Wrong carts, the worst first: those that were accepted unseen, the surest of them at the top."""
     wrong = sorted((row for row in rows if not row.exact), key=lambda row: (row.review, -row.confidence))
     cases = []
     for index, row in enumerate(wrong):
@@ -95,14 +88,14 @@ def _cases(
                 "row": row,
                 "recording": recording,
                 "lines": side_by_side(row.gold["cart"]["lines"], row.predicted["cart"]["lines"], names),
-                "doubts": [_told(f) for f in row.predicted["findings"] if f["severity"] == "blocking"],
+                "doubts": [_doubt(f) for f in row.predicted["findings"] if f["severity"] == "blocking"],
             }
         )
     return cases
 
 
-def _told(finding: Mapping[str, Any]) -> str:
-    """A finding with what only a reviewer is shown beside it."""
+def _doubt(finding: Mapping[str, Any]) -> str:
+    """A finding with what only a reviewer is shown."""
     return f"{finding['message']} ({finding['detail']})" if finding.get("detail") else finding["message"]
 
 

@@ -27,7 +27,7 @@ from services.pipeline.ports import Tools
 from services.validation.questions import open_question
 
 _FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "decision", "error")
-# Of an error that nobody foresaw: enough to find it.
+# Of an unforeseen error: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -72,9 +72,11 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | None) -> dict[str, Any]:
-    """One prediction row (see the contract). A stage that fails is a review; so is a recording that can't be
-    read, for nobody would get that cart unseen either. What a later try may mend, or nobody foresaw, is told
-    as the row's `error` too."""
+    """Return one prediction row (see the contract).
+
+    A stage that fails is a review, and so is a recording that can't be read: no customer would get that cart
+    unseen either. What a later try may fix, or was not foreseen, is the row's `error` too.
+    """
     here = replace(
         tools,
         menu=lambda shop, _id, version: MenuVersion(shop, menu, version, "", _EPOCH),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -13,7 +13,6 @@ from services.learning.evaluation.figures import Scored, judge
 from services.learning.evaluation.predictions import Predictions
 from services.learning.evaluation.provenance import EvalRequest, EvalRun, Row, made_with
 from services.learning.evaluation.run import predict
-from services.pipeline.ports import Tools
 
 
 def evaluate(asked: EvalRequest, config: Settings, on_row: Callable[[EvalRun], None]) -> EvalRun:
@@ -31,7 +30,9 @@ def evaluate(asked: EvalRequest, config: Settings, on_row: Callable[[EvalRun], N
             predictions.write(row)
         run.resumed = len(predictions)
         on_row(run)
-        tools, run.kept = _tools(stack.enter_context(decode_server(config)), asked)
+        container = bootstrap(stack.enter_context(decode_server(config)))
+        container.warm_menu(asked.menu)
+        tools = container.tools
         if asked.audio_dir is not None and any(row.get("audio") for row in whole):
             tools.transcriber()  # missing weights end the run here, and not each of its rows
         workers = ThreadPoolExecutor(asked.jobs)
@@ -46,15 +47,3 @@ def evaluate(asked: EvalRequest, config: Settings, on_row: Callable[[EvalRun], N
             predictions.write(done.predicted)
             on_row(run)
     return run
-
-
-def _tools(config: Settings, asked: EvalRequest) -> tuple[Tools, Mapping[str, int]]:
-    """The pipeline's tools, and a count of the answers that they took from an earlier run."""
-    container = bootstrap(config)
-    if asked.keep is None:
-        container.warm_menu(asked.menu)
-        return container.tools, {}
-    from services.learning.evaluation import kept  # it loads what masks
-
-    tools, answers = kept.keep(container, asked.keep)
-    return tools, answers.taken

@@ -1,4 +1,4 @@
-"""The statistics of a run: intervals, paired tests, the curve of risk over coverage, calibration.
+"""The statistics of a run: intervals, the curve of risk over coverage, calibration.
 
 Each is a few lines of a textbook formula, so that a reader can check it; shares are 0..1.
 """
@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -26,13 +25,6 @@ def wilson(hits: int, rows: int) -> tuple[float, float]:
     middle = (share + z2 / (2 * rows)) / (1 + z2 / rows)
     half = Z95 / (1 + z2 / rows) * math.sqrt(share * (1 - share) / rows + z2 / (4 * rows**2))
     return round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4)
-
-
-def mcnemar(only_a: int, only_b: int) -> float:
-    """Exact two-sided McNemar test: how likely so uneven a split of the changed rows is by chance."""
-    changed = only_a + only_b
-    tail = sum(math.comb(changed, k) for k in range(min(only_a, only_b) + 1))
-    return min(1.0, float(2 * tail / 2**changed))
 
 
 def paired_interval(before: Sequence[bool], after: Sequence[bool]) -> tuple[float, float]:
@@ -92,7 +84,7 @@ def expected_calibration_error(bins: Sequence[Bin]) -> float | None:
 def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[tuple[float, float, float]]:
     """Points (share accepted, silent errors among all rows, confidence of the last one accepted).
 
-    Rows are accepted from the surest down. Rows of one confidence can't be told apart and come together.
+    Rows are accepted from the surest down. Rows of one confidence come together.
     """
     rows = len(confidences)
     points = [(0.0, 0.0, 1.0)]
@@ -109,29 +101,3 @@ def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[t
 def quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that `share` of all values do not exceed (nearest rank)."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
-
-
-def quantile_interval(values: Sequence[float], share: float) -> tuple[float, float]:
-    """The 95% interval of `quantile`, by a bootstrap with a fixed seed. `values` must not be empty."""
-    drawn = _drawn_quantiles(np.array([values], dtype=float), share)[0]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return round(float(low), 4), round(float(high), 4)
-
-
-def quantile_ratio(
-    before: Sequence[float], after: Sequence[float], share: float
-) -> tuple[float, tuple[float, float]]:
-    """The quantile of `after` over that of `before`, which are of the same rows, and its 95% interval by a
-    paired bootstrap. Values are above 0, and there is one at least."""
-    drawn = _drawn_quantiles(np.array([before, after], dtype=float), share)
-    low, high = np.quantile(drawn[1] / drawn[0], [0.025, 0.975])
-    ratio = quantile(after, share) / quantile(before, share)
-    return round(ratio, 4), (round(float(low), 4), round(float(high), 4))
-
-
-def _drawn_quantiles(columns: np.ndarray[tuple[int, int], np.dtype[np.float64]], share: float) -> Any:
-    """Shape (columns, BOOTSTRAPS): the quantile of each column when rows are drawn with replacement."""
-    rows = columns.shape[1]
-    place = max(0, math.ceil(share * rows) - 1)
-    chosen = np.random.default_rng(SEED).integers(rows, size=(BOOTSTRAPS, rows))
-    return np.partition(columns[:, chosen], place, axis=2)[:, :, place]

@@ -1,4 +1,4 @@
-"""The base model and the LoRA adapter that learns on it. For the scripts beside it."""
+"""The base model and the LoRA adapter that learns on it. For the scripts in this folder."""
 
 from __future__ import annotations
 

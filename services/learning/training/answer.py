@@ -1,9 +1,9 @@
-"""What an adapter answers to packed questions, greedily, with and without the mask. Runs as a file: `fit.py`.
+"""What an adapter answers to packed questions, greedily, under the mask. Runs as a file: `fit.py`.
 
-    python services/learning/training/answer.py BASE ADAPTER QUESTIONS.json OUT.jsonl [--device cuda] [--free]
+    python services/learning/training/answer.py BASE ADAPTER QUESTIONS.json OUT.jsonl [--device cuda]
 
 A line an order: `id`, `part`, `text`, and of the model's own distribution, without the mask, `logprob` (of
-the whole answer), `least` (of its unlikeliest token) and `overruled` (tokens that the mask chose against it).
+the whole answer) and `overruled` (tokens that the mask chose against it).
 """
 
 from __future__ import annotations
@@ -61,27 +61,20 @@ class Answer:
     """One order's answer as it grows."""
 
     tokens: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
+    logprob: float = 0.0
     overruled: int = 0
     running: bool = True
 
     def take(self, token: int, logprob: float, overruled: bool, end: int) -> None:
-        self.logprobs.append(logprob)
+        self.logprob += logprob
         self.overruled += overruled
         self.running = token != end
         if self.running:
             self.tokens.append(token)
 
-    def figures(self) -> dict[str, Any]:
-        return {
-            "logprob": round(sum(self.logprobs), 4),
-            "least": round(min(self.logprobs), 4),
-            "overruled": self.overruled,
-        }
-
 
 def answers(
-    model: Any, menu: list[int], orders: list[list[int]], masks: Masks | None, end: int, device: str
+    model: Any, menu: list[int], orders: list[list[int]], masks: Masks, end: int, device: str
 ) -> list[Answer]:
     """Greedy answers to the orders of one menu, all at once."""
     rows, longest = len(orders), max(map(len, orders))
@@ -117,19 +110,15 @@ def answers(
     return given
 
 
-def _next(
-    logits: torch.Tensor, given: list[Answer], masks: Masks | None, end: int, device: str
-) -> torch.Tensor:
+def _next(logits: torch.Tensor, given: list[Answer], masks: Masks, end: int, device: str) -> torch.Tensor:
     """The likeliest token of each order that the mask allows, taken into its answer."""
-    own = chosen = logits.argmax(1)
-    if masks is not None:
-        allowed = masks.allowed([answer.running for answer in given], device)
-        chosen = logits.masked_fill(~allowed, -torch.inf).argmax(1)
+    own, allowed = logits.argmax(1), masks.allowed([answer.running for answer in given], device)
+    chosen = logits.masked_fill(~allowed, -torch.inf).argmax(1)
     likely = torch.log_softmax(logits, 1).gather(1, chosen[:, None])[:, 0].tolist()
     for row, (token, first) in enumerate(zip(chosen.tolist(), own.tolist(), strict=True)):
         if given[row].running:
             given[row].take(token, likely[row], token != first, end)
-            if masks is not None and given[row].running:
+            if given[row].running:
                 masks.take(row, token)
     return chosen
 
@@ -141,9 +130,7 @@ def main() -> int:
     parser.add_argument("questions", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--free", action="store_true", help="without the mask")
     parser.add_argument("--rows", type=int, default=160, help="orders at once")
-    parser.add_argument("--limit", type=int, default=0, help="orders of each menu")
     args = parser.parse_args()
     model = base_model(args.base, args.device)
     if args.adapter != "none":
@@ -155,16 +142,15 @@ def main() -> int:
     started, count = time.monotonic(), 0
     with args.out.open("w") as out, torch.inference_mode():
         for shop in json.loads(args.questions.read_text()):
-            orders = sorted(shop["orders"], key=lambda order: len(order["tokens"]))[: args.limit or None]
+            orders = sorted(shop["orders"], key=lambda order: len(order["tokens"]))
             for at in range(0, len(orders), args.rows):
                 part = orders[at : at + args.rows]
-                masks = None
-                if not args.free:
-                    masks = Masks(known, [order["lark"] for order in part], model.config.vocab_size)
+                masks = Masks(known, [order["lark"] for order in part], model.config.vocab_size)
                 found = answers(model, shop["menu"], [o["tokens"] for o in part], masks, end, args.device)
                 for order, answer in zip(part, found, strict=True):
                     row = {"id": order["id"], "part": shop["part"], "text": tokenizer.decode(answer.tokens)}
-                    out.write(json.dumps(row | answer.figures()) + "\n")
+                    row |= {"logprob": round(answer.logprob, 4), "overruled": answer.overruled}
+                    out.write(json.dumps(row) + "\n")
                 count += len(part)
     print(f"{count} orders in {time.monotonic() - started:.0f} s")
     return 0

@@ -1,6 +1,6 @@
 """The questions of a part, as an adapter is asked them where our code is not: menus, masks, tokens.
 
-    python -m services.learning.training.ask TOKENIZER OUT.json PART... [--bare]
+    python -m services.learning.training.ask TOKENIZER OUT.json PART...
 
 Parts are tune, scored, golden, sealed and held-out.
 
@@ -14,18 +14,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from services.decoding.prompt import turn
 from services.decoding.wire_mask import wire_mask
 from services.learning.training.examples import question
 from services.learning.training.orders import Row, Shop, shops
 from services.learning.training.pack import Chat, tokenizer
 
 
-def questions(chat: Chat, shop: Shop, part: str, *, bare: bool = False) -> dict[str, Any]:
-    """One menu's tokens, and its orders' tokens and masks by id; `bare`: without the names in the words."""
+def questions(chat: Chat, shop: Shop, part: str) -> dict[str, Any]:
+    """One menu's tokens, and its orders' tokens and masks by id."""
 
     def asked(row: Row) -> dict[str, Any]:
-        tokens = chat.question(turn(row.said) if bare else question(row.said, shop))
+        tokens = chat.question(question(row.said, shop))
         return {"id": row.id, "tokens": tokens, "lark": wire_mask(shop.names, row.said).lark}
 
     menu = chat.menu(shop.context.text)
@@ -37,7 +36,6 @@ def parsed(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("parts", nargs="+", choices=("tune", "scored", "golden", "sealed", "held-out"))
-    parser.add_argument("--bare", action="store_true", help="without the line of names")
     return parser.parse_args(argv)
 
 
@@ -46,12 +44,7 @@ def main(argv: list[str] | None = None) -> int:
 
     args = parsed(argv)
     chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
-    asked = [
-        questions(chat, shop, part, bare=args.bare)
-        for part in args.parts
-        for shop in shops(part)
-        if shop.rows
-    ]
+    asked = [questions(chat, shop, part) for part in args.parts for shop in shops(part) if shop.rows]
     args.out.write_text(json.dumps(asked))
     print(f"{len(asked)} menus, {sum(len(a['orders']) for a in asked)} orders")
     return 0

@@ -1,8 +1,8 @@
-"""Packed orders as the tensors of one training step. Imported by the scripts beside it.
+"""Packed orders as the tensors of one training step. Imported by the scripts in this folder.
 
-Each order of a sequence sees its menu and itself. Dense attention is told so by a mask of n x n, which costs
-the square of a step's tokens; FlexAttention (CUDA) leaves out the blocks in which nobody sees anybody, some
-three quarters of them.
+Each order of a sequence sees its menu and itself. Dense attention gets a mask of n x n, which costs the
+square of a step's tokens; FlexAttention (CUDA) leaves out the blocks that are masked whole, some three
+quarters.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ def noisy_question(transcript: str, shown: Shown, dice: random.Random, second: s
     whole = list(filter(shown.has, found.names(Match.WHOLE)))
     perhaps = list(filter(shown.has, guessed(found, other)))
     _go_wrong(whole, perhaps, shown, dice)
-    told = line(
+    names = line(
         [written(name, context.names) for name in whole],
         [written(name, context.names) for name in perhaps],
         [number.value for number in found.numbers],
     )
-    return turn(transcript, told, second)
+    return turn(transcript, names, second)
 
 
 def _go_wrong(whole: list[Name], perhaps: list[Name], shown: Shown, dice: random.Random) -> None:
@@ -112,10 +112,10 @@ def notes_in(row: Row, transcript: str) -> list[tuple[str, str]]:
     """The notes of an order, (kind, words), as their words stand in `transcript`.
 
     Raises:
-        Unspellable: the words of a note are not in the transcript, or an allergy is, and nobody noted it.
+        Unspellable: the words of a note are not in the transcript, or an allergy is that was not noted.
     """
     if not row.notes and _ALLERGY.search(row.said):
-        raise Unspellable("an allergy that nobody noted")
+        raise Unspellable("an allergy that was not noted")
     return [(kind, _as_spoken(words, transcript)) for kind, words in row.notes]
 
 
@@ -129,7 +129,7 @@ def _called(sku: str, transcript: str, shop: Shop) -> str | None:
 def _as_spoken(words: str | None, transcript: str) -> str:
     """The words as the transcript has them, which may have lost case and punctuation."""
     if not words:
-        raise Unspellable("nobody noted the words of a wish off the menu")
+        raise Unspellable("the words of a wish off the menu were not noted")
     pattern = r"[^\w]+".join(map(re.escape, re.findall(r"\w+", words)))
     found = list(re.finditer(rf"\b{pattern}\b", transcript, re.IGNORECASE))
     if not pattern or not found:

@@ -4,8 +4,8 @@
 
 BASE is a GGUF of the model lock, or that unpacked to bfloat16: the adapter learns on the rounded weights that
 it is served with. The loss is on carts alone. A checkpoint every few minutes: the same command goes on from
-the last one, to the same end. Where a machine is lent, `--within` ends in time: the rate falls with the time
-that is used, if that is ahead of the steps.
+the last one, to the same end. `--within` ends in time: the rate falls with the time that is used, if that is
+ahead of the steps.
 
 Cost: some minutes on an H100 (docs/training.md); 43 tokens/s of the 1.5B on two cores.
 """
@@ -111,8 +111,8 @@ class Training:
 
     def _tell(self, step: int) -> None:
         speed = int(self.packed.ends[self.parts[step].stop - 1]) / self.spent
-        told = f"{self.spent:.0f} s, step {step + 1} of {len(self.parts)}, {speed:.0f} tokens/s"
-        print(f"{told}, loss {_mean(self.losses[-50:]):.4f}", flush=True)
+        progress = f"{self.spent:.0f} s, step {step + 1} of {len(self.parts)}, {speed:.0f} tokens/s"
+        print(f"{progress}, loss {_mean(self.losses[-50:]):.4f}", flush=True)
 
     def _go_on(self) -> None:
         kept = torch.load(self._checkpoint, map_location=self.args.device)

@@ -84,16 +84,16 @@ def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
     """A file's orders, and a sentence for each line that can't be read."""
     names, orders, problems = Names(menu), [], []
     for number, line in _lines(file):
-        told = _ORDER.match(line)
-        if told is None:
+        order = _ORDER.match(line)
+        if order is None:
             problems.append(f"{file.name}:{number}: not `[tags] words => cart`: {line!r}")
             continue
         try:
-            tags = tuple(tag.strip() for tag in told[1].split(","))
-            cart, *notes = told[3].split(" // ")
+            tags = tuple(tag.strip() for tag in order[1].split(","))
+            cart, *notes = order[3].split(" // ")
             lines = read_written(cart, names)
-            _expect_said([line["heard"] for line in lines if "heard" in line], told[2])
-            orders.append(Order(told[2], lines, tags, tuple(_note(n, told[2]) for n in notes)))
+            _expect_said([line["heard"] for line in lines if "heard" in line], order[2])
+            orders.append(Order(order[2], lines, tags, tuple(_note(n, order[2]) for n in notes)))
         except (Unreadable, Misspelt) as error:
             problems.append(f"{file.name}:{number}: {error}")
     return orders, problems
@@ -143,17 +143,17 @@ def _item(text: str) -> dict[str, Any]:
     names, colon, rest = text.partition(":")
     if not colon:
         raise ValueError("no `:` before the price")
-    told = re.match(r"([^\[]*)(?:\[(.*)\])?$", rest.strip())
-    if told is None:
+    priced = re.match(r"([^\[]*)(?:\[(.*)\])?$", rest.strip())
+    if priced is None:
         raise ValueError("groups stand in one pair of brackets at the end")
     item = {"sku": _slug(names.partition("=")[0]), **_named(names)}
-    price = told[1].strip()
+    price = priced[1].strip()
     if price.isdigit():
         item["price"] = int(price)
     else:
         sized = (part.split() for part in price.split(","))
         item["prices"] = {size: int(money) for size, money in sized}
-    item["option_groups"] = [_slug(group) for group in (told[2] or "").split(",") if group.strip()]
+    item["option_groups"] = [_slug(group) for group in (priced[2] or "").split(",") if group.strip()]
     return item
 
 

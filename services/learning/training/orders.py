@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rapidfuzz.distance import Levenshtein
 
@@ -94,68 +94,49 @@ def shops(part: Part) -> list[Shop]:
     if part != "train":
         return list(_told(part))
     taught = [shop for shop in _written(TOLD / "taught") if shop.menu.id not in TUNED]
-    known, wishes, pairs, notes = _heard(), _off_menu(), _pairs(), _notes()
-    return [
-        _with_notes(_with_pairs(_with_words(_with_heard(shop, known), wishes), pairs), notes)
-        for shop in (*taught, *_told(part))
-    ]
+    noted = _Noted()
+    return [replace(shop, rows=list(map(noted.of, shop.rows))) for shop in (*taught, *_told(part))]
 
 
-def _off_menu() -> dict[tuple[str, str], tuple[str, ...]]:
-    """The words of wishes off the menu, by order and what was said."""
-    rows = map(json.loads, OFF_MENU.read_text(encoding="utf-8").splitlines())
-    return {(row["id"], row["said"]): tuple(row["words"]) for row in rows}
+class _Noted:
+    """What was added to orders after they were written, by the order and what was said."""
+
+    def __init__(self) -> None:
+        self._wishes = {_key(row): tuple(row["words"]) for row in _documents(OFF_MENU)}
+        self._notes = {
+            _key(row): tuple((kind, words) for kind, words in row["notes"]) for row in _documents(NOTES)
+        }
+        self._heard = {
+            _key(row): row["heard"] for row in _documents(HEARD) if still_told(row["said"], row["heard"])
+        }
+        self._pairs: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for row in _documents(PAIRS):
+            if any(row[heard] and still_told(row["said"], row[heard]) for heard in ("first", "second")):
+                self._pairs[_key(row)].append((row["first"], row["second"]))
+
+    def of(self, row: Row) -> Row:
+        """Return the row with all that is known of it."""
+        key = row.id, row.said
+        return replace(
+            row,
+            heard=self._heard.get(key),
+            off_menu=self._wishes.get(key, row.off_menu),
+            notes=self._notes.get(key, row.notes),
+            pairs=tuple(self._pairs.get(key, ())),
+        )
 
 
-def _with_words(shop: Shop, wishes: dict[tuple[str, str], tuple[str, ...]]) -> Shop:
-    return replace(
-        shop, rows=[replace(row, off_menu=wishes.get((row.id, row.said), row.off_menu)) for row in shop.rows]
-    )
+def _documents(file: Path) -> Iterator[dict[str, Any]]:
+    if file.exists():
+        yield from map(json.loads, file.read_text(encoding="utf-8").splitlines())
 
 
-def _notes() -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
-    """(kind, words) of each note, by order and what was said."""
-    rows = map(json.loads, NOTES.read_text(encoding="utf-8").splitlines())
-    return {(row["id"], row["said"]): tuple((kind, words) for kind, words in row["notes"]) for row in rows}
-
-
-def _with_notes(shop: Shop, known: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]) -> Shop:
-    return replace(
-        shop, rows=[replace(row, notes=known.get((row.id, row.said), row.notes)) for row in shop.rows]
-    )
-
-
-def _pairs() -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """What two recognizers heard, by order and what was said, where it can be told from at least one."""
-    known: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for row in map(json.loads, PAIRS.read_text(encoding="utf-8").splitlines() if PAIRS.exists() else ()):
-        if any(row[heard] and still_told(row["said"], row[heard]) for heard in ("first", "second")):
-            known[row["id"], row["said"]].append((row["first"], row["second"]))
-    return known
-
-
-def _with_pairs(shop: Shop, known: Mapping[tuple[str, str], list[tuple[str, str]]]) -> Shop:
-    return replace(
-        shop, rows=[replace(row, pairs=tuple(known.get((row.id, row.said), ()))) for row in shop.rows]
-    )
-
-
-def _heard() -> dict[str, tuple[str, str]]:
-    """What was said and what was heard, by order."""
-    rows = map(json.loads, HEARD.read_text(encoding="utf-8").splitlines()) if HEARD.exists() else ()
-    return {row["id"]: (row["said"], row["heard"]) for row in rows}
-
-
-def _with_heard(shop: Shop, known: dict[str, tuple[str, str]]) -> Shop:
-    def heard(row: Row) -> Row:
-        said, text = known.get(row.id, ("", ""))
-        return replace(row, heard=text) if said == row.said and still_told(said, text) else row
-
-    return replace(shop, rows=[heard(row) for row in shop.rows])
+def _key(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["id"], row["said"]
 
 
 def still_told(said: str, heard: str) -> bool:
-    """Whether what is meant can still be told from what was heard: few words wrong, hardly one left out, and
+    """Return whether a transcript still has the order: few words wrong, hardly one left out, and
     every number there."""
     expected = plain_words(said)
     changes = Levenshtein.editops(expected, plain_words(heard))
@@ -189,14 +170,14 @@ def _row(key: str, source: str, order: Order) -> Row:
 
 
 def _told(part: Part) -> Iterator[Shop]:
-    files = sorted(file for folder in JSON_MENUS for file in folder.glob("*.json"))
-    for file in files:
-        menu = Menu.parse(json.loads(file.read_text()))
+    menus = sorted(file for folder in JSON_MENUS for file in folder.glob("*.json"))
+    for menu_file in menus:
+        menu = Menu.parse(json.loads(menu_file.read_text()))
         rows = []
-        for told in sorted(TOLD.glob(f"{menu.id}-?.jsonl")):
-            letter = told.stem[-1]
+        for file in sorted(TOLD.glob(f"{menu.id}-?.jsonl")):
+            letter = file.stem[-1]
             if part in ("train", "scored") and (letter in SCORED) == (part == "scored"):
-                rows += list(_rows(told, f"told/{letter}"))
+                rows += list(_rows(file, f"told/{letter}"))
         if menu.id in SAMPLES and part in ("train", "golden"):
             half = "tuned" if part == "train" else "sealed"
             rows += list(_rows(GOLDEN / f"{menu.id}-{half}.jsonl", f"golden/{half}"))
@@ -205,8 +186,7 @@ def _told(part: Part) -> Iterator[Shop]:
 
 
 def _rows(file: Path, source: str) -> Iterator[Row]:
-    for line in file.read_text().splitlines():
-        row = json.loads(line)
+    for row in _documents(file):
         if row.get("utterance"):
             yield Row(row["id"], source, row["utterance"], row["cart"]["lines"])
 

@@ -1,10 +1,10 @@
 """Orders -> sequences of token numbers: one menu, then many orders that each see the menu and themselves.
 
-    python -m services.learning.training.pack TOKENIZER OUT [--share 1.0] [--epochs 3] [--seed 0]
+    python -m services.learning.training.pack TOKENIZER OUT [--epochs 3] [--seed 0]
 
 So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
 An order that was spoken is learned as it was written and as it was heard, by one recognizer or by two, of
-which now and then the other comes first. Every epoch draws anew: the menu's extent and order, with and
+which now and then the other comes first. Every epoch draws again: the menu's extent and order, with and
 without other names, how words were heard, an item that the menu turns out not to have. `OUT` is one .npz of
 flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
 """
@@ -33,7 +33,7 @@ from services.learning.training.orders import Row, Shop, generated, shops
 SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
 MOST_TOKENS = 700  # of one order, heard by two; the rest is left out
 SWAPPED = 1 / 3  # how often the second recognizer's words come first
-GENERATED = 40  # orders of each menu and epoch that nobody wrote
+GENERATED = 40  # generated orders of each menu and epoch
 MARK = "\x00"
 
 Asked = tuple[list[int], list[int]]
@@ -43,7 +43,7 @@ Asked = tuple[list[int], list[int]]
 @dataclass(slots=True)
 class Sequences:
     """Flat arrays: `tokens`, the order each is of (0 is the menu), whether its token is to be learned, and
-    where each sequence ends. How many orders were left out, and why, is only told."""
+    where each sequence ends. How many orders were left out, and why, is only printed."""
 
     tokens: list[int] = field(default_factory=list)
     orders: list[int] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Sequences:
     ends: list[int] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def add(self, menu: list[int], orders: Sequence[tuple[list[int], list[int]]]) -> None:
+    def add(self, menu: list[int], orders: Sequence[Asked]) -> None:
         """One sequence: a menu, then each order's question and answer."""
         self._part(menu, 0, False)
         for number, (question, answer) in enumerate(orders, 1):
@@ -99,21 +99,19 @@ class Chat:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def training(chat: Chat, *, share: float, epochs: int, seed: int, sequence: int = SEQUENCE) -> Sequences:
-    """All training sequences of at most `sequence` tokens, epoch after epoch, shuffled within each. `share`
-    of the orders that people wrote is used, the same ones in each epoch."""
+def training(chat: Chat, *, epochs: int, seed: int, sequence: int = SEQUENCE) -> Sequences:
+    """All training sequences of at most `sequence` tokens, epoch after epoch, shuffled within each."""
     packed, learned = Sequences(), shops("train")
     for epoch in range(epochs):
         dice = random.Random(f"{seed} {epoch}")  # noqa: S311 - repeatable draws, no secret
         made: list[tuple[list[int], list[Asked]]] = []
         for shop in learned:
             same = random.Random(f"{seed} {shop.menu.id}")  # noqa: S311
-            kept = same.sample(shop.rows, round(len(shop.rows) * share))
-            heard = [replace(row, said=row.heard) for row in kept if row.heard]
+            written = same.sample(shop.rows, len(shop.rows))
             rows = [
-                *kept,
-                *heard,
-                *_heard_twice(kept, dice),
+                *written,
+                *(replace(row, said=row.heard) for row in written if row.heard),
+                *_heard_twice(written, dice),
                 *generated(shop, GENERATED, seed=1000 * seed + epoch),
             ]
             dice.shuffle(rows)
@@ -151,20 +149,19 @@ def _sequences(
         for row in part:
             try:
                 question, answer = _asked(chat, row, shown, gone, dice)
+                size = len(question) + len(answer)
+                if size > MOST_TOKENS:
+                    raise Unspellable("too long")
+                if size > room and not orders:
+                    raise Unspellable("no room behind its menu")
             except Unspellable as error:
                 left_out[error.reason] += 1
-                at += 1
-                continue
-            size = len(question) + len(answer)
-            if size > MOST_TOKENS or (size > room and not orders):
-                left_out["too long" if size > MOST_TOKENS else "no room behind its menu"] += 1
-                at += 1
-            elif size > room:
-                break
             else:
-                at += 1
+                if size > room:
+                    break
                 room -= size
                 orders.append((question, answer))
+            at += 1
         if orders:
             yield menu, orders
 
@@ -234,13 +231,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="pack")
     parser.add_argument("tokenizer", type=Path, help="a GGUF, or a folder with a tokenizer")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sequence", type=int, default=SEQUENCE, help="tokens")
     args = parser.parse_args(argv)
     chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
-    packed = training(chat, share=args.share, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
+    packed = training(chat, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
     packed.save(args.out)
     print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
     for reason, times in packed.left_out.most_common():

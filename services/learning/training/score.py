@@ -60,14 +60,14 @@ def cart_of(lines: Iterable[Line]) -> Cart:
 
 
 def notes_of(notes: Iterable[tuple[str, str]]) -> Notes:
-    """Notes as they are compared: (kind, words), as often as they are told."""
+    """Notes as they are compared: (kind, words), as often as they occur."""
     return Counter((kind, tuple(plain_words(words))) for kind, words in notes)
 
 
 def answers_in(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """What `answer.py` wrote, by part and order."""
-    told = map(json.loads, file.read_text().splitlines())
-    return {(answer["part"], answer["id"]): answer for answer in told}
+    rows = map(json.loads, file.read_text().splitlines())
+    return {(answer["part"], answer["id"]): answer for answer in rows}
 
 
 def answered(part: Part, answers: Path) -> list[Answered]:
@@ -82,20 +82,20 @@ def answered(part: Part, answers: Path) -> list[Answered]:
 
 
 def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
-    told: Told | None
+    cart: Told | None
     try:
-        told = read_cart(answer["text"], shop.names)
+        cart = read_cart(answer["text"], shop.names)
     except Unreadable:
-        told = None
+        cart = None
     return Answered(
         row=row,
         menu=shop.menu.id,
         meant=cart_of(row.lines),
-        read=cart_of(told.lines) if told else None,
+        read=cart_of(cart.lines) if cart else None,
         logprob=answer["logprob"],
         overruled=answer.get("overruled", 0),
         notes_meant=notes_of(row.notes),
-        notes_read=notes_of(told.notes if told else ()),
+        notes_read=notes_of(cart.notes if cart else ()),
     )
 
 
@@ -121,18 +121,6 @@ def _of_notes(orders: list[Answered]) -> dict[str, int]:
     return counts if any(counts.values()) else {}
 
 
-def accepted_at(orders: list[Answered], silent: float) -> tuple[float, float, float]:
-    """The largest share that the reader's own probability can accept while at most `silent` (0..1, of all
-    orders) is wrong; that share, the share wrong, and the log-probability it takes."""
-    best, wrong = (0.0, 0.0, 0.0), 0
-    ranked = sorted((o for o in orders if o.read is not None), key=lambda o: -o.logprob)
-    for count, order in enumerate(ranked, 1):
-        wrong += not order.right
-        if wrong <= silent * len(orders):
-            best = (count / len(orders), wrong / len(orders), order.logprob)
-    return best
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="score")
     parser.add_argument("part")
@@ -147,10 +135,8 @@ def main(argv: list[str] | None = None) -> int:
             if args.by:
                 groups[order.menu if args.by == "menu" else order.row.source].append(order)
         for name, group in groups.items():
-            told = figures(group)
-            share, wrong, at = accepted_at(group, 0.01)
-            told["accepted, 1% wrong"] = f"{share:.1%} ({wrong:.1%}, {at:.2f})"
-            print(f"{file.name} {args.part} {name}: " + ", ".join(f"{k} {v}" for k, v in told.items()))
+            found = figures(group)
+            print(f"{file.name} {args.part} {name}: " + ", ".join(f"{k} {v}" for k, v in found.items()))
     return 0
 
 

@@ -109,8 +109,8 @@ def main(argv: list[str] | None = None) -> int:
     for row in (shipped, *rows):
         print(" | ".join(f"{row[name]:>{len(name)}}" for name in row))
     if args.out:
-        told = {"part": args.part, "answers": args.answers.name, "orders": len(known)}
-        args.out.write_text(json.dumps(told | {"shipped": shipped, "allowed": rows}, indent=1) + "\n")
+        about = {"part": args.part, "answers": args.answers.name, "orders": len(known)}
+        args.out.write_text(json.dumps(about | {"shipped": shipped, "allowed": rows}, indent=1) + "\n")
     return 0
 
 

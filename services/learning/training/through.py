@@ -110,9 +110,9 @@ def main(argv: list[str] | None = None) -> int:
         shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"
         print(f"{args.part}, {name}: {counts[name]} of {total}, {shares}")
     if args.out:
-        told = {"part": args.part, "answers": args.answers.name, "orders": total}
+        about = {"part": args.part, "answers": args.answers.name, "orders": total}
         with args.out.open("a") as lines:
-            lines.write(json.dumps(told | {name: counts[name] for name in COUNTED}) + "\n")
+            lines.write(json.dumps(about | {name: counts[name] for name in COUNTED}) + "\n")
     return 0
 
 

@@ -4,7 +4,7 @@ without gaps; the database refuses all but the next entry.
 | action | object | before, after |
 |---|---|---|
 | `menu.imported`, `menu.edited` | `menu` | version, digest, and what differs, by JSON pointers of ids |
-| `price.changed` | `menu` | the prices that differ, likewise, and the version |
+| `price.changed` | `menu` | the prices that differ, in the same way, and the version |
 | `account.added`, `account.disabled` | `account` | whether it is disabled |
 | `account.role` | `account` | the role |
 | `account.invited`, `account.bound`, `account.unbound` | `account` | the provider, and who it is there |
@@ -14,7 +14,7 @@ without gaps; the database refuses all but the next entry.
 | `key.added`, `key.rotated`, `key.revoked` | `key` | name, scopes, person, family, end |
 | `webhook.added`, `.changed`, `.rotated`, `.removed`, `.test_asked` | `webhook` | its URL's origin, events |
 | `sign_in.by_provider` | `account` | the provider |
-| `sign_in.refused` | `account`, or `identity` where it is nobody's | the provider, and why in a word |
+| `sign_in.refused` | `account`, or `identity` without an account | the provider, and why in a word |
 | `order.erased` | `order` | whether a recording went too |
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | the days that differ |
@@ -57,8 +57,8 @@ def record(
     """Append one entry inside the caller's write transaction, so that neither it nor the act is ever alone.
 
     `about` is type and id of the object; `before` and `after` hold what changed and nothing else, of plain
-    JSON values. To be called last: the shop's log is locked from here to the commit, and whoever took another
-    lock after it could wait in a circle.
+    JSON values. To be called last: the shop's log is locked from here to the commit, and a caller that took
+    another lock after it could deadlock.
 
     Raises:
         ValueError: a field named like a secret or like a customer's words.
@@ -95,7 +95,7 @@ class Verdict:
 
 
 class AuditLog:
-    """Reads the log. Every call may raise StorageUnavailable beside what it names."""
+    """Reads the log. Every call may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -165,7 +165,7 @@ class AuditLog:
 def _wanted(shop: str | None, action: str | None, since: datetime | None) -> Select[Any]:
     query = select(*_COLUMNS)
     if shop is not None:
-        query = _of(query, shop)
+        query = query.where(AuditRow.shop_id == shop)
     if since is not None:
         query = query.where(AuditRow.at >= stamp(since))
     if action is None:
@@ -175,7 +175,3 @@ def _wanted(shop: str | None, action: str | None, since: datetime | None) -> Sel
         if "." in action
         else AuditRow.action.startswith(f"{action}.", autoescape=True)
     )
-
-
-def _of(query: Select[Any], shop: str) -> Select[Any]:
-    return query.where(AuditRow.shop_id == shop)

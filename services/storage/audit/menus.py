@@ -20,7 +20,7 @@ from services.storage.audit.log import record
 MAX_STEPS = 500
 
 
-def told_menu(
+def record_menu(
     session: Session,
     new: MenuVersion,
     old: MenuVersion | None,

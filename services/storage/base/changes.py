@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database, DatabaseFull, DatabaseRefused, DatabaseUnavailable
@@ -16,12 +17,13 @@ from schemas.lifecycle import STAGES, Event, State, advance
 from schemas.records.orders import OrderRecord
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import order_of
+from services.storage.base.table_base import Base
 from services.storage.base.tables import CodeRow, EventRow, OrderRow, OutboxRow, RemovalRow, ReviewRow
 from services.storage.outbox.messages import tell
 
 Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
 
-# An order that nobody holds, before the first attempt of a stage.
+# An order that is not held, before the first attempt of a stage.
 IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, "next_attempt_at": None}
 
 
@@ -41,7 +43,7 @@ def glancing(database: Database) -> Iterator[Session]:
 
 @contextmanager
 def changing(database: Database) -> Iterator[Session]:
-    """One write transaction, for callers that ask for the time beside something else; errors as in
+    """One write transaction, for callers that ask for the time with something else; errors as in
     `reading`."""
     with _ours(), database.write() as session:
         yield session
@@ -70,6 +72,12 @@ def swap(
         .execution_options(synchronize_session=False, populate_existing=True)
     )
     return session.scalars(statement).one_or_none()
+
+
+def insert_into(session: Session, table: type[Base]) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT that may say what happens on a conflict, for the session's database."""
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    return sqlite.insert(table) if is_sqlite else postgresql.insert(table)
 
 
 def move(
@@ -144,7 +152,7 @@ def record_event(
     *,
     by: OrderRecord | None = None,
 ) -> None:
-    """Append to the history. The version just won by compare-and-set is a number that nobody else has.
+    """Append to the history. The version just won by compare-and-set is a number that no other event has.
 
     `by`, the order as it was claimed, says whose doing it is: stage, attempt, worker. They stay NULL for
     what a client, a reviewer or an operator did, and for an order that was never claimed.

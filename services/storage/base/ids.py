@@ -11,21 +11,25 @@ import binascii
 import secrets
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, literal, tuple_
+from sqlalchemy import Select, literal, select, tuple_
 
 from infra.sql.database import UtcDateTime
 from schemas.errors import InputError
+from schemas.records.orders import OrderRecord
+from schemas.records.reviews import ReviewRecord
 
 # Crockford's base 32: in the order of ASCII, without the letters that are read as digits.
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+R = TypeVar("R", OrderRecord, ReviewRecord)
 
 
 def new_id(prefix: str) -> str:
     """For example `ord_01hzy...`."""
     number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
-    return prefix + "_" + "".join(_DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
+    return prefix + "_" + "".join(DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def cursor_after(at: datetime, key: str) -> str:
@@ -33,17 +37,30 @@ def cursor_after(at: datetime, key: str) -> str:
     return base64.urlsafe_b64encode(f"{at.isoformat()} {key}".encode()).decode().rstrip("=")
 
 
-def after_cursor(table: Any, cursor: str) -> ColumnElement[bool]:
-    """The condition that rows of a table come after a cursor, by `created_at` and `id`.
+def paged(table: Any, cursor: str | None, limit: int | None, *, newest_first: bool = False) -> Select[Any]:
+    """Up to `limit` rows of a table behind a cursor, by `created_at` and `id`.
 
     Raises:
         InputError: not one of our cursors.
     """
-    at, key = parse_cursor(cursor)
-    return tuple_(table.created_at, table.id) > tuple_(literal(at, UtcDateTime), literal(key))
+    place, backwards = (table.created_at, table.id), (table.created_at.desc(), table.id.desc())
+    query = select(table).order_by(*(backwards if newest_first else place)).limit(limit)
+    if cursor is None:
+        return query
+    at, key = _parsed(cursor)
+    here = tuple_(literal(at, UtcDateTime), literal(key))
+    return query.where(tuple_(*place) < here if newest_first else tuple_(*place) > here)
 
 
-def parse_cursor(cursor: str) -> tuple[datetime, str]:
+def page_of(records: list[R], limit: int) -> tuple[list[R], str | None]:
+    """The first `limit` of one record more, and the cursor to the next page, None on the last."""
+    if len(records) <= limit:
+        return records, None
+    last = records[limit - 1]
+    return records[:limit], cursor_after(last.created_at, last.id)
+
+
+def _parsed(cursor: str) -> tuple[datetime, str]:
     """Return the time, in UTC, and the id that `cursor_after` was given.
 
     Raises:

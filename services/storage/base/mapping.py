@@ -143,7 +143,7 @@ def event_of(row: EventRow) -> StoredEvent:
 
 
 def words_of(row: OrderRow) -> str:
-    """What the order's customer said, without reading each word of it; empty where nothing can be told."""
+    """What the order's customer said, without reading each word of it; empty where there is no transcript."""
     said = (_document(row.transcript) or {}).get("text")
     return said if isinstance(said, str) else ""
 
@@ -171,7 +171,7 @@ def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
 
 
 def _shown(document: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A document that nobody wrote down the shape of, where every part that shows one can."""
+    """A document without a declared shape, unless a part of it could not be shown."""
     if document is None or (isinstance(document, dict) and readable(document)):
         return document
     log.warning("row.left_out", what="document")

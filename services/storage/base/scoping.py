@@ -2,7 +2,7 @@
 
 A store is made for a shop, and adds it to each of its queries; what belongs to another shop is not there.
 `EVERY_SHOP` is asked for by name, by those who work for all: workers, sweeper, operators at the machine.
-On PostgreSQL the same shop is told to the database, which then keeps to it by itself (ADR 58).
+On PostgreSQL the database is given the same shop, and then keeps to it by itself (ADR 58).
 """
 
 from __future__ import annotations
@@ -10,12 +10,35 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, true
+from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
+from schemas.errors import NotFound
 from schemas.shops.access import EVERY_SHOP
 from services.storage.base.table_base import Base
+from services.storage.base.tables import ShopRow
 
 Row = TypeVar("Row", bound=Base)
+
+
+class OfShop:
+    """A store of one shop's rows, or with `EVERY_SHOP` of all. A call is one transaction unless it says
+    otherwise, and may raise StorageUnavailable in addition to what it names."""
+
+    def __init__(self, database: Database, shop: str) -> None:
+        self._database, self._shop = database_of(database, shop), shop
+
+    def _owned(self, session: Session, table: type[Row], key: str, *, hold: bool = False) -> Row | None:
+        """The row with this id, if it is the shop's. `hold`: ours alone until the transaction ends."""
+        row = session.get(table, key, with_for_update=hold or None)
+        belongs = row is not None and self._shop in (EVERY_SHOP, row.shop_id)  # type: ignore[attr-defined]
+        return row if belongs else None
+
+    def _check_shop(self, session: Session, shop: str) -> None:
+        """Raises NotFound unless this store may add rows of the shop."""
+        if self._shop not in (EVERY_SHOP, shop):
+            raise unknown_shop(shop)
+        shop_row(session, shop)
 
 
 def database_of(database: Database, shop: str) -> Database:
@@ -29,7 +52,13 @@ def of_shop(table: Any, shop: str) -> ColumnElement[bool]:
     return condition
 
 
-def owned(row: Row | None, shop: str) -> Row | None:
-    """The row, if it belongs to the shop; for rows that were found by their id."""
-    belongs = row is not None and shop in (EVERY_SHOP, row.shop_id)  # type: ignore[attr-defined]
-    return row if belongs else None
+def shop_row(session: Session, shop: str, *, hold: bool = False) -> ShopRow:
+    """A shop's row, `hold`: ours alone until the transaction ends. Raises NotFound."""
+    row = session.get(ShopRow, shop, with_for_update=hold or None)
+    if row is None:
+        raise unknown_shop(shop)
+    return row
+
+
+def unknown_shop(shop: str) -> NotFound:
+    return NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` lists all shops.")

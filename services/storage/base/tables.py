@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from services.storage.base.table_base import Base, Document, shop, where
 
-# Keys of what is here name accounts, and messages endpoints: whoever has one of them has all.
+# Keys of what is here name accounts, and messages endpoints: who imports one of them needs all.
 from services.storage.base.tables_staff import StaffRow  # noqa: F401
 from services.storage.base.tables_webhooks import WebhookEndpointRow  # noqa: F401
 
@@ -192,7 +192,7 @@ class ReviewRow(Base):
 
 
 class ReviewRecordRow(Base):
-    """What a reviewer did. Rows are added and never changed: see `review_log.py`."""
+    """What a reviewer did. Rows are added and never changed: see `reviews/log.py`."""
 
     __tablename__ = "review_records"
     __table_args__ = (

@@ -24,7 +24,7 @@ class StaffRow(Base):
 
 
 class StaffSessionRow(Base):
-    """Somebody who is signed in. `id` is for lists; the token's hash is what the cookie is looked up by."""
+    """A signed-in session. `id` is for lists; the token's hash is what the cookie is looked up by."""
 
     __tablename__ = "staff_sessions"
     __table_args__ = (Index("ix_staff_sessions_staff", "staff_id"),)
@@ -43,7 +43,7 @@ class StaffSessionRow(Base):
 
 
 class StaffChallengeRow(Base):
-    """Somebody whose password was right, and whose code is still wanted. A table of its own and no kind of
+    """A sign-in whose password was right, and whose code is still wanted. A table of its own and no kind of
     session: no query for sessions can take one for signed in."""
 
     __tablename__ = "staff_challenges"
@@ -93,7 +93,7 @@ class SignInRow(Base):
 
 class StaffOidcRow(Base):
     """Who an account is to a provider: once bound, by issuer and subject alone. Until then it is an
-    invitation, to whoever signs in there with that verified e-mail address, in small letters."""
+    invitation, to the first who signs in there with that verified e-mail address, in small letters."""
 
     __tablename__ = "staff_oidc"
     __table_args__ = (
@@ -109,7 +109,7 @@ class StaffOidcRow(Base):
 
 
 class OidcFlowRow(Base):
-    """A sign-in that somebody has begun at the provider. Whoever takes the row away goes on with it, so that
+    """A sign-in that was begun at the provider. The request that deletes the row goes on with it, so that
     each answer counts once."""
 
     __tablename__ = "oidc_flows"

@@ -1,4 +1,4 @@
-"""The table of where shops want to be told."""
+"""The table of webhook endpoints."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from services.storage.base.table_base import Base
 
 
 class WebhookEndpointRow(Base):
-    """Where one shop is told: see `endpoints.py`. `events` is NULL for all; the old secret signs beside the
-    new one until `old_secret_until`.
+    """A webhook endpoint of one shop: see `endpoints.py`. `events` is NULL for all; the old secret
+    signs along with the new one until `old_secret_until`.
 
     Secrets stand here as they are: messages are signed with them, and a key to decrypt them with would lie
     in the same home, readable by the same user.

@@ -6,17 +6,13 @@ import json
 
 from sqlalchemy import Text, cast, func, select
 
-from infra.sql.database import Database
 from services.storage.base.changes import reading
-from services.storage.base.scoping import database_of
+from services.storage.base.scoping import OfShop
 from services.storage.base.tables import OrderRow
 
 
-class CustomerStore:
-    """Of one shop. Every call is one read, and may raise StorageUnavailable."""
-
-    def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database_of(database, shop), shop
+class CustomerStore(OfShop):
+    """Orders of one shop's customers."""
 
     def orders(self, key: str, value: str) -> list[str]:
         """Ids of the orders whose metadata has `key` on top with exactly this text, oldest first.
@@ -24,7 +20,7 @@ class CustomerStore:
         No index holds metadata, so this reads the shop's orders that still have any, of as many days as
         transcripts are kept: 3 s at a million orders on SQLite.
         """
-        # Read by SQL for the value as it is written in JSON, which leaves few; whose it is is told here. No
+        # Read by SQL for the value as it is written in JSON, which leaves few; the key is compared here. No
         # operator of JSON: on PostgreSQL one document with a NUL would end the query for all.
         text = cast(OrderRow.metadata_, Text)
         find = func.instr if self._database.is_sqlite else func.strpos

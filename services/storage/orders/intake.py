@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from schemas.errors import IdempotencyMismatch, StorageUnavailable
 from schemas.lifecycle import Event, State, advance
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord
 from schemas.shops.source import source_of
+from services.storage.base.changes import insert_into
 from services.storage.base.mapping import document_of, order_of
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 
@@ -66,9 +65,8 @@ def insert_key(session: Session, now: datetime, idempotency: Idempotency, shop: 
     Raises:
         KeyTaken: it is another order's already.
     """
-    insert = sqlite_insert if session.get_bind().dialect.name == "sqlite" else postgresql_insert
     taken = session.execute(
-        insert(IdempotencyRow)
+        insert_into(session, IdempotencyRow)
         .values(
             shop_id=shop,
             client=idempotency.client,

@@ -6,92 +6,104 @@ nothing of the first run is taken for a result of the second.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, not_, or_, select, text
-from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
 from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
 from schemas.order import SAY_IT_AGAIN
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
-from services.storage.base.changes import move, withdraw_review
+from services.storage.base.changes import move, reading, withdraw_review, writing
 from services.storage.base.mapping import order_of
 from services.storage.base.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
+from services.storage.orders.bound import OrdersOfShop
 
 _CLEARED: dict[str, Any] = {
     "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
 }  # fmt: skip
 
 
-def replay(session: Session, now: datetime, row: OrderRow) -> OrderRecord:
-    """Move a locked order back to where its transcript, or else its recording, is worked on.
+class Replays(OrdersOfShop):
+    """The part of the order store for what went wrong."""
 
-    Raises:
-        Conflict: it is neither failed nor in review, or a reviewer holds it, or there is nothing to hear.
-    """
-    order = order_of(row)
-    if order.state not in REPLAYABLE:
-        raise Conflict(
-            f"Order {order.id} is {STATUS[order.state]}",
-            hint="Only an order in error or in review can be replayed.",
+    def replay(self, order_id: str) -> OrderRecord:
+        """Send an order that failed or is in review through again, by the stage that it still has input for:
+        its transcript, or else its recording.
+
+        Raises:
+            NotFound: no such order.
+            Conflict: it is elsewhere, a reviewer holds it, or neither input is left.
+        """
+        with writing(self._database) as (session, now):
+            order = order_of(self._held(session, order_id))
+            if order.state not in REPLAYABLE:
+                raise Conflict(
+                    f"Order {order.id} is {STATUS[order.state]}",
+                    hint="Only an order in error or in review can be replayed.",
+                )
+            held = select(ReviewRow.id).where(ReviewRow.order_id == order.id, _reviewer_holds(now))
+            if session.scalars(held).first():
+                raise Conflict(
+                    f"A reviewer has claimed order {order.id}", hint="Wait until it is decided or released."
+                )
+            event = _where_to(order)
+            withdraw_review(session, order.id)
+            columns = _CLEARED if event is Event.REPLAYED else _CLEARED | {"transcript": None}
+            return move(session, now, order, event, columns, tells=frozenset())
+
+    def failed(self, since_s: float | None = None) -> list[str]:
+        """Orders in their error state, of the last `since_s` seconds or all; longest there first."""
+        query = select(OrderRow.id).where(text(MAY_GO_ON), OrderRow.state == State.FAILED.value)
+        with reading(self._database) as session:
+            if since_s is not None:
+                after = self._database.now(session) - timedelta(seconds=since_s)
+                query = query.where(OrderRow.updated_at >= after)
+            return list(session.scalars(query.order_by(OrderRow.updated_at, OrderRow.id)))
+
+    def doubted(self, reason: ReviewReason) -> list[str]:
+        """Orders in review for `reason`, alone or with others, that no reviewer holds; oldest first."""
+        query = select(ReviewRow.order_id, ReviewRow.reasons).order_by(ReviewRow.created_at, ReviewRow.id)
+        with reading(self._database) as session:
+            free = not_(_reviewer_holds(self._database.now(session)))
+            found = session.execute(query.where(text(UNDECIDED), free))
+            return [order_id for order_id, reasons in found if reason.value in reasons]
+
+    def sent_back(self, order: OrderRecord) -> int:
+        """How often the order's client was asked to say it again in the last hour."""
+        client = select(OrderRow.client).where(OrderRow.id == order.id).scalar_subquery()
+        query = select(OrderRow.error).where(
+            OrderRow.state == State.FAILED.value,
+            OrderRow.updated_at >= self._database.clock(3600),
+            OrderRow.shop_id == order.shop,
+            OrderRow.client == client,
         )
-    if session.scalars(select(ReviewRow.id).where(ReviewRow.order_id == order.id, _held(now))).first():
-        raise Conflict(
-            f"A reviewer has claimed order {order.id}", hint="Wait until it is decided or released."
-        )
+        with reading(self._database) as session:
+            errors = session.scalars(query)
+            return sum(error is not None and error.get("code") == SAY_IT_AGAIN for error in errors)
+
+
+def _where_to(order: OrderRecord) -> Event:
+    """The move by which the order is replayed; raises Conflict where no input is left."""
     if order.erased_at is not None:
         raise Conflict(
             f"The transcript of order {order.id} was erased", hint="Ask the customer to order again."
         )
-    heard = order.transcript is not None and order.transcript.text.strip()
-    if not heard and order.spoken and order.audio_key is None:
+    if order.transcript is not None and order.transcript.text.strip():
+        return Event.REPLAYED
+    if order.audio_key is not None:
+        return Event.REPLAYED_FROM_AUDIO
+    if order.spoken:
         raise Conflict(
             f"The recording of order {order.id} was refused and deleted",
             hint="Ask the customer to order again.",
         )
-    withdraw_review(session, order.id)
-    if heard or order.audio_key is None:
-        return move(session, now, order, Event.REPLAYED, _CLEARED, tells=frozenset())
-    columns = _CLEARED | {"transcript": None}
-    return move(session, now, order, Event.REPLAYED_FROM_AUDIO, columns, tells=frozenset())
+    return Event.REPLAYED
 
 
-def failed(session: Session, after: datetime | None) -> list[str]:
-    """Ids of orders that ended in an error, since `after` where it is given."""
-    query = select(OrderRow.id).where(text(MAY_GO_ON), OrderRow.state == State.FAILED.value)
-    if after is not None:
-        query = query.where(OrderRow.updated_at >= after)
-    return list(session.scalars(query.order_by(OrderRow.updated_at, OrderRow.id)))
-
-
-def doubted(session: Session, now: datetime, reason: ReviewReason) -> list[str]:
-    """Ids of orders whose open review gives `reason`."""
-    query = (
-        select(ReviewRow.order_id, ReviewRow.reasons)
-        .where(text(UNDECIDED), not_(_held(now)))
-        .order_by(ReviewRow.created_at, ReviewRow.id)
-    )
-    return [order_id for order_id, reasons in session.execute(query) if reason.value in reasons]
-
-
-def _held(now: datetime) -> ColumnElement[bool]:
-    """Somebody is at it now, or has decided and waits for a second to agree."""
+def _reviewer_holds(now: datetime) -> ColumnElement[bool]:
+    """It is claimed now, or decided by one person and waits for a second to agree."""
     claimed = and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)
     return or_(claimed, and_(ReviewRow.status.in_(["open", "claimed"]), ReviewRow.standing.is_not(None)))
-
-
-def sent_back(session: Session, since: ColumnElement[datetime], order: OrderRecord) -> int:
-    """How often the client of an order was asked to say it again since then."""
-    client = select(OrderRow.client).where(OrderRow.id == order.id).scalar_subquery()
-    errors = session.scalars(
-        select(OrderRow.error).where(
-            OrderRow.state == State.FAILED.value,
-            OrderRow.updated_at >= since,
-            OrderRow.shop_id == order.shop,
-            OrderRow.client == client,
-        )
-    )
-    return sum(error is not None and error.get("code") == SAY_IT_AGAIN for error in errors)

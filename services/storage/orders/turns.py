@@ -5,7 +5,7 @@ source in its shop, has a clock of its own that runs while its orders are worked
 furthest behind is next (start-time fair queueing: https://dl.acm.org/doi/10.1109/90.649569). So a source with
 a hundred orders, or one with dear ones, waits for itself. Who comes new, or back, starts where those who are
 served now stand, and not at zero. In a shop tills go before pages. A page's address has one order in hand at
-a time in each stage, since nobody can tell beforehand which will be dear.
+a time in each stage, since it is not known beforehand which will be dear.
 
 A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down the guess
 gives way to the seconds by the database's clock. Those of a worker that died are the guess.
@@ -16,13 +16,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, TextClause, and_, case, delete, func, literal, or_, select, text, tuple_
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
 from schemas.shops.source import PAGE
+from services.storage.base.changes import insert_into
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 from services.storage.orders import leases
@@ -66,8 +65,7 @@ def begin(session: Session, now: datetime, order: OrderRecord) -> None:
         (order.source or _NOBODY, and_(TurnRow.shop_id == order.shop, TurnRow.source != _SHOP)),
     ):
         stands = _served_now(session, among)
-        insert = sqlite_insert if session.get_bind().dialect.name == "sqlite" else postgresql_insert
-        row = insert(TurnRow).values(
+        row = insert_into(session, TurnRow).values(
             shop_id=order.shop, source=source, begun=stands, spent=stands + GUESS_S, at=now
         )
         own = case((TurnRow.spent > stands, TurnRow.spent), else_=literal(stands))
@@ -91,7 +89,7 @@ def end(session: Session, now: datetime, order: OrderRecord) -> None:
 
 
 def holds_others_back(order: OrderRecord) -> bool:
-    """Whether others of its source can't be claimed beside it: those of one page's address."""
+    """Whether others of its source can't be claimed along with it: those of one page's address."""
     return order.source is not None and order.source.startswith(PAGE)
 
 

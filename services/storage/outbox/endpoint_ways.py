@@ -58,8 +58,8 @@ class Ways:
             return list(session.scalars(select(WebhookEndpointRow.id).where(*_WANTED)))
 
     def take_test(self, endpoint_id: str) -> tuple[str, str] | None:
-        """Id and body of an endpoint's test message, which the caller must send now: nobody else will. None
-        where there is none to send."""
+        """Id and body of an endpoint's test message, which the caller must send now: it is given out once.
+        None where there is none to send."""
         with writing(self._database) as (session, now):
             mine = update(WebhookEndpointRow).where(WebhookEndpointRow.id == endpoint_id, *_WANTED)
             taken = mine.values(test_sent_at=now, test_error=_ON_ITS_WAY)

@@ -1,4 +1,4 @@
-"""Webhook endpoints of a shop: where it is told, of what, and the secrets that its messages are signed with.
+"""Webhook endpoints of a shop: their URLs, their events, and the secrets that messages are signed with.
 
 A secret is shown when it is made and never again. After a rotation two sign until the overlap is over. What
 the courier asks of them: `endpoint_ways.py`.
@@ -21,28 +21,25 @@ from infra.outward import AddressRefused, resolved, usable
 from infra.sql.database import Database
 from infra.webhooks import PREFIX
 from schemas.errors import Conflict, InputError, NotFound
-from schemas.shops.access import EVERY_SHOP
 from schemas.shops.audit import Actor
 from schemas.shops.endpoint import MAX_ENDPOINTS, Allowed, Endpoint
 from schemas.shops.webhook import TYPES
 from services.storage.audit.log import record
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
-from services.storage.base.scoping import database_of, of_shop, owned
-from services.storage.base.tables import OutboxRow, ShopRow
+from services.storage.base.scoping import OfShop, of_shop
+from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox.outbox_order import is_dead, is_open
 
-_SECRET_BYTES = 32
 
-
-class EndpointStore:
-    """Every call is one transaction or two, and may raise StorageUnavailable beside what it names. Bound to a
-    shop, or to `EVERY_SHOP` for operators."""
+class EndpointStore(OfShop):
+    """Endpoints of a shop, or of all for operators. A call is one transaction or two."""
 
     def __init__(self, database: Database, shop: str, allowed: Allowed = "off") -> None:
         """`allowed`: the setting `webhook_endpoints`."""
-        self._database, self._shop, self._allowed = database_of(database, shop), shop, allowed
+        super().__init__(database, shop)
+        self._allowed = allowed
 
     def add(
         self, shop: str, url: str, events: Sequence[str] | None = None, *, enabled: bool = True, by: Actor
@@ -57,8 +54,7 @@ class EndpointStore:
         self._check_url(url)
         secret, named = _new_secret(), _checked(events)
         with writing(self._database) as (session, now):
-            if self._shop not in (EVERY_SHOP, shop) or session.get(ShopRow, shop) is None:
-                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` lists all shops.")
+            self._check_shop(session, shop)
             self._database.lock(session, f"webhooks:{shop}")
             mine = select(func.count()).where(WebhookEndpointRow.shop_id == shop)
             if (session.scalar(mine) or 0) >= MAX_ENDPOINTS:
@@ -73,8 +69,7 @@ class EndpointStore:
                 disabled_at=None if enabled else now,
             )
             session.add(row)
-            session.flush()
-            self._told(session, now, by, "webhook.added", row, after=_shown(row))
+            _record(session, now, by, "added", row, after=_shown(row))
             return _endpoint(row), secret
 
     def list(self) -> builtins.list[Endpoint]:
@@ -91,7 +86,7 @@ class EndpointStore:
         raise _unknown(endpoint_id)
 
     def change(self, endpoint_id: str, changed: Mapping[str, Any], *, by: Actor) -> Endpoint:
-        """Set some of `url`, `events` and `enabled`. A disabled endpoint is told nothing new; what waits for
+        """Set some of `url`, `events` and `enabled`. A disabled endpoint gets nothing new; what waits for
         it stays until it is enabled.
 
         Raises:
@@ -109,12 +104,11 @@ class EndpointStore:
                 row.events = _checked(changed["events"])
             if "enabled" in changed:
                 row.disabled_at = None if changed["enabled"] else row.disabled_at or now
-            session.flush()
-            self._told(session, now, by, "webhook.changed", row, before=before, after=_shown(row))
+            _record(session, now, by, "changed", row, before=before, after=_shown(row))
         return self.get(endpoint_id)
 
     def rotate(self, endpoint_id: str, overlap_s: float, *, by: Actor) -> tuple[Endpoint, str]:
-        """A new secret; the old one signs beside it for `overlap_s` seconds. The endpoint, and the secret
+        """A new secret; the old one signs too for `overlap_s` seconds. The endpoint, and the secret
         that is never shown again.
 
         Raises:
@@ -126,8 +120,7 @@ class EndpointStore:
             until = now + timedelta(seconds=overlap_s)
             row.old_secret, row.old_secret_until = (row.secret, until) if overlap_s > 0 else (None, None)
             row.secret = secret
-            session.flush()
-            self._told(session, now, by, "webhook.rotated", row, after={"old_until": until.isoformat()})
+            _record(session, now, by, "rotated", row, after={"old_until": until.isoformat()})
         return self.get(endpoint_id), secret
 
     def remove(self, endpoint_id: str, *, by: Actor) -> int:
@@ -141,9 +134,8 @@ class EndpointStore:
             unsent = OutboxRow.endpoint_id == endpoint_id, OutboxRow.delivered_at.is_(None)
             dropped = len(session.scalars(delete(OutboxRow).where(*unsent).returning(OutboxRow.id)).all())
             session.delete(row)
-            session.flush()
             after = {"withdrawn": dropped}
-            self._told(session, now, by, "webhook.removed", row, before=_shown(row), after=after)
+            _record(session, now, by, "removed", row, before=_shown(row), after=after)
             return dropped
 
     def ask_test(self, endpoint_id: str, *, by: Actor) -> Endpoint:
@@ -157,8 +149,7 @@ class EndpointStore:
             row = self._existing(session, endpoint_id)
             self._check_on()
             row.test_asked_at, row.test_sent_at, row.test_error = now, None, None
-            session.flush()
-            self._told(session, now, by, "webhook.test_asked", row)
+            _record(session, now, by, "test_asked", row)
         return self.get(endpoint_id)
 
     def _check_on(self) -> None:
@@ -173,7 +164,7 @@ class EndpointStore:
         private = self._allowed == "private"
         try:
             url = usable(text, private=private)
-            # A name that nobody knows yet may be known by the time that something is sent.
+            # A name that does not resolve yet may do so by the time that something is sent.
             with suppress(OSError):
                 resolved(url, private=private)
         except AddressRefused as error:
@@ -183,24 +174,25 @@ class EndpointStore:
             raise InputError(f"This URL can't be used: {error}", hint=hint) from None
 
     def _existing(self, session: Session, endpoint_id: str) -> WebhookEndpointRow:
-        row = owned(session.get(WebhookEndpointRow, endpoint_id, with_for_update=True), self._shop)
+        row = self._owned(session, WebhookEndpointRow, endpoint_id, hold=True)
         if row is None:
             raise _unknown(endpoint_id)
         return row
 
-    def _told(
-        self,
-        session: Session,
-        now: datetime,
-        by: Actor,
-        action: str,
-        row: WebhookEndpointRow,
-        before: Mapping[str, Any] | None = None,
-        after: Mapping[str, Any] | None = None,
-    ) -> None:
-        """One entry of the audit log: no secret, and of the URL no path, where some put a token."""
-        about = ("webhook", row.id)
-        record(session, now, by, action, about, shop=row.shop_id, before=before, after=after)
+
+def _record(
+    session: Session,
+    now: datetime,
+    by: Actor,
+    action: str,
+    row: WebhookEndpointRow,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """One entry of the audit log: no secret, and of the URL no path, where some put a token."""
+    session.flush()
+    about = ("webhook", row.id)
+    record(session, now, by, f"webhook.{action}", about, shop=row.shop_id, before=before, after=after)
 
 
 def _checked(events: Sequence[str] | None) -> list[Any] | None:
@@ -215,7 +207,7 @@ def _checked(events: Sequence[str] | None) -> list[Any] | None:
 
 
 def _new_secret() -> str:
-    return PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def _shown(row: WebhookEndpointRow) -> dict[str, Any]:

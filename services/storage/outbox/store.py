@@ -1,6 +1,6 @@
 """The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
 
-A message is for one endpoint: a shop's own, or the deployment's URL. It is due when nobody holds it, its wait
+A message is for one endpoint: a shop's own, or the deployment's URL. It is due when it is not held, its wait
 is over, and no earlier one of its order to that endpoint is still waiting: see `outbox_order.py`. It ends
 delivered or dead, and `replay` makes it due again under the same id. It goes with its endpoint.
 """
@@ -18,7 +18,7 @@ from sqlalchemy import and_, delete, func, select, update
 from infra.sql.database import Database
 from schemas.errors import NotFound
 from services.storage.base.changes import glancing, reading, swap, writing
-from services.storage.base.ids import after_cursor, cursor_after
+from services.storage.base.ids import cursor_after, paged
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox import outbox_order
@@ -52,7 +52,7 @@ class Message:
 
 
 class Outbox:
-    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+    """Every call is one transaction, and may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -90,7 +90,7 @@ class Outbox:
             return [taken[key] for key in ids]
 
     def delivered(self, message: Message) -> bool:
-        """Close a claimed message; False when somebody else has changed it since."""
+        """Close a claimed message; False when it was changed since."""
         with writing(self._database) as (session, now):
             free = {"lease_owner": None, "lease_until": None, "next_attempt_at": None, "last_error": None}
             closed = {"delivered_at": now, "due_at": None}
@@ -126,10 +126,7 @@ class Outbox:
         Raises:
             InputError: not a cursor of ours.
         """
-        query = select(OutboxRow).where(is_dead() if dead else is_open())
-        query = query.order_by(OutboxRow.created_at, OutboxRow.id).limit(limit)
-        if after is not None:
-            query = query.where(after_cursor(OutboxRow, after))
+        query = paged(OutboxRow, after, limit).where(is_dead() if dead else is_open())
         with reading(self._database) as session:
             return [_message(row) for row in session.scalars(query)]
 
@@ -166,7 +163,7 @@ class Outbox:
 
     def oldest_s(self) -> float:
         """Seconds since the oldest message that waits was written; 0 when none does. What is to a disabled
-        endpoint waits for somebody to enable it, and is not late."""
+        endpoint waits until that is enabled, and is not late."""
         disabled = select(WebhookEndpointRow.id).where(WebhookEndpointRow.disabled_at.is_not(None))
         waits = is_open(), OutboxRow.endpoint_id.not_in(disabled)
         oldest = select(OutboxRow.created_at).where(*waits).order_by(OutboxRow.created_at).limit(1)

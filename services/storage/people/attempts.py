@@ -1,7 +1,7 @@
-"""How often somebody may try to sign in, counted against what the attempts have in common.
+"""How often one may try to sign in, counted against what the attempts have in common.
 
 An attempt counts against its address, against its name, and more strictly against both together (ADR 12).
-One by somebody who is signed in, and proves a password again, counts against that session alone. Each attempt
+One by a person who is signed in, and proves a password again, counts against that session alone. Each attempt
 is counted before it is looked at, and taken back when it was right: guesses sent at once are counted each.
 Names without an account are counted as all others.
 """
@@ -104,8 +104,8 @@ class Attempts:
         return tuple(limits)
 
     def give_back(self, session: Session, counted: Counted) -> None:
-        """Take back one attempt, which was right or was not looked at. Those before it count on: whoever has
-        an account of their own can't use it to guess at others' for ever."""
+        """Take back one attempt, which was right or was not looked at. Those before it count on: an account
+        of one's own can't be used to guess at others' for ever."""
         for key in counted:
             self._database.lock(session, f"sign-in:{key}")
         mine = SignInRow.key.in_(counted)
@@ -119,7 +119,7 @@ class Attempts:
         session.execute(delete(SignInRow).where(SignInRow.key == counted[-1]))
 
     def forget(self, session: Session, name: str) -> None:
-        """Forget what counts against a name, whoever tried."""
+        """Forget what counts against a name, from all addresses."""
         keys = [_key("name", name, kind) for kind in ("password", "code")]
         session.execute(delete(SignInRow).where(SignInRow.key.in_(keys)))
 

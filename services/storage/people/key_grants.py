@@ -1,4 +1,4 @@
-"""What a credential may hand on in a new key: no more than its shop's admin may, and nobody else's name.
+"""What a credential may hand on in a new key: no more than its shop's admin may, and no other person's name.
 
 Operators at the machine may give what they like. Over HTTP a key with the scope `admin` would else make one
 that decides reviews as ann and one that does as ben, give itself `metrics` of all shops, or outlive its end.

@@ -1,7 +1,7 @@
 """Which account a person of the provider has: bound, invited, or made by what their groups say.
 
 Bound is bound: by issuer and subject, which a provider gives to one person for good. An e-mail address is
-looked at once, for an invitation that nobody has taken up, and only where the provider has verified it.
+looked at once, for an invitation that was not taken up, and only where the provider has verified it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemas.errors import Conflict, InputError
 from schemas.shops.access import MAIN_SHOP, Role
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Identity
-from services.storage.audit.accounts import told_account
+from services.storage.audit.entries import record_account
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.tables import ShopRow
@@ -53,7 +53,7 @@ class Refusal:
 def account_of(
     database: Database, session: Session, now: datetime, who: Identity, roles: Roles
 ) -> tuple[StaffRow, list[Act]] | Refusal:
-    """The account that somebody signs in to, bound to them and with the role that their groups give, and what
+    """The account that a person signs in to, bound to them and with the role that their groups give, and what
     had to be done for that; inside the caller's write transaction."""
     database.lock(session, f"oidc:{who.issuer}\n{who.subject}")
     acts: list[Act] = []
@@ -69,13 +69,13 @@ def account_of(
     else:
         row = held(session, bound.staff_id)
         if row.disabled_at:
-            return Refusal("disabled", "Your account here is shut", "Ask whoever runs the shop.", row)
+            return Refusal("disabled", "Your account here is shut", "Ask the person who runs the shop.", row)
         if roles and (act := _renew(row, who, roles)):
             if isinstance(act, Refusal):
                 return act
             acts.append(act)
     if bound.bound_at is None:
-        # The address has done its part: whoever is given it next is somebody else.
+        # The address has done its part: who is given it next is another person.
         bound.subject, bound.email, bound.bound_at = who.subject, None, now
         acts.append(("account.bound", None, {"issuer": who.issuer, "subject": who.subject[:SHOWN_CHARS]}))
     return row, acts
@@ -96,7 +96,7 @@ def _invited(database: Database, session: Session, who: Identity) -> StaffOidcRo
 
 
 def _granted(who: Identity, roles: Roles) -> dict[str, Role]:
-    """The highest role in each shop that somebody's groups give."""
+    """The highest role in each shop that a person's groups give."""
     found: dict[str, Role] = {}
     for shop, role in (roles[group] for group in who.groups if group in roles):
         found[shop] = max(role, found.get(shop, role), key=_RANK.index)
@@ -109,7 +109,7 @@ def _renew(row: StaffRow, who: Identity, roles: Roles) -> Act | Refusal | None:
         return Refusal(
             "no_role",
             "None of your groups gives you a role in your shop any more",
-            "Ask whoever keeps the groups at your organisation.",
+            "Ask your organisation's administrator.",
             row,
         )
     if row.role == role:
@@ -123,14 +123,14 @@ def _make(
 ) -> tuple[StaffOidcRow, StaffRow] | Refusal:
     granted = _granted(who, roles)
     if not granted:
-        hint = "Ask whoever runs the shop to invite you: `saycart staff invite NAME`."
+        hint = "Ask the person who runs the shop to invite you: `saycart staff invite NAME`."
         return Refusal("unknown", "Nobody here has invited you", hint)
     if len(granted) > 1:
-        hint = "An account belongs to one shop: ask whoever keeps the groups at your organisation."
+        hint = "An account belongs to one shop: ask your organisation's administrator."
         return Refusal("two_shops", "Your groups give you roles in more than one shop", hint)
     ((shop, role),) = granted.items()
     if session.get(ShopRow, shop) is None:
-        return Refusal("no_shop", "Your groups name a shop that is not here", "Tell whoever runs saycart.")
+        return Refusal("no_shop", "Your groups name a shop that is not here", "Tell the operator of saycart.")
     name = next(filter(is_name, who.names), "")
     if not name:
         hint = "It tells a user name or a verified e-mail address to those who ask for them."
@@ -138,7 +138,7 @@ def _make(
     if (other := taken(database, session, name)) is not None:
         # A second account for the same person would make two who agree out of one (ADR 13), and one for
         # another person of that name would decide under a colleague's.
-        hint = f"If it is yours, ask whoever runs saycart to bind it to you: `saycart staff invite {other}`."
+        hint = f"If it is yours, ask the operator to bind it to you: `saycart staff invite {other}`."
         return Refusal("name_taken", f"There is an account {other} already, which is not bound to you", hint)
     row = new_account(session, now, name, shop, role, NO_PASSWORD)
     bound = StaffOidcRow(staff_id=row.id, issuer=who.issuer, subject=None, email=None, bound_at=None)
@@ -147,7 +147,7 @@ def _make(
 
 
 def _invited_by(email: str | None, subject: str | None) -> str:
-    """The address, in small letters, or the subject that somebody is invited by; raises InputError."""
+    """The address, in small letters, or the subject that a person is invited by; raises InputError."""
     given = (email or subject or "").strip()
     if bool(email) == bool(subject) or not 1 <= len(given) <= MAX_EMAIL_CHARS or not given.isprintable():
         raise InputError(
@@ -160,7 +160,7 @@ def _invited_by(email: str | None, subject: str | None) -> str:
 
 
 class ProviderAccounts:
-    """Invitations and bindings. Every call may raise StorageUnavailable beside what it names."""
+    """Invitations and bindings. Every call may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -168,8 +168,8 @@ class ProviderAccounts:
     def invite(
         self, name: str, issuer: str, *, by: Actor, email: str | None = None, subject: str | None = None
     ) -> None:
-        """Let an account be signed in to by the provider: by whoever has this verified e-mail address there,
-        and bound to that person from then on, or by this subject. An earlier binding is gone, and
+        """Let an account be signed in to by the provider: by the person with this verified e-mail address
+        there, and bound to that person from then on, or by this subject. An earlier binding is gone, and
         the account's sessions.
 
         Raises:
@@ -200,7 +200,7 @@ class ProviderAccounts:
             end_sessions(session, row.id)
             # Not the address: no entry can ever be taken back, and it is personal.
             after = {"issuer": issuer, "by": "email" if email else "subject"}
-            told_account(session, now, by, "account.invited", row, after=after)
+            record_account(session, now, by, "account.invited", row, after=after)
 
     def unbind(self, name: str, *, by: Actor) -> None:
         """Take binding or invitation away, and end the account's sessions; one without is fine.
@@ -214,17 +214,17 @@ class ProviderAccounts:
                 before = {"issuer": bound.issuer, "subject": (bound.subject or "")[:SHOWN_CHARS]}
                 session.delete(bound)
                 end_sessions(session, row.id)
-                told_account(session, now, by, "account.unbound", row, before)
+                record_account(session, now, by, "account.unbound", row, before)
 
 
-def told_acts(session: Session, now: datetime, by: Actor, row: StaffRow, acts: list[Act]) -> None:
+def record_acts(session: Session, now: datetime, by: Actor, row: StaffRow, acts: list[Act]) -> None:
     """Entries of the audit log. The shop's log is locked from here on."""
     for action, before, after in acts:
-        told_account(session, now, by, action, row, before, after)
+        record_account(session, now, by, action, row, before, after)
 
 
-def told_refusal(session: Session, now: datetime, by: Actor, who: Identity, refusal: Refusal) -> None:
-    """Likewise of a person who was not let in; where the shop is unknown, with the first shop's."""
+def record_refusal(session: Session, now: datetime, by: Actor, who: Identity, refusal: Refusal) -> None:
+    """An entry of a person who was not let in; where the shop is unknown, with the first shop's."""
     row = refusal.row
     about = ("account", row.name) if row else ("identity", who.subject[:SHOWN_CHARS])
     after = {"issuer": who.issuer, "reason": refusal.reason}

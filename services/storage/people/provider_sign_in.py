@@ -1,4 +1,4 @@
-"""Signing in by a provider: what has to be kept while somebody is there, and the session afterwards."""
+"""Signing in by a provider: what has to be kept while a person is there, and the session afterwards."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from services.storage.people.provider_accounts import (
     Refusal,
     Roles,
     account_of,
-    told_acts,
-    told_refusal,
+    record_acts,
+    record_refusal,
 )
 from services.storage.people.sessions import begin_session, end_sessions, hash_token
 
@@ -29,7 +29,7 @@ MAX_ID_TOKEN_CHARS = 6000
 
 
 class ProviderSignIns:
-    """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
+    """Every call is one transaction or two, and may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database, roles: Roles) -> None:
         self._database = database.everywhere()
@@ -73,8 +73,8 @@ class ProviderSignIns:
         counted: Counted,
         by: Callable[[str], Actor],
     ) -> tuple[str, Entered]:
-        """The name of the account and a new session of `lasting_s` seconds, for somebody whom the provider
-        vouches for. `by` makes the audit log's actor of a name.
+        """The name of the account and a new session of `lasting_s` seconds, for a person whom the
+        provider identified. `by` makes the audit log's actor of a name.
 
         Raises:
             NotLetIn: they have no account here, or not any more. The attempt counts.
@@ -84,7 +84,7 @@ class ProviderSignIns:
             if isinstance(found, Refusal):
                 if found.row is not None:
                     end_sessions(session, found.row.id)
-                told_refusal(session, now, by(f"oidc:{who.subject[:SHOWN_CHARS]}"), who, found)
+                record_refusal(session, now, by(f"oidc:{who.subject[:SHOWN_CHARS]}"), who, found)
             else:
                 row, acts = found
                 self._attempts.give_back(session, counted)
@@ -92,7 +92,7 @@ class ProviderSignIns:
                 entered = Entered(begin_session(session, row.id, visit, now, lasting_s, kept))
                 # Last, since it locks the shop's chain.
                 acts.append(("sign_in.by_provider", None, {"issuer": who.issuer}))
-                told_acts(session, now, by(f"staff:{row.name}"), row, acts)
+                record_acts(session, now, by(f"staff:{row.name}"), row, acts)
                 return row.name, entered
         # After the commit: what was noted of it stays.
         raise NotLetIn(found.detail, hint=found.hint)

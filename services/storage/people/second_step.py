@@ -1,6 +1,6 @@
 """The second step at sign-in: time-based codes (RFC 6238) from an authenticator app, and recovery codes.
 
-A code is good for its own half minute and the two beside it, and counts once: the newest that was taken is
+A code is good for its own half minute and the two next to it, and counts once: the newest that was taken is
 remembered, and the compare-and-set that moves it on lets one of two in. So is a recovery code: its row is
 deleted, and who deleted it is in.
 """
@@ -23,7 +23,7 @@ from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import UNKNOWN, Actor
 from schemas.shops.staff import StaffSession
-from services.storage.audit.accounts import told_account
+from services.storage.audit.entries import record_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.tables_staff import StaffRecoveryRow, StaffTotpRow
 from services.storage.people.sessions import end_sessions, existing, held
@@ -63,7 +63,7 @@ class SecondSteps:
             return row.secret if row and row.confirmed_at is None and row.begun_by == own.id else None
 
     def confirm(self, own: StaffSession, code: str, *, by: Actor = UNKNOWN) -> list[str]:
-        """Put the secret to use by its first code; the recovery codes, which nobody can show again. Other
+        """Put the secret to use by its first code; the recovery codes, which are never shown again. Other
         sessions, which came without a code, end.
 
         Raises:
@@ -84,7 +84,7 @@ class SecondSteps:
             row.confirmed_at, row.last_step = now, step
             end_sessions(session, own.staff_id, but=own.id)
             codes = _new_codes(session, own.staff_id)
-            told_account(session, now, by, "second_step.on", account, after={"recovery_codes": len(codes)})
+            record_account(session, now, by, "second_step.on", account, after={"recovery_codes": len(codes)})
             return codes
 
     def renew_codes(self, staff_id: str, *, by: Actor = UNKNOWN) -> list[str]:
@@ -99,7 +99,7 @@ class SecondSteps:
             if row is None or row.confirmed_at is None:
                 raise Conflict("Two-step sign-in isn't set up", hint="Set it up first.")
             codes = _new_codes(session, staff_id)
-            told_account(
+            record_account(
                 session, now, by, "recovery_codes.made", account, after={"recovery_codes": len(codes)}
             )
             return codes
@@ -116,10 +116,10 @@ class SecondSteps:
             was = has_second_step(session, staff_id)
             _remove(session, staff_id)
             if was:
-                told_account(session, now, by, "second_step.off", account)
+                record_account(session, now, by, "second_step.off", account)
 
     def reset(self, name: str, *, by: Actor = UNKNOWN) -> None:
-        """Take the second step away from whoever lost phone and codes, and end their sessions.
+        """Take the second step away from a person who lost phone and codes, and end their sessions.
 
         Raises:
             NotFound: no such account.
@@ -129,7 +129,7 @@ class SecondSteps:
             was = has_second_step(session, row.id)
             _remove(session, row.id)
             end_sessions(session, row.id)
-            told_account(session, now, by, "second_step.reset", row, after={"had_one": was})
+            record_account(session, now, by, "second_step.reset", row, after={"had_one": was})
 
 
 def has_second_step(session: Session, staff_id: str) -> bool:

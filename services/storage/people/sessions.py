@@ -1,7 +1,7 @@
 """Sessions of staff: rows, so that each can be ended from here at once.
 
 The cookie holds a random token and the row its SHA-256: who reads the database can't sign in with it. A
-session ends by itself when it is old, and when nobody used it for a while.
+session ends by itself when it is old, and when it was not used for a while.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOTED_EVERY_S = 60.0
 
 
 class SessionStore:
-    """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
+    """Every call is one transaction or two, and may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -77,7 +77,7 @@ class SessionStore:
             ).one_or_none()
 
     def end_one(self, staff_id: str, session_id: str) -> None:
-        """End one of an account's own sessions; somebody else's is left alone, without a word."""
+        """End one of an account's own sessions; another account's is left alone, without a word."""
         with writing(self._database) as (session, _):
             session.execute(
                 delete(StaffSessionRow).where(
@@ -101,7 +101,7 @@ class SessionStore:
             end_sessions(session, existing(session, name, hold=True).id)
 
     def _note(self, hashed: str, now: datetime) -> None:
-        # A database that can't take a write now should not turn away somebody whom it can read.
+        # A database that can't take a write now should not turn away a person whom it can read.
         with suppress(StorageUnavailable), writing(self._database) as (session, _):
             session.execute(
                 update(StaffSessionRow)
@@ -157,8 +157,8 @@ def hash_token(token: str) -> str:
 
 
 def named(session: Session, name: str, *, hold: bool = False) -> StaffRow | None:
-    """The account of this name. `hold`: nobody else changes it, signs in or out, to the transaction's end;
-    whoever begins or ends sessions holds it, so that none begins behind the back of who ends all."""
+    """The account of this name. `hold`: no other transaction changes it, signs in or out, until this one
+    ends; to begin or end sessions it has to be held, so that none begins while all are ended."""
     found = select(StaffRow).where(StaffRow.name == name)
     return session.scalars(found.with_for_update() if hold else found).one_or_none()
 
@@ -209,7 +209,6 @@ def _session(row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | Non
         access=of_person(staff.shop_id, staff.name, Role.stored(staff.role)),
         started_at=row.created_at,
         used_at=row.used_at,
-        ends_at=row.expires_at,
         address=row.address,
         browser=row.browser,
         by_provider=row.id_token is not None,

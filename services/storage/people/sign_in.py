@@ -16,7 +16,7 @@ from infra.sql.database import Database
 from schemas.errors import NotFound, SignInBusy
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
-from services.storage.audit.accounts import told_account
+from services.storage.audit.entries import record_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
 from services.storage.people.attempts import Attempts, Counted
@@ -31,7 +31,7 @@ MAX_CODE_CHARS = 40
 
 
 class SignIns:
-    """Every call is a few short transactions, and may raise StorageUnavailable beside what it names."""
+    """A call is a few short transactions, and may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database, *, but_bound: bool = False) -> None:
         """`but_bound`: no password lets in an account that is bound to a provider."""
@@ -103,7 +103,7 @@ class SignIns:
             if spent == "recovery":
                 left = {"recovery_codes": codes_left(session, row.id)}
                 person = by or Actor(f"staff:{row.name}")
-                told_account(session, now, person, "recovery_code.used", row, after=left)
+                record_account(session, now, person, "recovery_code.used", row, after=left)
             return entered
 
     def halfway(self, token: str) -> str | None:
@@ -120,7 +120,7 @@ class SignIns:
             ).one_or_none()
 
     def proves(self, by: StaffSession, password: str) -> bool:
-        """Whether it is the account's own person who sits at an open session, and not whoever found it.
+        """Return whether it is the account's own person who sits at an open session.
 
         Raises:
             TooManyAttempts, SignInBusy: as `by_password`, counted for this session alone.
@@ -141,7 +141,7 @@ class SignIns:
         return row.password_hash or None
 
     def _right(self, stored: str | None, password: str, counted: Counted, *, signed_in: bool = False) -> bool:
-        # Outside of any transaction: it takes a good while on purpose, and nobody's write should wait for it.
+        # Outside of any transaction: it takes a good while on purpose, and no write should wait for it.
         try:
             return verify_password(stored, password, known=signed_in)
         except PasswordsBusy:

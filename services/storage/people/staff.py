@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 
 from infra.passwords import PasswordsBusy, hash_password
 from infra.sql.database import Database
-from schemas.errors import Conflict, InputError, NotFound, SignInBusy
+from schemas.errors import Conflict, InputError, SignInBusy
 from schemas.shops.access import MAIN_SHOP, Role
 from schemas.shops.audit import Actor
-from services.storage.audit.accounts import told_account
+from services.storage.audit.entries import record_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
-from services.storage.base.tables import ShopRow
+from services.storage.base.scoping import shop_row
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
 from services.storage.people.attempts import Attempts
 from services.storage.people.guessable import is_guessable
@@ -45,7 +45,7 @@ class Staff:
 
 
 class StaffStore:
-    """Every call is one transaction or two, and may raise StorageUnavailable beside what it names."""
+    """Every call is one transaction or two, and may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -80,11 +80,10 @@ class StaffStore:
                     f"The account {other!r} already exists{alike}",
                     hint="Choose another name; names are never reused.",
                 )
-            if session.get(ShopRow, shop) is None:
-                raise NotFound(f"No shop {shop[:60]}", hint="`saycart shops list` lists all shops.")
+            shop_row(session, shop)
             row = new_account(session, now, name, shop, role, hashed)
             after = {"disabled": False, "role": role.value}
-            told_account(session, now, by, "account.added", row, None, after)
+            record_account(session, now, by, "account.added", row, None, after)
             return _staff(row)
 
     def list(self) -> builtins.list[Staff]:
@@ -117,7 +116,7 @@ class StaffStore:
             was = row.disabled_at is not None
             row.disabled_at = row.disabled_at or now
             end_sessions(session, row.id)
-            told_account(session, now, by, "account.disabled", row, {"disabled": was}, {"disabled": True})
+            record_account(session, now, by, "account.disabled", row, {"disabled": was}, {"disabled": True})
             return _staff(row)
 
     def set_role(self, name: str, role: Role, *, by: Actor | None = None) -> Staff:
@@ -129,7 +128,7 @@ class StaffStore:
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
             was, row.role = row.role, role.value
-            told_account(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
+            record_account(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
             return _staff(row)
 
     def set_password(self, name: str, password: str, *, by: Actor | None = None) -> Staff:
@@ -140,15 +139,8 @@ class StaffStore:
             InputError: as `add`.
         """
         with reading(self._database) as session:
-            shop = existing(session, name).shop_id
-        hashed = _hashed(password, name, shop)
-        with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True)
-            row.password_hash = hashed
-            end_sessions(session, row.id)
-            self._attempts.forget(session, name)
-            told_account(session, now, by, "password.set", row)
-            return _staff(row)
+            staff_id = existing(session, name).id
+        return self._set_password(staff_id, password, "password.set", by)
 
     def change_password(self, staff_id: str, password: str, *, keeping: str, by: Actor | None = None) -> None:
         """The account's own new password; its sessions end but for the one with the id `keeping`.
@@ -157,15 +149,24 @@ class StaffStore:
             NotFound: no such account.
             InputError: as `add`.
         """
+        self._set_password(staff_id, password, "password.changed", by, keeping=keeping)
+
+    def _set_password(
+        self, staff_id: str, password: str, action: str, by: Actor | None, *, keeping: str = ""
+    ) -> Staff:
         with reading(self._database) as session:
             row = session.get(StaffRow, staff_id)
             names = (row.name, row.shop_id) if row else ()
+        # Outside of a transaction: it takes a good while on purpose.
         hashed = _hashed(password, *names)
         with writing(self._database) as (session, now):
             row = held(session, staff_id)
             row.password_hash = hashed
             end_sessions(session, staff_id, but=keeping)
-            told_account(session, now, by, "password.changed", row)
+            if not keeping:
+                self._attempts.forget(session, row.name)
+            record_account(session, now, by, action, row)
+            return _staff(row)
 
 
 def new_account(

@@ -11,8 +11,8 @@
 | `orders.metadata`, `client` | whatever the shop knows them by; an address | nothing |
 | `orders.audio_key`, and its file | the voice | nothing; see `removals.py` |
 | `order_events.detail` | a reviewer's reason, a question and its answer | who, action, codes |
-| `reviews.proposed`, `standing`, `reason` | as the cart; what somebody wrote | the cart as above |
-| `review_records.before`, `after`, `reason` | likewise | the carts as above, who, when |
+| `reviews.proposed`, `standing`, `reason` | as the cart; what a reviewer wrote | the cart as above |
+| `review_records.before`, `after`, `reason` | the same | the carts as above, who, when |
 | `outbox.payload`, `last_error` | cart, metadata, error; the receiver's words | as above |
 | `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
 
@@ -31,7 +31,6 @@ from sqlalchemy import Text, cast, delete, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import flag_modified
 
-from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.lifecycle import STATUS, TERMINAL, State
 from schemas.records.orders import OrderRecord
@@ -39,7 +38,7 @@ from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import let_go, writing
 from services.storage.base.mapping import order_of
-from services.storage.base.scoping import database_of, owned
+from services.storage.base.scoping import OfShop
 from services.storage.base.table_base import Base
 from services.storage.base.tables import (
     EventRow,
@@ -52,12 +51,8 @@ from services.storage.base.tables import (
 from services.storage.privacy import redaction
 
 
-class ErasureStore:
-    """Of one shop's orders. Every call is one transaction, and may raise StorageUnavailable beside what it
-    names; what belongs to another shop is not there."""
-
-    def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database_of(database, shop), shop
+class ErasureStore(OfShop):
+    """Erases orders of one shop."""
 
     def erase(self, order_id: str, *, by: Actor) -> OrderRecord:
         """Erase what an order's customer said and who they were, and let go of the recording; an order that
@@ -65,10 +60,10 @@ class ErasureStore:
 
         Raises:
             NotFound: no such order.
-            Conflict: it is under way, or waits for somebody.
+            Conflict: it is under way, or waits for a person.
         """
         with writing(self._database) as (session, now):
-            row = owned(session.get(OrderRow, order_id, with_for_update=True), self._shop)
+            row = self._owned(session, OrderRow, order_id, hold=True)
             if row is None:
                 raise NotFound(f"No order {order_id}")
             if (state := State.stored(row.state)) not in TERMINAL:
@@ -102,7 +97,7 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
             answer=redaction.answer(row.answer),
             decision=redaction.decision(row.decision),
             erased_at=now,
-            # Who has read it is told that it changed. `updated_at` stays: by it an order's time runs.
+            # Clients that have read it see that it changed. `updated_at` stays: by it an order's time runs.
             version=row.version + 1,
         )
     says_something = cast(EventRow.detail, Text) != "{}"  # few do

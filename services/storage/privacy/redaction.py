@@ -1,7 +1,7 @@
 """What is left of a document once what the customer said is taken out of it.
 
-Each function keeps what it names and nothing else, so that a field which somebody adds later is erased until
-somebody has thought about it. Of a document that has another shape than ours nothing is left: what an earlier
+Each function keeps what it names and nothing else, so that a field that is added later is erased until
+it is named here. Of a document that has another shape than ours nothing is left: what an earlier
 release let in must not keep an order from being erased.
 """
 
@@ -18,7 +18,7 @@ _LINE = (
     "price_is_minimum",
     "field_confidence",
 )
-_TOLD = ("decoder", "grammar")
+_NAMES = ("decoder", "grammar")
 _COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")
 _HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
 _ACT = ("action", "version", "first", "agreed", "start_s", "end_s", "from")
@@ -43,7 +43,7 @@ def error(document: Any) -> dict[str, Any] | None:
 def engine(document: Any) -> dict[str, Any]:
     """Which decoder it was, and what it counted."""
     kept: dict[str, Any] = {
-        name: told for name, told in _only(document, _TOLD).items() if isinstance(told, str)
+        name: value for name, value in _only(document, _NAMES).items() if isinstance(value, str)
     }
     counted = _only(document, _COUNTED).items()
     kept |= {name: number for name, number in counted if isinstance(number, int | float)}
@@ -67,7 +67,7 @@ def detail(document: Any) -> dict[str, Any]:
 
 
 def act(document: Any) -> dict[str, Any]:
-    """Of what a reviewer did: likewise."""
+    """Of what a reviewer did: the same."""
     return _only(document, _ACT)
 
 

@@ -1,11 +1,11 @@
-"""Recordings that nobody needs any more: their files are removed, and none is forgotten.
+"""Recordings that are no longer needed: their files are removed, and none is forgotten.
 
 The transaction that ends the need takes the key from the order and writes it down here; only then is the
 file removed, and the row after it. Whatever dies in between, the sweeper finds the row. Removing twice is
 harmless, and a worker that has the file open reads it to its end: it is the name that goes.
 
-A recording is needed until its order is cancelled or nobody can hear it (`AudioRefused`). In review it is
-needed by whoever listens, and afterwards by the order's history, for as long as the shop keeps that: what
+A recording is needed until its order is cancelled or unplayable (`AudioRefused`). In review it is
+needed by reviewers, and afterwards by the order's history, for as long as the shop keeps that: what
 ends such a time calls `let_go` in its own transaction too.
 """
 

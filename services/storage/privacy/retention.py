@@ -15,11 +15,10 @@ from typing import Any
 from sqlalchemy import Select, delete, select, text
 from sqlalchemy.orm import Session, load_only
 
-from infra.sql.database import Database
 from schemas.shops.audit import Actor, stamp
 from services.storage.audit.log import record
 from services.storage.base.changes import let_go, reading, writing
-from services.storage.base.scoping import database_of
+from services.storage.base.scoping import OfShop
 from services.storage.base.tables import (
     ENDED,
     HAS_RECORDING,
@@ -42,85 +41,74 @@ _READ = load_only(
     *(OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.answer, OrderRow.decision),
 )
 _QUIETLY = {"synchronize_session": False}
-Carry = Callable[[Session, datetime, Sequence[OrderRow]], int]
+CarryOut = Callable[[Session, datetime, Sequence[OrderRow]], None]
 STEP = 50
 """Orders of one transaction: some 20 ms of SQLite's one writer."""
 
 
-class RetentionStore:
-    """Of one shop. Every call is one step, and may raise StorageUnavailable; how many orders it was for, 0
-    when nothing is over its time."""
-
-    def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database_of(database, shop), shop
+class RetentionStore(OfShop):
+    """Of one shop. Every call is one step; how many orders it was for, 0 when nothing is over its time."""
 
     def recordings(self, older_than_s: float, limit: int = STEP) -> int:
-        """Let go of recordings of orders that ended so many seconds ago."""
+        """Release recordings of orders that ended so many seconds ago."""
         over = self._ended(HAS_RECORDING, limit).options(_NAMES)
-        return self._step("recordings", over, older_than_s, self._silence)
+        return self._step("recordings", over, older_than_s, _release_recordings)
 
     def words(self, older_than_s: float, limit: int = STEP) -> int:
         """Erase what the customers of such orders said, with their recordings where they still are there."""
         over = self._ended(HAS_WORDS, limit).options(_READ)
-        return self._step("transcripts", over, older_than_s, self._erase)
+        return self._step("transcripts", over, older_than_s, _erase)
 
     def orders(self, older_than_s: float, limit: int = STEP) -> int:
-        """Take such orders away whole."""
-        return self._step("orders", self._over(limit), older_than_s, self._take_away, whole=True)
+        """Delete such orders whole."""
+        # `created_at` comes before the end and has the index; nearly all that it finds has ended as long ago.
+        over = self._ended(ENDED, limit, OrderRow.created_at, OrderRow.id).options(_NAMES)
+        return self._step("orders", over, older_than_s, _delete)
 
-    def _step(
-        self, what: str, over: Select[Any], older_than_s: float, do: Carry, *, whole: bool = False
-    ) -> int:
-        """One step over the orders that `over` finds: `do` gives how many it was for. `whole` is of orders
-        that go with all that is counted of them."""
+    def _step(self, what: str, over: Select[Any], older_than_s: float, carry_out: CarryOut) -> int:
+        """One step over the orders that `over` finds; how many they were."""
         # Looked for in a read first: an idle sweeper would else take SQLite's one writer at each sweep.
         with reading(self._database) as session:
-            query = _before(over, self._database.now(session), older_than_s, came=whole)
+            query = _before(over, self._database.now(session), older_than_s)
             if session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is None:
                 return 0
         with writing(self._database) as (session, now):
-            # Held to the end; one that somebody else holds is left for the next time.
-            query = _before(over, now, older_than_s, came=whole).with_for_update(skip_locked=True)
-            count = do(session, now, session.scalars(query).all())
-            if count:
-                after = {what: count, "ended_before": stamp(now - timedelta(seconds=older_than_s))}
+            # Held to the end; one that is held by another is left for the next time.
+            query = _before(over, now, older_than_s).with_for_update(skip_locked=True)
+            if rows := session.scalars(query).all():
+                carry_out(session, now, rows)
                 session.flush()
+                after = {what: len(rows), "ended_before": stamp(now - timedelta(seconds=older_than_s))}
                 about = ("shop", self._shop)
                 record(session, now, SWEEPER, "retention.carried_out", about, shop=self._shop, after=after)
-            return count
+            return len(rows)
 
-    def _silence(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
-        for row in rows:
-            let_go(session, now, row)
-            row.audio_key = None
-        return len(rows)
-
-    def _erase(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
-        self._silence(session, now, rows)
-        wipe(session, now, rows)
-        return len(rows)
-
-    def _take_away(self, session: Session, now: datetime, rows: Sequence[OrderRow]) -> int:
-        for row in rows:
-            let_go(session, now, row)
-        session.flush()
-        _remove(session, [row.id for row in rows])
-        return len(rows)
-
-    def _ended(self, condition: str, limit: int) -> Select[Any]:
+    def _ended(self, condition: str, limit: int, *by: Any) -> Select[Any]:
         query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(condition))
-        return query.order_by(OrderRow.updated_at).limit(limit)
-
-    def _over(self, limit: int) -> Select[Any]:
-        # `created_at` comes before the end and has the index; nearly all that it finds has ended as long ago.
-        query = select(OrderRow).where(OrderRow.shop_id == self._shop, text(ENDED)).options(_NAMES)
-        return query.order_by(OrderRow.created_at, OrderRow.id).limit(limit)
+        return query.order_by(*(by or (OrderRow.updated_at,))).limit(limit)
 
 
-def _before(over: Select[Any], now: datetime, older_than_s: float, *, came: bool) -> Select[Any]:
+def _before(over: Select[Any], now: datetime, older_than_s: float) -> Select[Any]:
     end = now - timedelta(seconds=older_than_s)
-    over = over.where(OrderRow.updated_at < end)
-    return over.where(OrderRow.created_at < end) if came else over
+    return over.where(OrderRow.updated_at < end, OrderRow.created_at < end)
+
+
+def _release_recordings(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
+    for row in rows:
+        let_go(session, now, row)
+        row.audio_key = None
+
+
+def _erase(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
+    _release_recordings(session, now, rows)
+    wipe(session, now, rows)
+
+
+def _delete(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
+    for row in rows:
+        let_go(session, now, row)
+    session.flush()
+    _remove(session, [row.id for row in rows])
 
 
 def _remove(session: Session, ids: Sequence[str]) -> None:

@@ -19,14 +19,13 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from infra.sql.database import Database
 from schemas.cart import Cart
 from schemas.errors import NotFound
 from schemas.records.reviews import ReviewAct, Settled
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import act_of, document_of, order_of, review_of
-from services.storage.base.scoping import database_of, of_shop, owned
+from services.storage.base.mapping import act_of, cart_of, document_of, order_of, review_of
+from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
 
 
@@ -58,12 +57,8 @@ def record_act(
     return row
 
 
-class ReviewLog:
-    """Of one shop's reviews. Every call is one transaction, and may raise StorageUnavailable beside what it
-    names."""
-
-    def __init__(self, database: Database, shop: str) -> None:
-        self._database, self._shop = database_of(database, shop), shop
+class ReviewLog(OfShop):
+    """What was done with one shop's reviews."""
 
     def played(self, review_id: str, actor: str, start_s: float, end_s: float | None) -> None:
         """Record that `actor` listened to the order's recording; `end_s` None is its end.
@@ -72,7 +67,7 @@ class ReviewLog:
             NotFound: no such review.
         """
         with writing(self._database) as (session, now):
-            if owned(session.get(ReviewRow, review_id), self._shop) is None:
+            if self._owned(session, ReviewRow, review_id) is None:
                 raise NotFound(f"No review {review_id}")
             detail = {"start_s": round(start_s, 2), "end_s": None if end_s is None else round(end_s, 2)}
             record_act(session, now, review_id, actor, "played", detail=detail)
@@ -95,25 +90,11 @@ class ReviewLog:
             .where(ReviewRecordRow.action == "decided", of_shop(ReviewRow, self._shop))
             .order_by(ReviewRecordRow.at.desc(), ReviewRecordRow.id.desc())
         )
-        taken = select(ReviewRecordRow.review_id, ReviewRecordRow.actor, ReviewRecordRow.at).where(
-            ReviewRecordRow.action.in_(["claimed", "taken_over"])
-        )
         with reading(self._database) as session:
             if within_s is not None:
                 since = self._database.now(session) - timedelta(seconds=within_s)
                 query = query.where(ReviewRecordRow.at >= since)
-            rows = session.execute(query).all()
-            began: dict[tuple[str, str], datetime] = {}
-            if rows:
-                # Taken before it was decided, so at most one order's life before the oldest row.
-                oldest = min(review.created_at for review, _, _ in rows)
-                taken = taken.where(ReviewRecordRow.at >= oldest).order_by(ReviewRecordRow.at)
-                began = {(review, actor): at for review, actor, at in session.execute(taken)}
             return [
-                Settled(review_of(review), order_of(order), began.get((review.id, act.actor)), _after(act))
-                for review, order, act in rows
+                Settled(review_of(review), order_of(order), cart_of(act.after))
+                for review, order, act in session.execute(query)
             ]
-
-
-def _after(row: ReviewRecordRow) -> Cart | None:
-    return act_of(row).after

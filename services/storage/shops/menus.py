@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, fields
-from functools import lru_cache
-from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, select
+from sqlalchemy import ColumnElement, and_, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from infra.caches import Bounded
@@ -17,7 +15,7 @@ from schemas.menu import Menu
 from schemas.menu_fingerprint import written_bytes
 from schemas.records.menus import MenuHeader, MenuVersion
 from schemas.shops.audit import Actor
-from services.storage.audit.menus import told_menu
+from services.storage.audit.menus import record_menu
 from services.storage.base.changes import glancing, reading, writing
 from services.storage.base.mapping import menu_of
 from services.storage.base.scoping import database_of, of_shop
@@ -46,7 +44,7 @@ class Versions:
 
 
 class MenuStore:
-    """Menus of one shop. Every call may raise StorageUnavailable beside what it names."""
+    """Menus of one shop. Every call may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database, shop: str, versions: Versions | None = None) -> None:
         """`versions`: those that the process's other menu stores remember too."""
@@ -78,7 +76,7 @@ class MenuStore:
             stored = MenuVersion(shop=self._shop, menu=menu, version=number, digest=digest, created_at=now)
             document = menu.model_dump(mode="json")
             session.add(MenuRow(shop_id=self._shop, **asdict(stored.header), document=document))
-            told_menu(session, stored, old, by, action="menu.imported" if after is None else "menu.edited")
+            record_menu(session, stored, old, by, action="menu.imported" if after is None else "menu.edited")
             return stored, True
 
     def get(self, menu_id: str, version: int | None = None) -> MenuVersion:
@@ -110,7 +108,10 @@ class MenuStore:
     def headers(self, *, limit: int | None = None, after: str | None = None) -> list[MenuHeader]:
         """The newest version of each menu without its document, by id; the first `limit` of them, or of those
         behind the id `after`."""
-        query = _newest_headers(self._shop)
+        newer = aliased(MenuRow)
+        same = (newer.shop_id == MenuRow.shop_id) & (newer.id == MenuRow.id)
+        is_newest = ~exists().where(same, newer.version > MenuRow.version)
+        query = select(*_HEADER).where(of_shop(MenuRow, self._shop), is_newest).order_by(MenuRow.id)
         if after is not None:
             query = query.where(MenuRow.id > after)
         with reading(self._database) as session:
@@ -146,15 +147,6 @@ class MenuStore:
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:
         return and_(MenuRow.shop_id == self._shop, MenuRow.id == menu_id)
-
-
-@lru_cache(maxsize=64)
-def _newest_headers(shop: str) -> Select[*tuple[Any, ...]]:
-    """Made once a shop: putting it together took a third of the time of a list."""
-    newer = aliased(MenuRow)
-    same = (newer.shop_id == MenuRow.shop_id) & (newer.id == MenuRow.id)
-    is_newest = ~exists().where(same, newer.version > MenuRow.version)
-    return select(*_HEADER).where(of_shop(MenuRow, shop), is_newest).order_by(MenuRow.id)
 
 
 def _digest(menu: Menu) -> str:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.errors import Conflict, InputError, NotFound
+from schemas.errors import Conflict, InputError
 from schemas.shops.audit import Actor
 from schemas.shops.retention import FOREVER, Days, Keeping
 from services.storage.audit.log import record
 from services.storage.base.changes import reading, writing
+from services.storage.base.scoping import shop_row
 from services.storage.base.tables import ShopRow
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
@@ -34,7 +34,7 @@ class Shop:
 
 
 class ShopStore:
-    """Every call is one transaction, and may raise StorageUnavailable beside what it names."""
+    """Every call is one transaction, and may raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -74,7 +74,7 @@ class ShopStore:
             NotFound: no such shop.
         """
         with writing(self._database) as (session, now):
-            row = _found(session, shop_id, hold=True)
+            row = shop_row(session, shop_id, hold=True)
             before = _shop(row).keeps.shown()
             for what, kept in days.items():
                 setattr(row, f"keep_{what}_days", 0 if kept == FOREVER else kept)
@@ -99,15 +99,7 @@ class ShopStore:
             NotFound: no such shop.
         """
         with reading(self._database) as session:
-            return _shop(_found(session, shop_id))
-
-
-def _found(session: Session, shop_id: str, *, hold: bool = False) -> ShopRow:
-    """A shop's row, to the end of the transaction ours alone where it is to be changed; raises NotFound."""
-    row = session.get(ShopRow, shop_id, with_for_update=hold or None)
-    if row is None:
-        raise NotFound(f"No shop {shop_id[:60]}", hint="`saycart shops list` lists all shops.")
-    return row
+            return _shop(shop_row(session, shop_id))
 
 
 def _shop(row: ShopRow) -> Shop:

@@ -67,7 +67,7 @@ class DecodeLimits:
 
 
 def read(path: Path, limits: DecodeLimits) -> Samples:
-    """The samples of a whole recording: its container told by its first bytes, decoded, and compared with
+    """The samples of a whole recording: its container known by its first bytes, decoded, and compared with
     the length that it declares.
 
     Raises:

@@ -4,7 +4,7 @@
 
 Run by `audio_parent.py`, once for many recordings: loading FFmpeg takes 0.1 s, ten times what decoding an
 order takes. This process loads it, touches no recording, and forks a child for each one, which decodes it
-under its own limits and ends. A child is told of one recording alone and hands nothing on but its exit
+under its own limits and ends. A child knows one recording alone and hands nothing on but its exit
 status, so a decoder that a file took over or broke is gone with that file.
 
 A request on the socket is a line `DEMUXER MAX_SECONDS MEMORY_BYTES CPU_SECONDS`

@@ -36,6 +36,21 @@ class Container(StrEnum):
         return _MEDIA_TYPES.get(self, f"audio/{self.value}")
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """`seconds` that the header promises at least (None: it does not say); `cut` says what is missing.
+
+    `tolerance_s` may be missing from what is decoded: by default the delay and padding of an encoder, which
+    are declared and then trimmed (AAC: up to 2112 samples, 0.13 s at 16 kHz).
+    """
+
+    seconds: float | None = None
+    cut: str | None = None
+    tolerance_s: float = 0.2
+
+
+WHOLE_BUT_SILENT_ABOUT_LENGTH = Declared()
+
 _MEDIA_TYPES = {Container.MP3: "audio/mpeg", Container.M4A: "audio/mp4"}
 
 
@@ -81,7 +96,7 @@ def _is_ogg_audio(head: bytes) -> bool:
 
 
 def _is_mp4(head: bytes) -> bool:
-    """ISO media by its `ftyp` box; still images share the box and are told apart by their brand."""
+    """ISO media by its `ftyp` box; still images share the box and are distinguished by their brand."""
     if head[4:8] != b"ftyp" or int.from_bytes(head[:4]) < 16:
         return False
     return head[8:12] not in (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"jxl ")

@@ -4,7 +4,7 @@ A cut-off upload decodes without an error, as a plausible shorter order. Two sig
 declares more seconds than came out, or a chunk, page, frame, box or block reaches past the end of the file.
 Recordings that were streamed out (browsers' MediaRecorder, a WAV written to a pipe) declare no length, and
 are taken for whole when their last part is; a cut that falls on the very boundary of two parts of such a
-stream can't be told from a shorter recording.
+stream can't be distinguished from a shorter recording.
 
 Sources: RFC 9559 and RFC 8794 (Matroska, EBML), RFC 3533 and 7845 (Ogg, Opus), RFC 9639 (FLAC),
 ISO/IEC 14496-12 (MP4), ITU-R BS.2088 (RF64), the LAME tag's description (Xing, Info, VBRI).
@@ -17,10 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from schemas.errors import AudioDamaged
-from services.transcription.audio.containers import Container
+from services.transcription.audio.containers import WHOLE_BUT_SILENT_ABOUT_LENGTH, Container, Declared
 from services.transcription.audio.declared_boxes import m4a, webm
 from services.transcription.audio.declared_frames import mp3, ogg
-from services.transcription.audio.declared_types import WHOLE_BUT_SILENT_ABOUT_LENGTH, Declared
 
 
 def check_whole(path: Path, container: Container, decoded_s: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from services.transcription.audio.declared_types import Declared
+from services.transcription.audio.containers import Declared
 
 _SEGMENT, _INFO, _CLUSTER = 0x18538067, 0x1549A966, 0x1F43B675
 _TIMESTAMP_SCALE, _DURATION, _CLUSTER_TIME = 0x2AD7B1, 0x4489, 0xE7
@@ -17,7 +17,7 @@ _LAST_BLOCK_S = 0.5  # the last block's own length: Opus at most 0.12 s, laced o
 
 def _boxes(data: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
     """(type, start of the body, end of the box) of each box in `data[at:end]`; an end may lie beyond `end`,
-    which whoever looks inside must not follow: boxes that overlap could be walked over again and again."""
+    which must not be followed inside: boxes that overlap could be walked over again and again."""
     while at < end:
         size, name = struct.unpack_from(">I4s", data, at)
         body = at + 8

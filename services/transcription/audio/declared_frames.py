@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from services.transcription.audio.containers import id3_length, mp3_frame
-from services.transcription.audio.declared_types import Declared
+from services.transcription.audio.containers import Declared, id3_length, mp3_frame
 
 _OPUS_RATE = 48_000  # granules of Opus count 48 kHz samples, whatever was recorded (RFC 7845)
 _MP3_TRIMMED = 3000  # samples: encoder delay (576 to 1105), decoder delay (529) and padding (up to 1152)

@@ -65,14 +65,14 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
 
 
 def _doubts(record: OrderRecord, order: Order, menu: Menu) -> list[str]:
-    """Why a colleague looks at it, each once: not what stands beside a line or is asked as the question."""
+    """Why a colleague looks at it, each once: not what a line shows or the question asks."""
     if record.state is not State.IN_REVIEW:
         return []
-    beside = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
+    shown = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
     if order.question is not None:
-        beside |= {found.message for found in order.findings if settled_by(order.question, found)}
+        shown |= {found.message for found in order.findings if settled_by(order.question, found)}
     return [
-        said for said in wording.doubts(record.reasons, order.findings, menu.language) if said not in beside
+        said for said in wording.doubts(record.reasons, order.findings, menu.language) if said not in shown
     ]
 
 
@@ -120,7 +120,7 @@ def _left_out_by_staff(record: OrderRecord, review: ReviewRecord | None) -> list
 
 
 def _changed_by_staff(record: OrderRecord, review: ReviewRecord | None) -> frozenset[int] | None:
-    """Which lines a colleague put in; None where nobody corrected the cart that is to be confirmed."""
+    """Which lines a colleague put in; None where no colleague corrected the cart that is to be confirmed."""
     if (done := _corrected(record, review)) is None or record.cart is None:
         return None
     before = Counter(map(_bought, done.proposed.lines if done.proposed else ()))

@@ -1,6 +1,6 @@
 """One's own account: the password, the second step, and where one is signed in.
 
-Whatever would let somebody in for longer than this session wants the password once more: an open page that
+Whatever would let a visitor in for longer than this session wants the password once more: an open page that
 was left alone, or a stolen cookie, must not be enough for it.
 """
 

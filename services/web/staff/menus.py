@@ -1,7 +1,6 @@
 """The menu pages: browse and search for all who may order; for managers sold out, edit, import, changes.
 
-A menu is never changed: every edit is a whole new version. It is checked, its grammar compiled and its
-prompt put into the decoder's cache before it is stored, because from then on it serves.
+A menu is never changed: every edit is a whole new version, stored like an import.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
-from schemas.errors import Conflict, InvalidMenu, NotFound
+from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Item, Menu, Note, spoken_key
 from schemas.wording import minor_units
 from services.api.gate.bodies import MAX_JSON_BYTES, parse_json
 from services.api.problems import RequestRefused, invalid
-from services.api.routes.menus import next_version
+from services.api.routes.menus import publish
 from services.desk import Desk
 from services.web.customers.order_access import Visiting
 from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
@@ -167,31 +166,6 @@ def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> 
     swap = {"HX-Retarget": "#main", "HX-Reselect": "#main", "HX-Reswap": "outerHTML"}
     headers = swap if is_fragment(request) else None
     return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
-
-
-def publish(box: Desk, menu: Menu, after: int | None = None) -> None:
-    """Check, compile, warm, and only then store: what is stored serves.
-
-    Raises:
-        InvalidMenu: it contradicts itself, or its grammar does not compile.
-        Conflict: the newest version is not `after` any more.
-    """
-    version = next_version(box, menu.id)
-    if after is not None and version != after + 1:
-        # Before the work, and again in the transaction below.
-        raise Conflict("The menu has changed since you opened this page")
-    box.check_menu(menu, version)
-    _warm(box, menu)
-    stored, created = box.menus.put(menu, by=box.by, after=after)
-    log.info("menu.edited", menu=menu.id, version=stored.version, created=created, by=box.by.name)
-
-
-def _warm(box: Desk, menu: Menu) -> None:
-    """Put the menu's prompt into the decoder's cache; only speed depends on it."""
-    try:
-        box.warm_menu(menu)
-    except Exception:
-        log.warning("menu.not_warmed", menu=menu.id, exc_info=True)
 
 
 def _item(menu: Menu, sku: str) -> Item:

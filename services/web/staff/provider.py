@@ -23,7 +23,7 @@ from schemas.shops.sign_in_errors import NotBegunHere, NotLetIn
 from schemas.shops.sign_in_errors import ProviderAway as Away
 from schemas.shops.staff import PROVIDER_FLOW_S, Identity
 from services.api.deps import Wired
-from services.api.gate.acting import acting
+from services.api.gate.access import acting
 from services.api.gate.rates import by_address
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, problem_page
@@ -94,7 +94,7 @@ async def _come_in(
 ) -> Response:
     """
     Raises:
-        SaycartError, ProviderAway, ProviderBusy, NotBelieved: nobody comes in.
+        SaycartError, ProviderAway, ProviderBusy, NotBelieved: the sign-in is refused.
     """
     store, wanted = box.provider_sign_ins, _wanted(box)
     after = await run_in_threadpool(store.take, token)

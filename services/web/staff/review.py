@@ -1,5 +1,5 @@
 """The review page: the queue, and one screen for one order. Every change goes through the same desk as
-`/v1/reviews`; the reviewer is whoever is signed in."""
+`/v1/reviews`; the reviewer is the person signed in."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def queue_now(request: Request, box: ReviewDesk, _staff: Reviewer) -> Response:
 
 @router.post("/next")
 def next_one(request: Request, box: ReviewDesk, staff: Reviewer) -> Response:
-    """Take the next order that nobody holds, or go on with the one that is held already."""
+    """Take the next free order, or go on with the one that is held already."""
     return _to_next(request, box, staff.name)
 
 
@@ -58,7 +58,7 @@ def one(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer, afte
 
 @router.post("/{review_id}/claim")
 def claim(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) -> Response:
-    """Take this order; when somebody was faster, the page says who."""
+    """Take this order; when a colleague was faster, the page says who."""
     try:
         box.reviews.claim(review_id, staff.name, box.settings.review_lease_s)
     except Conflict as error:
@@ -163,13 +163,13 @@ def _to_next(request: Request, box: Desk, who: str, after: str = "") -> Response
         try:
             box.reviews.claim(review.id, who, box.settings.review_lease_s)
         except (Conflict, NotFound):
-            continue  # somebody was faster
+            continue  # a colleague was faster
         return go(request, f"/review/{review.id}{back}")
     return go(request, f"/review{back}")
 
 
 def _may_take(review: ReviewRecord, who: str, now: datetime) -> bool:
-    """Whether a claim has a chance: not held by another, and not waiting for somebody else than `who`."""
+    """Whether a claim has a chance: not held by another, and not waiting for a second person."""
     if review.standing is not None and review.standing.by == who:
         return False
     return view.holder(review, now) in (None, who)

@@ -1,7 +1,7 @@
 """The controls that staff fill in for each line of a cart: what is chosen from, and what is chosen.
 
 Each field of `ItemLine` and `OptionDraft` becomes a control by where its values come from (`x-values`), and a
-field whose source nobody knows raises, as it does in the grammar's walk.
+field with an unknown source raises, as it does in the grammar's walk.
 """
 
 from __future__ import annotations

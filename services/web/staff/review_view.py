@@ -80,7 +80,7 @@ class Case:
 
 
 def holder(review: ReviewRecord, now: datetime) -> str | None:
-    """Who holds a review at `now`, None when nobody does or the lease has run out."""
+    """Who holds a review at `now`, None when it is free or the lease has run out."""
     held = review.status == "claimed" and review.lease_until is not None and review.lease_until > now
     return review.claimed_by if held else None
 

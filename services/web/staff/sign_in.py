@@ -14,7 +14,7 @@ from schemas.errors import InputError, NotFound, SaycartError, SignInBusy, TooMa
 from schemas.shops.staff import Entered, Halfway
 from services.api import problems
 from services.api.deps import Wired
-from services.api.gate.acting import acting
+from services.api.gate.access import acting
 from services.api.gate.rates import by_address
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, go, page
@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-# Whoever signs in has nothing to show yet.
+# A visitor who signs in has nothing to show yet.
 OPEN = [Depends(by_address)]
 STEP_COOKIE = "saycart_step"
 # As long as storage waits for the code.
@@ -46,7 +46,7 @@ STEP_S = 300
 
 @router.get("/sign-in", dependencies=OPEN)
 def ask(request: Request, next: str = HOME, late: str = "") -> Response:
-    """The form; whoever is signed in already is sent on."""
+    """The form; a person who is signed in already is sent on."""
     if visitor(request) is not None:
         return go(request, safe_next(next))
     wrong = "That took too long. Start again with your name and password." if late else None
@@ -77,7 +77,7 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
 
 @router.get("/sign-in/code", dependencies=OPEN)
 def ask_code(request: Request, box: Wired, next: str = HOME) -> Response:
-    """The form for the code, for whoever gave the right password just now."""
+    """The form for the code, after the right password."""
     if box.sign_ins.halfway(read_cookie(request, STEP_COOKIE)) is None:
         return go(request, f"/sign-in?{urlencode({'next': safe_next(next), 'late': '1'})}")
     return page(request, "staff/code.html", next=safe_next(next), wrong=None)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends, HTTPException, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.errors import Forbidden
@@ -80,7 +81,7 @@ async def enrolling(request: Request) -> SignedIn:
 
 
 def _signed(*scopes: Scope) -> Any:
-    """A dependency on somebody who is signed in and whose role holds these scopes; raises as `signed_in`, and
+    """A dependency on a person who is signed in and whose role holds these scopes; raises as `signed_in`, and
     Forbidden where it does not."""
 
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
@@ -198,12 +199,11 @@ def _cookie_name(request: Request, name: str) -> str:
 
 
 async def _counted(request: Request) -> SignedIn | None:
-    token, rates = read_cookie(request, COOKIE), rates_of(request)
-    if not token:
+    if not read_cookie(request, COOKIE):
         return None
-    staff = await rates.look_up(request, token, lambda _: _asking(request), else_open=True)
+    staff = await run_in_threadpool(_asking, request)
     if staff is not None:
-        await rates.count(("key", f"{staff.session.access.shop} {staff.session.access.actor}"))
+        await rates_of(request).count(("key", f"{staff.session.access.shop} {staff.session.access.actor}"))
     return staff
 
 
@@ -221,7 +221,7 @@ def _asking(request: Request) -> SignedIn | None:
 
 
 def _must_enrol(request: Request, staff: SignedIn) -> bool:
-    # Of whoever comes by the provider's word, a second step is the provider's to ask for (ADR 60).
+    # Of a person who comes by the provider's word, a second step is the provider's to ask for (ADR 60).
     own = staff.session
     required = container(request).settings.staff_totp == "required"
     return required and not own.second_step and not own.by_provider

@@ -92,7 +92,6 @@ def report(out: Path, name: str, **more: Any) -> None:
         "commit": COMMIT,
         "saycart": "0.1.0",
         "decoder": {"model": "small.gguf"},
-        "kept_from_an_earlier_run": {"hearings": 3},
     }
     told = {key: more.pop(key) for key in list(more) if key in about or key == "hearing"}
     (out / name).mkdir(parents=True)

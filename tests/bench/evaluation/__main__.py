@@ -5,9 +5,8 @@ strangers, and people.
                                      [--ladder FOLDER] [--results FILE]
 
 Each set is scored by the product's own command, `saycart eval`, one after the other; its report goes to
-OUT/NAME, what it said to OUT/logs. What is heard and decoded is kept in OUT/kept, so that after a change
-only what it changed is computed again; from nothing all sets take hours on two cores. A set that was scored
-at this very commit is not scored again, so a run that was stopped goes on.
+OUT/NAME, what it printed to OUT/logs. All sets take hours on two cores. A set that was scored at this very
+commit is not scored again, and a set that was cut off goes on from OUT/NAME.jsonl.
 
 Noisy recordings are made once, in OUT/ladder or the folder that `--ladder` names. `--human` names a folder
 of real people's orders: `gold.jsonl`, `menu.json` and `audio/`. Counts go to
@@ -86,7 +85,7 @@ def request(one: Set, out: Path, jobs: int) -> list[str | Path]:
     heard = ("--audio-dir", one.audio) if one.audio else ()
     return [
         *("eval", "--menu", one.source.menu, "--gold", one.gold, *heard),
-        *("--keep", out / "kept", "--report", out / one.name),
+        *("--out", out / f"{one.name}.jsonl", "--report", out / one.name),
         *("--condition", one.condition, "--jobs", str(jobs)),
     ]
 

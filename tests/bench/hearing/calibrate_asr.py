@@ -27,6 +27,7 @@ import numpy as np
 from infra.settings import settings
 from infra.weights.models import lock
 from schemas.menu import Menu
+from services.learning.evaluation.statistics import auroc
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import retrieve
 from services.transcription.adapted import of_name
@@ -153,12 +154,6 @@ def as_they_come(tables: dict[str, Any]) -> dict[str, Any]:
     return {key: table for key, table in tables.items() if key.partition("/")[0] in plain and "+" not in key}
 
 
-def auroc(raw: np.ndarray, right: np.ndarray) -> float:
-    """Chance that a recording heard right scores above one heard wrong; ties count half."""
-    above = raw[right][:, None] - raw[~right][None]
-    return float(np.mean((above > 0) + 0.5 * (above == 0)))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -212,7 +207,7 @@ def main() -> None:
     for snr in [None, *args.snr]:
         at = np.array([level == snr for level in levels])
         print(f"{'clean' if snr is None else f'{snr} dB'}: {labels[at].mean():.3f} of {at.sum()} heard right")
-    print(f"{key}: AUROC {auroc(scores, labels):.3f}, {silent} without words")
+    print(f"{key}: AUROC {auroc(raw, right)}, {silent} without words")
     print("raw mean at 0.72:", round(float(np.interp(0.72, [r[4] for r in table], [r[1] for r in table])), 3))
     print(*table, sep="\n")
     if args.write:
@@ -222,7 +217,7 @@ def main() -> None:
             "heard": len(scores),
             "heard_right": int(labels.sum()),
             "without_words": silent,
-            "auroc": round(auroc(scores, labels), 3),
+            "auroc": round(auroc(raw, right) or 0.0, 3),
             "rows": table,
         }
         document["fallback"] = {"rows": cautious(as_they_come(document["tables"]))}

@@ -24,6 +24,7 @@ from infra.settings import settings
 from infra.weights.models import resolve
 from schemas.menu import Menu
 from schemas.transcript import Transcript
+from services.learning.evaluation.statistics import auroc
 from services.retrieval.names import MenuNames
 from services.transcription.adapted import of_name
 from services.transcription.audio.audio import RATE, DecodeLimits, Samples, decode
@@ -32,7 +33,7 @@ from services.transcription.confidence import TABLES
 from services.transcription.denoiser import DENOISED, Denoiser
 from services.transcription.transcribe import clearer, in_doubt
 from services.transcription.whisper import WhisperTranscriber, raw_confidence
-from tests.bench.hearing.calibrate_asr import auroc, heard_right, in_noise, isotonic, write
+from tests.bench.hearing.calibrate_asr import heard_right, in_noise, isotonic, write
 from tests.bench.hearing.segments import row_of, segment_of, transcript_of
 
 Row = dict[str, Any]
@@ -132,7 +133,7 @@ def main() -> None:
         print(name, dict(sorted(count.items())))
     scores, labels = np.array(raw), np.array(right)
     table = isotonic(scores, labels)
-    print(f"{key}+{DENOISED}: {len(raw)} taken, {sum(right)} heard right, AUROC {auroc(scores, labels):.3f}")
+    print(f"{key}+{DENOISED}: {len(raw)} taken, {sum(right)} heard right, AUROC {auroc(raw, right)}")
     print(*table, sep="\n")
     if args.write:
         document = json.loads(TABLES.read_text())
@@ -142,7 +143,7 @@ def main() -> None:
             "heard": len(raw),
             "heard_right": int(labels.sum()),
             "without_words": without,
-            "auroc": round(auroc(scores, labels), 3),
+            "auroc": round(auroc(raw, right) or 0.0, 3),
             "rows": table,
         }
         write(document)

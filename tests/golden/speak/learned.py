@@ -4,8 +4,8 @@
     python -m tests.golden.speak.learned speak OUT --pieces DIR [--shard 0 2]
     python -m tests.golden.speak.learned speak OUT --pieces DIR --piper 1000
 
-`texts` draws all English orders of menus that are learned from into OUT/texts.json, and those menus' names
-into OUT/menus.json. `speak`, in the speaking environment, says them one after the other and goes on behind
+`texts` draws all English orders of menus that are learned from into OUT/texts.json. `speak`, in the speaking
+environment, says them one after the other and goes on behind
 the last one; OUT gets the recordings and a manifest for each shard. By those sixteen voices of Kokoro's that
 no set is measured with, half of the time by two of them mixed; `--piper` says so many of the last ones by
 another synthesiser, whose one voice is shifted in pitch. Nothing is added to the speech: training does that
@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schemas.menu import Menu
 from tests.golden.files import RATE
 
 VOICES = (
@@ -45,15 +44,8 @@ PIPER_RATE = 22_050
 Speech = npt.NDArray[np.float32]
 
 
-def names_of(menu: Menu) -> list[str]:
-    """Every name of an item, an option or a size, once."""
-    items = [item.name for item in menu.items]
-    options = [option.name for group in menu.option_groups for option in group.options]
-    return list(dict.fromkeys([*items, *options, *(size.name for size in menu.sizes)]))
-
-
 def texts(out: Path) -> None:
-    """Write what is to be said, in the order in which it is said, and the names of the menus."""
+    """Write what is to be said, in the order in which it is said."""
     from services.learning.training.orders import shops
 
     english = [shop for shop in shops("train") if shop.menu.language.startswith("en")]
@@ -73,9 +65,7 @@ def texts(out: Path) -> None:
         if number % TAUGHT_EACH == 0 and (other := next(turns, None)):
             mixed.append(other)
     said = {row["text"]: row for row in reversed([*mixed, *turns])}  # each once, where it came first
-    names = {shop.menu.id: names_of(shop.menu) for shop in english}
     out.mkdir(parents=True, exist_ok=True)
-    (out / "menus.json").write_text(json.dumps(names, ensure_ascii=False) + "\n", encoding="utf-8")
     (out / "texts.json").write_text(
         json.dumps([*said.values()][::-1], ensure_ascii=False) + "\n", encoding="utf-8"
     )

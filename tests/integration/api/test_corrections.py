@@ -1,4 +1,4 @@
-"""What staff corrected comes out as rows that `saycart eval` reads, as aliases, and as figures."""
+"""What staff corrected comes out as rows that `saycart eval` reads, and as figures."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.corrections import corrections
 from schemas.lifecycle import Event
-from schemas.menu import Menu
 from schemas.records.orders import Outcome
 from schemas.review import ReviewDecision, ReviewReason
-from services.learning.evaluation.corrections import aliases, gold_rows
+from services.learning.evaluation.corrections import gold_rows
 from services.learning.evaluation.run import read_gold
 from services.pipeline.review import settle
 from services.storage.reviews.log import ReviewLog
@@ -94,25 +93,6 @@ def test_corrections_are_gold_rows_that_eval_reads(works: Works, tmp_path: Path)
     assert [row["id"] for row in read_gold(file)] == list(rows)
 
 
-def test_words_for_another_item_are_proposed_and_counted(works: Works) -> None:
-    for lines in ([LATTE, MUFFIN], [LATTE], [LATTE | {"sku": "coffee", "size": "S", "options": []}]):
-        settled(works, "correct", lines)
-    settled(works, "reject")
-    found = aliases(ReviewLog(works.database, "main").settled(), lambda _: CAFE)
-    assert found == [
-        {"menu": "trap-cafe", "sku": "latte", "alias": "flat whites", "count": 2},
-        {"menu": "trap-cafe", "sku": "coffee", "alias": "flat whites oat milk", "count": 1},
-    ]
-
-
-def test_what_the_menu_knows_by_now_is_not_proposed(works: Works) -> None:
-    settled(works, "correct", [LATTE, MUFFIN])
-    document = CAFE.model_dump(mode="json")
-    document["items"][0]["aliases"] = ["Flat Whites"]
-    newer = Menu.parse(document)
-    assert aliases(ReviewLog(works.database, "main").settled(), lambda _: newer) == []
-
-
 def test_figures_of_what_was_settled(works: Works) -> None:
     nothing = figures(decided(works.database, "main", 24))
     assert (nothing.settled, nothing.agreement, nothing.wait_s, nothing.people) == (0, None, None, [])
@@ -147,20 +127,10 @@ def test_each_kind_of_correction_has_its_words() -> None:
     assert list(corrections(None, cart(MUFFIN))) == []
 
 
-def test_the_command_writes_both_files(works: Works, database_url: str, tmp_path: Path) -> None:
+def test_the_command_writes_a_gold_file(works: Works, database_url: str, tmp_path: Path) -> None:
     settled(works, "correct", [LATTE, MUFFIN])
-    out, names = tmp_path / "gold.jsonl", tmp_path / "aliases.jsonl"
-    command = [
-        sys.executable,
-        "-m",
-        "services.cli.main",
-        "reviews",
-        "export",
-        "--out",
-        out,
-        "--aliases",
-        names,
-    ]
+    out = tmp_path / "gold.jsonl"
+    command = [sys.executable, "-m", "services.cli.main", "reviews", "export", "--out", out]
     environment = {"DATABASE_URL": database_url, "SAYCART_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60
@@ -168,4 +138,3 @@ def test_the_command_writes_both_files(works: Works, database_url: str, tmp_path
     assert done.returncode == 0, done.stderr
     assert "1 corrected of 1 settled orders" in done.stdout
     assert len(read_gold(out)) == 1
-    assert json.loads(names.read_text())["alias"] == "flat whites"

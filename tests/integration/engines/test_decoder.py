@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -265,6 +266,29 @@ def test_vllm_is_asked_for_the_scores_of_the_very_tokens_that_made_a_cart(server
     assert server.bodies[0]["return_token_ids"] is True
     assert server.bodies[1]["prompt"] == [4, 5]
     assert (decoded.logprob, decoded.overruled) == (-0.5, 0)
+
+
+def test_a_second_transcript_is_shown_and_no_words_are_taken_from_it(server: StagedServer) -> None:
+    """In training a wish or a note was always in the first recognizer's words."""
+    server.decoder(adapter="").decode(CartRequest("a small latte", CAFE, "a small oat latte"))
+    (body,) = server.bodies
+    named = "Named: small; latte. Perhaps: oat milk"
+    assert body["messages"][-1]["content"] == f"a small latte\nOr: a small oat latte\n{named}"
+    assert body["grammar"] == wire_mask(Names(CAFE), "a small latte").lark
+
+
+def test_each_number_and_name_has_its_own_probability(server: StagedServer) -> None:
+    before, name, behind = WIRE.partition("latte")
+    content = [
+        {"id": n, "token": piece, "logprob": score, "top_logprobs": [{"id": n}]}
+        for n, (piece, score) in enumerate(((before, 0.0), (name, math.log(0.5)), (behind, 0.0)))
+    ]
+    document = json.loads(completion(WIRE)[1])
+    document["choices"][0]["logprobs"] = {"content": content}
+    server.answer = lambda body: (200, json.dumps(document).encode())
+    pieces = server.decoder().decode(ORDER).pieces
+    assert {piece: p for piece, p in pieces if p < 1} == {"latte": pytest.approx(0.5)}
+    assert [piece for piece, _ in pieces[:2]] == ["latte", "large"]
 
 
 def test_llama_cpp_tells_the_scores_with_the_cart(server: StagedServer) -> None:

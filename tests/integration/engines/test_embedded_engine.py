@@ -15,9 +15,9 @@ import pytest
 
 from infra.processes.ports import any_free
 from infra.settings import Settings, settings
+from infra.weights import adapters
 from infra.weights.models import resolve
 from services.decoding.decoder import OpenAIDecoder
-from infra.weights import adapters
 from services.decoding.hosts.embedded import decode_server, engine_child, served_at
 from services.decoding.hosts.variables import KEY_ENV
 from services.workers.stack import Stack
@@ -78,15 +78,6 @@ def test_a_draw_comes_again_with_its_seed_and_is_another_with_another(served: Se
 
 
 @pytest.mark.models
-def test_a_last_message_of_the_assistant_is_the_beginning_of_the_answer(served: Settings) -> None:
-    begun = [*HELLO["messages"], {"role": "assistant", "content": "order 12"}]
-    ends = '%llguidance {}\nstart: /[0-9]{2}/ " is " ("ready" | "late")'
-    text = said(served, messages=begun, grammar=ends, max_tokens=40)
-    assert text.startswith("order 12")
-    assert text.endswith((" is ready", " is late"))
-
-
-@pytest.mark.models
 @pytest.mark.parametrize(
     "more",
     [
@@ -110,6 +101,34 @@ def test_what_it_can_t_obey_is_refused_as_openai_does(served: Settings, more: di
     assert answer.status_code == 400
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert answer.json()["error"]["message"]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (b"{", "JSON"),
+        (b"[]", "object"),
+        (b"{}", "messages"),
+        (b'{"messages": []}', "messages"),
+        (b'{"messages": [{"role": "user"}]}', "messages"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}', "max_tokens"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "prediction": "a"}', "prediction"),
+        (b'{"messages": [{"role": "user", "content": "a"}], "presence_penalty": 1}', "presence_penalty"),
+    ],
+)
+def test_a_request_that_can_not_be_read_is_refused_in_words(
+    served: Settings, body: bytes, named: str
+) -> None:
+    key = {"Authorization": f"Bearer {served.llm_api_key}"}
+    answer = httpx.post(f"{served.llm_url}{CHAT}", content=body, headers=key, trust_env=False)
+    assert answer.status_code == 400
+    assert named in answer.json()["error"]["message"]
+
+
+@pytest.mark.models
+def test_what_asks_for_nothing_is_let_pass(served: Settings) -> None:
+    assert ask(served, stream=False, n=1, top_p=1, seed=None, model="any", cache_prompt=True).is_success
 
 
 def test_every_part_of_a_stack_has_the_key_of_its_engine(tmp_path: Path) -> None:
@@ -172,8 +191,8 @@ def test_a_missing_libgomp_names_its_package(tmp_path: Path) -> None:
     fake.write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
     code = (
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
-        "from services.decoding.server.llama import _library\n"
-        "try: _library()\nexcept Exception as error: print(error.hint)"
+        "from services.decoding.server.llama import library\n"
+        "try: library()\nexcept Exception as error: print(error.hint)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
     assert "apt-get install libgomp1" in done.stdout

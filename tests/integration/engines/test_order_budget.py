@@ -14,8 +14,8 @@ from infra.settings import Settings, settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import TooMuchToRead
 from services.decoding.decoder import OpenAIDecoder
-from services.decoding.hosts.vocabulary import read_vocabulary
 from services.decoding.ports import CartRequest
+from services.decoding.server.vocabulary import read_vocabulary
 from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 from tests.stand_ins import CAFE
 

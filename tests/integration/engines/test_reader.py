@@ -13,11 +13,11 @@ import pytest
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings, settings
+from infra.weights import adapters
 from infra.weights.models import ModelError, resolve
 from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
-from infra.weights import adapters
 from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, answers, decode_server
 from services.decoding.hosts.variables import KEY_ENV
 from services.decoding.ports import CartRequest

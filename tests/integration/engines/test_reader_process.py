@@ -16,12 +16,13 @@ import pytest
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings, settings
+from infra.weights import adapters
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, EngineMisconfigured
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.decoding.calls import Calls
-from infra.weights import adapters
+from services.decoding.completion import Completions
 from services.decoding.hosts.embedded import (
     MODEL_TIMEOUT_S,
     answers,
@@ -30,7 +31,7 @@ from services.decoding.hosts.embedded import (
 )
 from services.decoding.menu_context import MenuContext
 from services.decoding.ports import CartRequest
-from services.decoding.reading import Asked, request
+from services.decoding.reading import MOST_TOKENS
 from services.decoding.wire_mask import wire_mask
 from services.learning.training.notation import read_menu
 
@@ -92,52 +93,20 @@ def test_a_guess_changes_the_time_and_never_the_cart(config: Settings, parts: Co
     """The decoder sends a guess; without one the same cart is written."""
     order, context = CartRequest("two hamburgers and a large fries", MENU), MenuContext(MENU)
     found = parts.readers.decode(order)
-    asked = Asked("llama.cpp", config.llm_model, "orders")
-    body = request(order, context, asked, wire_mask(context.names, order.transcript))
     calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
-    assert "prediction" not in body
-    assert calls.post(CHAT, body)["choices"][0]["message"]["content"] == found.text
+    model = Completions(calls, "llama.cpp", config.llm_model, "orders")
+    mask = wire_mask(context.names, order.transcript)
+    text, _ = model.whole(context.messages(order), mask, {"max_tokens": MOST_TOKENS})
+    assert text == found.text
     assert found.engine == "llama.cpp:qwen2.5-coder-1.5b-orders"
     assert 0.5 < math.exp(found.logprob) <= 1.0
 
 
-def test_only_who_shows_the_key_may_ask(config: Settings) -> None:
-    with httpx.Client(base_url=config.llm_url, trust_env=False) as http:
-        assert http.get("/health").json() == {"status": "ok"}
-        assert http.get("/lora-adapters").status_code == 401
-        assert http.post(CHAT, json=HELLO).status_code == 401
-        http.headers["Authorization"] = f"Bearer {config.llm_api_key}"
-        assert len(http.get("/lora-adapters").json()) == 1
-        assert http.post(CHAT, json=HELLO, timeout=60).status_code == 200
-
-
-def test_it_counts_the_tokens_of_a_text_for_who_shows_the_key(config: Settings) -> None:
-    with httpx.Client(base_url=config.llm_url, trust_env=False) as http:
-        assert http.post("/tokenize", json={"content": "a latte"}).status_code == 401
-        http.headers["Authorization"] = f"Bearer {config.llm_api_key}"
+def test_it_counts_the_tokens_of_a_text(config: Settings) -> None:
+    key = {"Authorization": f"Bearer {config.llm_api_key}"}
+    with httpx.Client(base_url=config.llm_url, headers=key, trust_env=False) as http:
         assert len(http.post("/tokenize", json={"content": "a latte"}).json()["tokens"]) == 3
         assert http.post("/tokenize", json={"content": 7}).status_code == 400
-
-
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [
-        (b"{", "JSON"),
-        (b"[]", "object"),
-        (b"{}", "messages"),
-        (b'{"messages": [{"role": "user"}]}', "messages"),
-        (b'{"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}', "max_tokens"),
-        (b'{"messages": [{"role": "user", "content": "a"}], "prediction": "a"}', "prediction"),
-        (b'{"messages": [{"role": "user", "content": "a"}], "grammar": "start: ("}', "compile"),
-    ],
-)
-def test_a_request_that_it_can_t_answer_is_refused_in_words(
-    config: Settings, body: bytes, named: str
-) -> None:
-    headers = {"Authorization": f"Bearer {config.llm_api_key}"}
-    answer = httpx.post(f"{config.llm_url}{CHAT}", content=body, headers=headers, trust_env=False)
-    assert answer.status_code == 400
-    assert named in answer.json()["error"]["message"]
 
 
 def test_a_prompt_beyond_its_context_is_refused_and_the_next_is_answered(

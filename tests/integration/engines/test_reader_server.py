@@ -8,19 +8,19 @@ import mmap
 import os
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import psutil
 import pytest
+from llguidance import LLTokenizer
 
 from infra.settings import settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
-from services.decoding.hosts.vocabulary import Vocabulary, read_vocabulary
 from services.decoding.server.answering import Answer, Answering
 from services.decoding.server.gaps import AGAIN_S
-from services.decoding.server.llama import Llama
-from services.decoding.server.mapped import let_go
+from services.decoding.server.model import Llama, let_go
 from services.decoding.server.prefixes import LEAST_TOKENS, Prefixes
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
@@ -44,21 +44,21 @@ def file() -> Path:
 
 
 @pytest.fixture(scope="module")
-def vocabulary(file: Path) -> Vocabulary:
-    return read_vocabulary(file)
-
-
-@pytest.fixture(scope="module")
 def model(file: Path) -> Llama:
     return Llama(file, context=256, batch=64, threads=1)
+
+
+@cache
+def tokenizer(model: Llama) -> LLTokenizer:
+    return model.vocabulary.tokenizer()
 
 
 class Desk:
     """One reader: asks it about a menu, as the server does."""
 
-    def __init__(self, model: Llama, vocabulary: Vocabulary, prefixes: Prefixes) -> None:
-        self.model, self.vocabulary, self.prefixes = model, vocabulary, prefixes
-        self.answering = Answering(prefixes, vocabulary.tokenizer(), vocabulary.end)
+    def __init__(self, model: Llama, prefixes: Prefixes) -> None:
+        self.model, self.vocabulary, self.prefixes = model, model.vocabulary, prefixes
+        self.answering = Answering(prefixes, tokenizer(model), model.vocabulary.end)
 
     def tokens(self, menu: str, said: str) -> list[int]:
         return self.model.chat([{"role": "system", "content": menu}, {"role": "user", "content": said}])
@@ -76,7 +76,7 @@ class Desk:
     ) -> Answer:
         prompt, other = self.tokens(menu, said), self.tokens(menu, "~")
         shared = next(n for n, pair in enumerate(zip(prompt, other, strict=False)) if len(set(pair)) > 1)
-        guess = self.model.tokenize(prediction) if isinstance(prediction, str) else prediction
+        guess = self.vocabulary.tokenize(prediction) if isinstance(prediction, str) else prediction
         return self.answering.answer(
             prompt,
             shared,
@@ -89,13 +89,13 @@ class Desk:
 
     def text(self, answer: Answer) -> str:
         told = answer.tokens[:-1] if answer.ended else answer.tokens
-        return b"".join(self.model.piece(one.token) for one in told).decode()
+        return b"".join(self.vocabulary.piece(one.token) for one in told).decode()
 
 
 @pytest.fixture
-def desk(model: Llama, vocabulary: Vocabulary) -> Desk:
+def desk(model: Llama) -> Desk:
     model.cut(0)
-    return Desk(model, vocabulary, Prefixes(model))
+    return Desk(model, Prefixes(model))
 
 
 def logprob(answer: Answer) -> float:
@@ -167,12 +167,10 @@ def test_the_menu_is_read_once_and_taken_up_after_another(desk: Desk) -> None:
     assert logprob(back) == pytest.approx(logprob(first), abs=0.05)
 
 
-def test_a_new_start_takes_up_the_menu_from_disk(
-    model: Llama, vocabulary: Vocabulary, tmp_path: Path
-) -> None:
+def test_a_new_start_takes_up_the_menu_from_disk(model: Llama, tmp_path: Path) -> None:
     def started(about: str = "a model") -> Desk:
         model.cut(0)
-        return Desk(model, vocabulary, Prefixes(model, tmp_path, about=about, disk_bytes=10**8))
+        return Desk(model, Prefixes(model, tmp_path, about=about, disk_bytes=10**8))
 
     first = started().ask("one plum cake please")
     (file,) = tmp_path.iterdir()
@@ -188,21 +186,21 @@ def test_a_new_start_takes_up_the_menu_from_disk(
     assert started().ask("one plum cake please").cached == again.cached
 
 
-def test_the_folder_holds_no_more_than_it_may(model: Llama, vocabulary: Vocabulary, tmp_path: Path) -> None:
+def test_the_folder_holds_no_more_than_it_may(model: Llama, tmp_path: Path) -> None:
     model.cut(0)
-    desk = Desk(model, vocabulary, Prefixes(model, tmp_path, disk_bytes=10**8))
+    desk = Desk(model, Prefixes(model, tmp_path, disk_bytes=10**8))
     desk.ask("one plum cake please")
     (file,) = tmp_path.iterdir()
     room = int(file.stat().st_size * 1.5)
-    desk = Desk(model, vocabulary, Prefixes(model, tmp_path, disk_bytes=room))
+    desk = Desk(model, Prefixes(model, tmp_path, disk_bytes=room))
     desk.ask("a green tea", menu=TEAS, grammar="", most=1)
     (left,) = tmp_path.iterdir()
     assert left.name != file.name
 
 
-def test_memory_holds_no_more_than_it_may(model: Llama, vocabulary: Vocabulary) -> None:
+def test_memory_holds_no_more_than_it_may(model: Llama) -> None:
     model.cut(0)
-    desk = Desk(model, vocabulary, Prefixes(model, memory_bytes=1))
+    desk = Desk(model, Prefixes(model, memory_bytes=1))
     desk.ask("one plum cake please")
     desk.ask("a green tea", menu=TEAS, grammar="", most=1)
     assert desk.ask("one plum cake please").cached < LEAST_TOKENS
@@ -229,7 +227,7 @@ AT_ONCE = 1e-9
 def test_a_new_menu_is_read_in_pieces_and_orders_of_others_are_answered_between(desk: Desk) -> None:
     whole = desk.text(desk.ask("a green tea", menu=TEAS, grammar="", most=3))
     desk.model.cut(0)
-    desk = Desk(desk.model, desk.vocabulary, Prefixes(desk.model))
+    desk = Desk(desk.model, Prefixes(desk.model))
     cake = desk.text(desk.ask("one plum cake please"))
     pieces = 0
     while True:
@@ -253,12 +251,10 @@ def test_a_second_new_menu_waits_for_the_first(desk: Desk) -> None:
     desk.ask("one plum cake please", menu_s=60)
 
 
-def test_the_menu_that_was_used_longest_ago_goes_first(
-    model: Llama, vocabulary: Vocabulary, tmp_path: Path
-) -> None:
+def test_the_menu_that_was_used_longest_ago_goes_first(model: Llama, tmp_path: Path) -> None:
     """From the folder too, where a menu was only ever taken up from memory."""
     model.cut(0)
-    desk = Desk(model, vocabulary, Prefixes(model, tmp_path, disk_bytes=10**9))
+    desk = Desk(model, Prefixes(model, tmp_path, disk_bytes=10**9))
     desk.ask("one plum cake please")
     desk.ask("a green tea", menu=TEAS, grammar="", most=1)
     states = sorted(tmp_path.iterdir(), key=lambda file: file.stat().st_mtime)

@@ -58,17 +58,6 @@ def test_a_hundred_anonymous_orders_shut_out_their_own_address_alone(tmp_path: P
         assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202
 
 
-def test_one_browser_leaves_room_to_the_others_of_its_address(tmp_path: Path) -> None:
-    """A shop's network, or a hotel's: the one who sends without end is told to wait, the rest order."""
-    with (
-        running(tmp_path) as world,
-        visitor(world, "127.0.0.1") as greedy,
-        visitor(world, "127.0.0.1") as calm,
-    ):
-        assert [place(greedy) for _ in range(25)] == [303] * 10 + [429] * 15
-        assert [place(calm) for _ in range(3)] == [303] * 3
-
-
 def test_a_page_key_has_room_of_its_own_at_the_same_address(tmp_path: Path) -> None:
     with running(tmp_path, address_backlog=5) as world, visitor(world, "127.0.0.1") as kiosk:
         key = world.parts.keys.add_page("main", "kiosk", by=BY)
@@ -112,7 +101,6 @@ def test_orders_that_wait_are_counted_by_what_the_database_has(tmp_path: Path, a
         pressure = world.server._app.state.pressure
         assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202  # looks
         counted = pressure._waiting
-        assert counted["visitor", "main", page_client("page:k", address, "v0")] == 2
         assert counted["place", "main", f"page:page:k/{address}"] == 3
         assert counted["pages", "main", ""] == 3
         assert counted["shop_orders", "main", ""] == counted["all", "", ""] == 4
@@ -139,5 +127,5 @@ def test_an_address_whose_orders_wait_for_a_person_waits_for_that_person(
 
 def test_the_pages_share_is_less_than_the_shops() -> None:
     wanted = Settings()
-    assert wanted.visitor_backlog < wanted.address_backlog < wanted.pages_backlog < wanted.shop_backlog
+    assert wanted.address_backlog < wanted.pages_backlog < wanted.shop_backlog
     assert wanted.shop_backlog < wanted.max_backlog

@@ -61,13 +61,6 @@ def test_an_order_that_moved_on_is_not_renewed(world: Works) -> None:
     assert not world.orders.renew(order, 60)
 
 
-def test_fifty_claims_at_once_have_one_winner(world: Works, race: Callable[..., list[Any]]) -> None:
-    order_id = world.typed()
-    claims = race(50, lambda n: world.orders.claim(order_id, State.TRANSCRIBED, owner=f"w{n}", lease_s=60))
-    assert sum(isinstance(claim, OrderRecord) for claim in claims) == 1
-    assert claims.count(None) == 49
-
-
 @dataclass
 class Beats:
     """`Leases` that says what is next in its script; the last entry stays."""

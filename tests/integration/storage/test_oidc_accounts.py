@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from sqlalchemy import select, update
-from typer.testing import CliRunner
 
 from infra.settings import Settings
 from infra.sql.database import Database
@@ -21,8 +21,6 @@ from schemas.shops.audit import Actor
 from schemas.shops.sign_in_errors import NotLetIn
 from schemas.shops.staff import Identity
 from services.bootstrap import Container
-from services.cli import client
-from services.cli.main import app
 from services.storage.audit.log import AuditLog
 from services.storage.base.tables_staff import OidcFlowRow, SignInRow, StaffOidcRow
 from services.storage.people.provider_accounts import ProviderAccounts
@@ -226,19 +224,8 @@ def test_an_id_token_is_kept_to_a_length(desk: Desk) -> None:
     assert desk.sessions.end(token) == ""
 
 
-@pytest.fixture
-def saycart(
-    database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Result]:
-    """The command line over the database, in process, with a provider set."""
-    config = Settings(
-        home=tmp_path / "home", database_url=database_url, oidc_url=f"{ISSUER}?client_id=saycart"
-    )
-    monkeypatch.setattr(client, "settings", lambda: config)
-    return lambda *words: CliRunner().invoke(app, list(words), env={"COLUMNS": "200"})
-
-
 def test_the_command_line_invites_and_takes_it_back(saycart: Callable[..., Result], desk: Desk) -> None:
+    saycart = partial(saycart, oidc_url=f"{ISSUER}?client_id=saycart")
     assert "staff invite 'ann'" in saycart("staff", "add", "ann", "--no-password").output
     assert "Sign" not in saycart("staff", "list").output
     done = saycart("staff", "invite", "ann", "--email", "ann@example.com")
@@ -253,11 +240,9 @@ def test_the_command_line_invites_and_takes_it_back(saycart: Callable[..., Resul
     assert entry.actor.startswith("operator:")
 
 
-def test_without_a_provider_nobody_is_invited(
-    saycart: Callable[..., Result], tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+def test_without_a_provider_there_are_no_invitations(
+    saycart: Callable[..., Result], database: Database
 ) -> None:
-    config = Settings(home=tmp_path / "home", database_url=database_url)
-    monkeypatch.setattr(client, "settings", lambda: config)
     assert "SAYCART_OIDC_URL" in saycart("staff", "invite", "ann", "--subject", "1").output
 
 

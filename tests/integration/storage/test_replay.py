@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
 from infra.blobs.folder import BlobFolder
-from infra.processes.ports import any_free
-from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
 from schemas.lifecycle import Event, State
 from schemas.records.orders import Outcome
 from schemas.review import ReviewReason, Standing
-from services.cli import client
-from services.cli.main import app
 from services.storage.base.changes import writing
 from services.storage.base.tables import ReviewRow
 from services.validation.price import price_cart
@@ -47,7 +43,7 @@ def failed(world: Works) -> str:
     return order_id
 
 
-def test_a_failed_order_is_heard_anew_and_completes(world: Works) -> None:
+def test_a_failed_order_is_transcribed_again_and_completes(world: Works) -> None:
     order_id = failed(world)
     again = world.orders.replay(order_id)
     assert (again.state, again.error, again.transcript, again.attempt) == (State.RECEIVED, None, None, 0)
@@ -58,7 +54,7 @@ def test_a_failed_order_is_heard_anew_and_completes(world: Works) -> None:
 
 
 @pytest.mark.parametrize("spoken", [True, False])
-def test_an_order_in_review_is_decoded_anew_from_its_words(world: Works, spoken: bool) -> None:
+def test_an_order_in_review_is_decoded_again_from_its_words(world: Works, spoken: bool) -> None:
     order_id = in_review(world, spoken=spoken)
     again = world.orders.replay(order_id)
     assert again.state is State.TRANSCRIBED
@@ -72,7 +68,7 @@ def test_an_order_in_review_is_decoded_anew_from_its_words(world: Works, spoken:
     assert "replayed" in world.types(order_id)
 
 
-def test_an_order_without_words_is_heard_anew(world: Works) -> None:
+def test_an_order_without_words_is_transcribed_again(world: Works) -> None:
     world.transcriber.script = [speech("", confidence=0.0)]
     order_id = world.spoken()
     assert world.until_settled(order_id).state is State.IN_REVIEW
@@ -164,19 +160,8 @@ def test_the_late_result_of_the_first_life_is_dropped(world: Works) -> None:
     assert world.orders.get(order_id).draft is None
 
 
-@pytest.fixture
-def command(world: Works, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """`saycart replay`, in process. Nobody answers at its Redis: the sweeper would ring."""
-    config = Settings(
-        home=tmp_path,
-        database_url=world.database.url.render_as_string(hide_password=False),
-        redis_url=f"redis://127.0.0.1:{any_free()}/0",
-    )
-    monkeypatch.setattr(client, "settings", lambda: config)
-    return lambda *words: CliRunner().invoke(app, ["replay", *words])
-
-
-def test_the_command_replays_and_tells(world: Works, command: Callable[..., Result]) -> None:
+def test_the_command_replays_and_says_so(world: Works, saycart: Callable[..., Result]) -> None:
+    command = partial(saycart, "replay")
     broken, done = failed(world), world.typed()
     world.until_settled(done)
     one = command(broken, done)
@@ -206,9 +191,9 @@ def test_the_command_replays_and_tells(world: Works, command: Callable[..., Resu
     ],
 )
 def test_the_command_refuses_what_it_can_not_mean(
-    command: Callable[..., Result], words: list[str], said: str
+    saycart: Callable[..., Result], words: list[str], said: str
 ) -> None:
-    done = command(*words)
+    done = saycart("replay", *words)
     assert done.exit_code == 1
     assert said in done.stderr
     assert "hint" in done.stderr

@@ -6,14 +6,12 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.processes.ports import any_free
-from infra.processes.supervisor import Supervisor
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from infra.sql.database import Database
@@ -31,14 +29,9 @@ TIMEOUT_S = 60.0
 PROMPT_S = 30.0
 
 
-@pytest.fixture(scope="module")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("redis")
-    server = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
-    supervisor = Supervisor(home)
-    supervisor.start([server.child("redis")])
-    yield server.url
-    supervisor.stop()
+@pytest.fixture
+def redis_url(server: EmbeddedRedis) -> str:
+    return server.url
 
 
 def worker(name: str, home: Path, *, menus: int = 0, **settings: Any) -> subprocess.Popen[str]:
@@ -79,6 +72,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
         return completion(PROBE_WORD if kind == "probe" else spelled(RIGHT, CAFE))
 
     with staged_server(answer) as server:
+        server.adapters = (200, b'[{"id": 0}]')
         process = worker("decode", tmp_path, menus=300, llm_url=server.url, **settings)
         parts = bootstrap(Settings(home=tmp_path, **settings))
         works = Works(parts.database, parts.blobs)

@@ -21,6 +21,7 @@ from services.decoding.decoder import PROBE_WORD
 from tests.servers.staged_server import Answer, completion, is_probe, spelled, staged_server
 from tests.waiting import until
 
+TRAINED: Answer = (200, b'[{"id": 0}]')
 MENU = REPOSITORY / "infra/samples/menus/harbor-coffee.json"
 SHOP = Menu.parse(json.loads(MENU.read_text()))
 LATTE = {"sku": "latte", "quantity": 2, "size": "L", "options": [{"group": "milk", "id": "oat"}]}
@@ -82,7 +83,7 @@ class Works:
     def started(self, **settings: str) -> subprocess.Popen[str]:
         nobody = {"SAYCART_LLM_URL": self.llm_url}
         words = ["eval", "--menu", MENU, "--gold", self.gold, "--out", self.out, "--limit", "99"]
-        words += ["--keep", self.folder / "kept", "--report", self.folder / "report"]
+        words += ["--report", self.folder / "report"]
         return subprocess.Popen(
             [sys.executable, "-m", "services.cli.main", *map(str, words)],
             env={
@@ -108,6 +109,7 @@ class Works:
 @pytest.fixture
 def works(tmp_path: Path) -> Iterator[Works]:
     with staged_server(answer) as server:
+        server.adapters = TRAINED
         yield Works(tmp_path, server.url)
 
 
@@ -142,6 +144,7 @@ def test_a_run_that_is_killed_comes_to_what_an_uncut_one_does(tmp_path: Path) ->
         return answer(body)
 
     with staged_server(keeps_waiting) as server:
+        server.adapters = TRAINED
         cut, uncut = (Works(tmp_path / name, server.url, gold) for name in ("cut", "uncut"))
         with cut.started() as running:
             assert asked.wait(60)

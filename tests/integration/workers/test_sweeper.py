@@ -11,7 +11,6 @@ import pytest
 import redis
 
 from infra.processes.ports import any_free
-from infra.processes.supervisor import Supervisor
 from infra.redis.broker import make_celery, messages
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
@@ -23,16 +22,6 @@ from services.workers.sweeper import sweep
 from tests.stand_ins import Works
 
 QUEUES = ("transcribe", "decode", "validate")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
-    home = tmp_path_factory.mktemp("redis")
-    embedded = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
-    supervisor = Supervisor(home)
-    supervisor.start([embedded.child()])
-    yield embedded
-    supervisor.stop()
 
 
 @pytest.fixture

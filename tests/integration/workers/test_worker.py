@@ -266,11 +266,8 @@ def test_an_idle_worker_goes_at_once(start: Callable[..., Worker]) -> None:
 @ON_SQLITE
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_worker_that_can_not_load_its_engine_ends_and_takes_no_order(
-    database_url: str, tmp_path: Path, threads: int
+    server: EmbeddedRedis, database_url: str, tmp_path: Path, threads: int
 ) -> None:
-    server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
-    supervisor = Supervisor(tmp_path)
-    supervisor.start([server.child()])
     settings = Settings(
         home=tmp_path,
         database_url=database_url,
@@ -278,15 +275,12 @@ def test_a_worker_that_can_not_load_its_engine_ends_and_takes_no_order(
         whisper_model=str(tmp_path / "no-weights"),
     )
     ready = tmp_path / "ready"
-    try:
-        done = subprocess.run(
-            celery_argv("transcribe", "transcribe", threads, "INFO"),
-            env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(ready)},
-            capture_output=True,
-            text=True,
-            timeout=STARTED_S,
-        )
-    finally:
-        supervisor.stop()
+    done = subprocess.run(
+        celery_argv("transcribe", "transcribe", threads, "INFO"),
+        env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(ready)},
+        capture_output=True,
+        text=True,
+        timeout=STARTED_S,
+    )
     assert "No orders are taken" in done.stderr, done.stderr[-2000:]
     assert not ready.exists()

@@ -71,6 +71,10 @@ REFUSED = {
     "an amount spelled out that goes without saying": (
         '{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"normal"}]}]}'
     ),
+    "a number in words": '{"lines":[{"item":"Latte","quantity":two}]}',
+    "a number as text": '{"lines":[{"item":"Latte","quantity":"2"}]}',
+    "a number with a zero before it": '{"lines":[{"item":"Latte","quantity":02}]}',
+    "a fraction": '{"lines":[{"item":"Latte","quantity":2.0}]}',
     "too many": '{"lines":[{"item":"Latte","quantity":1000}]}',
     "an unknown amount": '{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"some"}]}]}',
     "an unknown key": '{"lines":[{"item":"Latte","price":1}]}',
@@ -137,6 +141,13 @@ def test_the_mask_follows_the_pydantic_source(change: str, line: str, before: bo
     text = f'{{"lines":[{line}]}}'
     accepted = [wire_mask(NAMES, SAID, cart).accepts(text) for cart in (CART, _edited(change))]
     assert accepted == [before, after]
+
+
+def test_a_keyword_that_the_mask_would_not_hold_is_refused() -> None:
+    schema: dict[str, Any] = copy.deepcopy(CartDraft.model_json_schema())
+    schema["$defs"]["ItemLine"]["properties"]["sku"]["pattern"] = "^a"
+    with pytest.raises(TypeError, match="No compact spelling for pattern"):
+        spelling_of(schema)
 
 
 def test_no_text_of_the_mask_is_longer_than_its_bound() -> None:

@@ -9,7 +9,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,7 +80,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     home = tmp_path_factory.mktemp("home")
     box = Container(Settings(home=home, database_url="", redis_url=""))
     box.database.migrate()
-    pressure: Any = SimpleNamespace(refused=Counter())
+    pressure: Any = SimpleNamespace(refused={"overloaded": 1})
     rates: Any = SimpleNamespace(refused={"key": 1})
     waiting: Any = SimpleNamespace(watchers=0)
     api = Metrics(box, pressure, waiting, rates)

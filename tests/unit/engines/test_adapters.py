@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gguf import GGUFReader
 
+from infra.weights import adapters
 from infra.weights.adapters import (
     CARD,
     CONFIG,
@@ -22,13 +24,17 @@ from infra.weights.adapters import (
     written_once,
 )
 from schemas.errors import EngineMisconfigured
-from infra.weights import adapters
-from services.decoding.hosts.gguf import metadata
 
 LAYER = "base_model.model.model.layers.3.self_attn.q_proj.lora_{}.weight"
 A = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
 B = np.arange(8, dtype=np.float32).reshape(4, 2) - 2
 KINDS = {"F32": np.float32, "F16": np.float16}
+
+
+def metadata(file: Path) -> dict[str, Any]:
+    """What a GGUF file says of itself."""
+    fields = GGUFReader(file).fields
+    return {name: field.contents() for name, field in fields.items() if not name.startswith("GGUF.")}
 
 
 def kept(folder: Path, tensors: dict[str, Any], kind: str = "F32") -> Path:

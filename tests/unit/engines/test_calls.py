@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
 import pytest
 
@@ -24,10 +22,10 @@ def test_threads_that_come_together_first_share_one_loop(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(asyncio, "new_event_loop", slow)
     # A cache of its own: other tests' clients are bound to the loop that this process has.
-    monkeypatch.setattr(calls, "_made_for", lru_cache(maxsize=1)(calls._made_for.__wrapped__))
+    monkeypatch.setattr(calls, "_LOOPS", {})
     try:
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(calls._loop, [os.getpid()] * 8))
+            found = list(pool.map(lambda _: calls._loop(), range(8)))
         assert len(made) == 1
         assert set(found) == set(made)
     finally:

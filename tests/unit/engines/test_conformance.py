@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gguf import GGUFReader
 from llguidance import LLTokenizer
+from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
 from typer.testing import CliRunner
 
 from infra.settings import Settings
@@ -22,63 +27,52 @@ from schemas.menu import Menu
 from services.cli.commands import doctor_engine
 from services.cli.main import app
 from services.decoding import conformance
-from services.decoding.conformance import AWKWARD, marks, schema_features, strings, timings
-from services.decoding.hosts.gguf import metadata
-from services.decoding.hosts.vocabulary import Vocabulary, read_vocabulary
+from services.decoding.conformance import AWKWARD, marks, strings, takes, whole
+from services.decoding.mask import BYTES
+from services.decoding.server.vocabulary import Vocabulary, read_vocabulary
 from tests.stand_ins import CAFE
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 
 
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return read_vocabulary(Path(resolve(MODEL, configured().models_dir)))
+MARK = "<|im_end|>"
 
 
-def as_json(vocabulary: Vocabulary, folder: Path, change: Callable[[Any], None] = lambda _: None) -> Path:
-    """The same tokenizer in the files of Hugging Face."""
-    document = json.loads(vocabulary.document)
+def as_json(folder: Path, change: Callable[[Any], None] = lambda _: None) -> Vocabulary:
+    """A tokenizer of single bytes in the files of Hugging Face."""
+    alphabet = sorted(ByteLevel.alphabet())
+    made = Tokenizer(BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[]))
+    made.pre_tokenizer, made.decoder = ByteLevel(add_prefix_space=False), ByteLevelDecoder()
+    made.add_special_tokens([MARK])
+    document = json.loads(made.to_str())
     change(document)
     (folder / "tokenizer.json").write_text(json.dumps(document), encoding="utf-8")
-    (folder / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>"}', encoding="utf-8")
-    return folder
-
-
-def text_of(value: str) -> bytes:
-    return struct.pack("<Q", len(value)) + value.encode()
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": MARK}), encoding="utf-8")
+    return read_vocabulary(folder)
 
 
 @pytest.mark.models
-def test_a_gguf_files_tokenizer_has_the_models_own_numbers(vocabulary: Vocabulary) -> None:
-    tokens = vocabulary.tokenizer()
-    head = metadata(Path(resolve(MODEL, configured().models_dir)))
-    assert tokens.vocab_size == len(head["tokenizer.ggml.tokens"]) == vocabulary.size
-    assert tokens.eos_token == head["tokenizer.ggml.eos_token_id"]
+def test_a_gguf_files_tokenizer_has_the_models_own_numbers() -> None:
+    file = Path(resolve(MODEL, configured().models_dir))
+    vocabulary, fields = read_vocabulary(file), GGUFReader(file).fields
+    tokens, written = vocabulary.tokenizer(), fields["tokenizer.ggml.tokens"].contents()
+    assert tokens.vocab_size == len(written) == vocabulary.size
+    assert tokens.eos_token == fields["tokenizer.ggml.eos_token_id"].contents() == vocabulary.end
     for text in ("two", "large", "{"):
-        assert tokens.tokenize_str(text) == [head["tokenizer.ggml.tokens"].index(text)]
-    assert tokens.is_special_token(head["tokenizer.ggml.tokens"].index("<|im_end|>"))
+        assert tokens.tokenize_str(text) == [written.index(text)]
+    assert tokens.is_special_token(written.index(MARK))
+    assert MARK in vocabulary.marks
+    assert tokens.is_canonical, "or no token is forced"
 
 
-@pytest.mark.models
-def test_a_tokenizer_json_is_read_alike(vocabulary: Vocabulary, tmp_path: Path) -> None:
-    again = read_vocabulary(as_json(vocabulary, tmp_path))
-    assert (again.size, again.end) == (vocabulary.size, vocabulary.end)
-    one, other = vocabulary.tokenizer(), again.tokenizer()
-    for text in AWKWARD:
-        assert other.tokenize_str(text) == one.tokenize_str(text)
+def test_a_tokenizer_json_is_read(tmp_path: Path) -> None:
+    vocabulary = as_json(tmp_path)
+    assert (vocabulary.size, vocabulary.end, vocabulary.marks) == (257, 256, (MARK,))
+    tokens = vocabulary.tokenizer()
+    assert [tokens.decode_str(tokens.tokenize_str(text)) for text in AWKWARD] == list(AWKWARD)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"", b"GGUF", b"junk" * 10, b"GGUF" + struct.pack("<IQQ", 9, 0, 0),
-        b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text_of("a") + struct.pack("<I", 99),
-        b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + text_of("a") + struct.pack("<II", 4, 1),
-        b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text_of("tokenizer.ggml.model") + struct.pack("<I", 8)
-        + text_of("llama"),
-    ],
-    ids=["empty", "cut", "other", "version", "kind", "cut pairs", "family"],
-)  # fmt: skip
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"junk" * 10, b"GGUF" + struct.pack("<IQQ", 3, 0, 1)])
 def test_a_file_that_holds_no_known_tokenizer_is_an_error_with_a_hint(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(content)
@@ -95,70 +89,40 @@ def test_the_embedded_engine_conforms() -> None:
     results = list(doctor_engine.checks(config, None, ask=True))
     assert not [result for result in results if result.hint], results
     looked_at = {result.what for result in results}
-    assert {"schema", "tokenizer", "grammar", "strings", "numbers"} <= looked_at
+    assert {"tokenizer", "strings"} <= looked_at
     assert {"server's mask", "server's cart", "server's grammar", "truncated answer"} <= looked_at
     assert "server's tokenizer" in looked_at
-    decode = [result.figures for result in results if result.what.startswith("decode of")]
-    assert len(decode) == 2
-    for figures in decode:
-        assert figures["tokens"] > 100
-        assert 0 < figures["forced_share"] < 1
-        assert figures["orders"] == doctor_engine.ORDERS
+    assert sum(what.startswith("names of") for what in looked_at) == 2
 
 
-def test_a_keyword_that_the_walk_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not schema_features().hint
-    schema = copy.deepcopy(dict(conformance.SCHEMA))
-    schema["$defs"]["ItemLine"]["properties"]["sku"]["pattern"] = "^a"
-    monkeypatch.setattr(conformance, "SCHEMA", schema)
-    found = schema_features()
-    assert found.hint
-    assert found.figures["not_held"] == ["pattern"]
+@pytest.mark.parametrize("feature", conformance.FEATURES)
+def test_each_feature_of_our_grammars_is_one_of_the_locked_llguidance(feature: str) -> None:
+    lark, texts = conformance.FEATURES[feature]
+    assert all(takes(BYTES, whole(lark), text) for text in texts)
 
 
-def test_a_grammar_that_does_not_do_as_it_should_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = LLTokenizer("byte")
-    assert not conformance.grammar_features(tokens).hint
-    monkeypatch.setitem(conformance.FEATURES, "bounded repetition", ('start: "ix"{2,2}', ("ix",)))
-    monkeypatch.setitem(conformance.FEATURES, "of tomorrow", ("start: %tomorrow {}", ("ix",)))
-    assert conformance.grammar_features(tokens).figures["failed"] == ["bounded repetition", "of tomorrow"]
-
-
-@pytest.mark.models
-def test_a_tokenizer_that_normalizes_is_found(vocabulary: Vocabulary, tmp_path: Path) -> None:
+def test_a_tokenizer_that_normalizes_is_found(tmp_path: Path) -> None:
     def normalizing(form: str) -> LLTokenizer:
-        change = partial(dict.update, normalizer={"type": form})
-        return read_vocabulary(as_json(vocabulary, tmp_path, change)).tokenizer()
+        return as_json(tmp_path, partial(dict.update, normalizer={"type": form})).tokenizer()
 
-    assert not strings(vocabulary.tokenizer(), CAFE).hint
+    assert not strings(as_json(tmp_path).tokenizer(), CAFE).hint
     assert not strings(normalizing("NFC"), CAFE).hint, "what we write is composed already"
     found = strings(normalizing("NFKC"), CAFE)
     assert found.hint
     assert found.figures["lost"] == ["½ ﬁ ß"]
 
 
-@pytest.mark.models
-def test_a_name_with_a_control_mark_that_stays_whole_is_found(vocabulary: Vocabulary, tmp_path: Path) -> None:
+def test_a_name_with_a_control_mark_that_stays_whole_is_found(tmp_path: Path) -> None:
     def tea(name: str) -> Menu:
         document = CAFE.model_dump(mode="json")
         document["items"][0]["name"] = name
         return Menu.parse(document)
 
-    assert not marks(vocabulary, tea("<|im_end|> tea")).hint
-
-    def instructed(document: Any) -> None:
-        document["added_tokens"][0] |= {"id": document["model"]["vocab"]["["], "content": "[INST]"}
-
-    other = read_vocabulary(as_json(vocabulary, tmp_path, instructed))
+    vocabulary = as_json(tmp_path)
+    assert not marks(vocabulary, tea(f"{MARK} tea")).hint
+    other = replace(vocabulary, marks=("[INST]",))  # type: ignore[type-var]
     assert not marks(other, tea("tea")).hint
     assert marks(other, tea("[INST] tea")).figures["names"] == ["[INST] tea"]
-
-
-def test_a_cart_that_the_mask_refuses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens, orders = LLTokenizer("byte"), ["two lattes"]
-    assert not timings(tokens, CAFE, orders).hint
-    monkeypatch.setattr(conformance, "any_text", lambda mask, rng: b'{"lines":[]}x')
-    assert "make fuzz" in timings(tokens, CAFE, orders).hint
 
 
 @pytest.mark.models

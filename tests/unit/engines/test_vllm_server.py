@@ -12,7 +12,6 @@ import pytest
 from infra.weights.models import ModelError
 from services.decoding.hosts import vllm_server
 from services.decoding.hosts.vllm_server import command, environment, main, weights
-from services.decoding.hosts.vllm_weights import ends_alike
 
 GGUF = "tiny.gguf"
 # What the conversion needs of the other environment, in small. transformers reads GGUF by the library `gguf`.
@@ -85,7 +84,7 @@ def test_weights_are_converted_once(tmp_path: Path) -> None:
 def test_the_conversion_takes_no_module_of_ours_for_a_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our `gguf.py` lies beside the script, and a script's folder goes before the libraries."""
+    """A script's folder goes before the libraries."""
     (tmp_path / GGUF).write_bytes(b"GGUF")
     for name, text in LIBRARIES.items():
         (tmp_path / f"{name}.py").write_text(text)
@@ -95,25 +94,6 @@ def test_the_conversion_takes_no_module_of_ours_for_a_library(
     # What transformers makes of the tokenizer names another end than the GGUF: no masked answer would end.
     told = Path(model, "tokenizer_config.json")
     assert json.loads(told.read_text()) == {"eos_token": "<|im_end|>"}
-    # A folder that an earlier release left so is made anew.
-    told.write_text('{"eos_token": "<|endoftext|>"}')
-    assert not ends_alike(Path(model))
-    weights(str(tmp_path / GGUF), tmp_path, Path(sys.executable))
-    assert ends_alike(Path(model))
-
-
-def test_weights_whose_answers_could_not_end_are_refused(tmp_path: Path) -> None:
-    (tmp_path / GGUF).write_bytes(b"GGUF")
-    files = {
-        "config.json": {"eos_token_id": [2, 3]},
-        "tokenizer_config.json": {"eos_token": {"content": "<|endoftext|>"}},
-        "tokenizer.json": {"added_tokens": [{"id": 1, "content": "<|endoftext|>"}]},
-    }
-    does = "to = pathlib.Path(sys.argv[-1]); to.mkdir()"
-    for name, content in files.items():
-        does += f"\n(to / {name!r}).write_text({json.dumps(content)!r})"
-    with pytest.raises(ModelError, match="under a mask none ends"):
-        weights(str(tmp_path / GGUF), tmp_path, fake_python(tmp_path, does))
 
 
 def test_a_conversion_that_fails_is_said(tmp_path: Path) -> None:

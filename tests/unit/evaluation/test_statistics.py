@@ -1,4 +1,4 @@
-"""Intervals, paired tests, curves and calibration, against figures worked out by hand."""
+"""Intervals, curves and calibration, against figures worked out by hand."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from services.learning.evaluation.statistics import (
     Bin,
     auroc,
     expected_calibration_error,
-    mcnemar,
     paired_interval,
     quantile,
-    quantile_interval,
-    quantile_ratio,
     reliability,
     risk_coverage,
     wilson,
@@ -31,21 +28,6 @@ from services.learning.evaluation.statistics import (
 )
 def test_wilson(hits: int, rows: int, ends: tuple[float, float]) -> None:
     assert wilson(hits, rows) == pytest.approx(ends, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("only_a", "only_b", "p"),
-    [
-        (0, 0, 1.0),
-        (5, 5, 1.0),
-        (0, 5, 2 / 32),
-        (5, 0, 2 / 32),
-        (1, 9, 2 * (1 + 10) / 1024),
-        (2, 8, 2 * (1 + 10 + 45) / 1024),
-    ],
-)
-def test_mcnemar(only_a: int, only_b: int, p: float) -> None:
-    assert mcnemar(only_a, only_b) == pytest.approx(p)
 
 
 def test_the_paired_bootstrap_of_gains_alone_is_binomial() -> None:
@@ -80,22 +62,3 @@ def test_reliability_bins_and_their_gap() -> None:
 def test_quantiles_are_values_that_occurred() -> None:
     assert [quantile([5, 1, 4, 2, 3], share) for share in (0.0, 0.5, 0.95)] == [1, 3, 5]
     assert quantile(range(1, 101), 0.95) == 95
-
-
-def test_the_interval_of_a_quantile_lies_among_the_values_around_it() -> None:
-    values = [float(value) for value in range(1, 101)]
-    low, high = quantile_interval(values, 0.5)
-    # Between the 40th and the 61st of 100: the ranks that the binomial distribution gives for a median.
-    assert 39 <= low <= 42
-    assert 59 <= high <= 62
-    assert quantile_interval(values, 0.5) == (low, high)
-    assert quantile_interval([3.0], 0.95) == (3.0, 3.0)
-
-
-def test_the_ratio_of_quantiles_is_paired() -> None:
-    before = [float(value) for value in range(1, 41)]
-    ratio, interval = quantile_ratio(before, [value / 2 for value in before], 0.95)
-    # Each row takes half of its own time: whichever rows are drawn, so does the quantile.
-    assert (ratio, interval) == (0.5, (0.5, 0.5))
-    _, (low, high) = quantile_ratio(before, [value / 2 for value in reversed(before)], 0.95)
-    assert low < 0.5 < high

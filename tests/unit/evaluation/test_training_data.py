@@ -207,7 +207,7 @@ def one_shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
 
 
 def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
-    packed = training(Chat(Letters()), share=1.0, epochs=2, seed=0, sequence=LETTERS)
+    packed = training(Chat(Letters()), epochs=2, seed=0, sequence=LETTERS)
     starts = [0, *packed.ends[:-1]]
     held = [max(packed.orders[a:b]) for a, b in zip(starts, packed.ends, strict=True)]
     assert len(packed.tokens) == len(packed.orders) == len(packed.learned) == packed.ends[-1]
@@ -222,7 +222,7 @@ def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: py
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[spoken])])
     monkeypatch.setattr(pack, "GENERATED", 0)
     monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
-    told = "".join(map(chr, training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS).tokens))
+    told = "".join(map(chr, training(Chat(Letters()), epochs=1, seed=0, sequence=LETTERS).tokens))
     assert (told.count("Written 111 times"), told.count("Heard 222 times")) == (1, 1)
 
 
@@ -250,10 +250,7 @@ def test_what_was_heard_is_of_orders_that_are_learned() -> None:
 
 
 def test_sequences_are_the_same_from_the_same_seed(one_shop: Shop) -> None:
-    made = [
-        training(Chat(Letters()), share=0.2, epochs=1, seed=seed, sequence=LETTERS).tokens
-        for seed in (0, 0, 1)
-    ]
+    made = [training(Chat(Letters()), epochs=1, seed=seed, sequence=LETTERS).tokens for seed in (0, 0, 1)]
     assert made[0] == made[1] != made[2]
 
 

@@ -115,7 +115,7 @@ def test_a_note_that_was_not_heard_or_not_noted_is_not_learned(tmp_path: Path) -
     row = shop_of(tmp_path).rows[0]
     with pytest.raises(Unspellable):
         notes_in(row, SAID.replace("nuts", "notes"))
-    with pytest.raises(Unspellable, match="nobody noted"):
+    with pytest.raises(Unspellable, match="not noted"):
         notes_in(replace(row, notes=()), SAID)
 
 
@@ -149,11 +149,9 @@ def test_pairs_are_of_orders_that_one_of_them_tells(tmp_path: Path, monkeypatch:
     file.write_text("\n".join(map(json.dumps, PAIRS)))
     monkeypatch.setattr(orders, "PAIRS", file)
     row = Row("slice-1", "taught/a", "two tacos", [])
-    menu = read_menu(written(tmp_path))
-    (kept,) = orders._with_pairs(Shop(MenuContext(menu), [row]), orders._pairs()).rows
-    assert kept.pairs == (("two tacos", "Two tacos."), ("to talk was", "two tacos"))
+    assert orders._Noted().of(row).pairs == (("two tacos", "Two tacos."), ("to talk was", "two tacos"))
     monkeypatch.setattr(orders, "PAIRS", tmp_path / "none.jsonl")
-    assert orders._pairs() == {}
+    assert orders._Noted().of(row) == row
 
 
 def test_pairs_are_learned_from_either_of_which_may_come_first(
@@ -165,7 +163,7 @@ def test_pairs_are_learned_from_either_of_which_may_come_first(
     )
     monkeypatch.setattr(pack, "shops", lambda part: [Shop(MenuContext(menu), [row])])
     monkeypatch.setattr(pack, "GENERATED", 0)
-    packed = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS)
+    packed = training(Chat(Letters()), epochs=1, seed=0, sequence=LETTERS)
     told = "".join(map(chr, packed.tokens))
     straight, swapped = told.count("A pizza\nOr: Apis, ah"), told.count("Apis, ah\nOr: A pizza")
     assert straight + swapped == 60
@@ -184,8 +182,8 @@ def test_what_is_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     long = replace(shop.rows[1], said="a pizza " * 100, lines=[{"sku": "pizza", "quantity": 1}])
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[*shop.rows, long])])
     monkeypatch.setattr(pack, "GENERATED", 0)
-    packed = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=LETTERS)
-    assert packed.left_out["nobody noted the words of a wish off the menu"] == 1
+    packed = training(Chat(Letters()), epochs=1, seed=0, sequence=LETTERS)
+    assert packed.left_out["the words of a wish off the menu were not noted"] == 1
     assert packed.left_out["too long"] == 1
 
 
@@ -196,6 +194,6 @@ def test_a_menu_that_leaves_no_room_is_shown_in_part(tmp_path: Path, monkeypatch
     monkeypatch.setattr(pack, "shops", lambda part: [Shop(MenuContext(menu), [row] * 30)])
     monkeypatch.setattr(pack, "GENERATED", 0)
     monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
-    packed = training(Chat(Letters()), share=1.0, epochs=1, seed=0, sequence=2_500)
+    packed = training(Chat(Letters()), epochs=1, seed=0, sequence=2_500)
     assert sum(packed.left_out.values()) == 0
     assert "".join(map(chr, packed.tokens)).count("<user>one pizza") == 30

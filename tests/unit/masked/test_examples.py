@@ -13,12 +13,12 @@ from typing import Any, get_args
 import pytest
 from llguidance import LLMatcher
 
-from services.decoding.conformance import any_texts
 from services.decoding.mask import BYTES, Mask
 from services.examples import actions, conjugation, fields, query, triage
 from services.examples.conjugation import Form
 from services.examples.registered import EXAMPLES, TASKS
 from services.examples.runner import Example
+from tests.any_text import any_texts
 
 NO_CONTACT = {"phone": None, "country": None, "since": None, "reference": None}
 TICKET = {"category": "login", "priority": "high", "needs_human": True}

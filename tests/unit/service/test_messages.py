@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.unit.checks.test_facts import draft, item, off
 
 from schemas import wording
 from schemas.cart import CartDraft, CartNote, Finding, NoteKind, Severity
@@ -18,7 +19,6 @@ from services.validation.facts import check_facts
 from services.validation.hearing import check_fields
 from services.validation.price import price_cart
 from tests.stand_ins import CAFE, speech
-from tests.unit.checks.test_facts import draft, item, off
 
 CARTS: list[tuple[list[dict[str, Any]], dict[str, str]]] = [
     ([off("a unicorn")], {"not_on_menu": "“a unicorn” isn't on the menu."}),

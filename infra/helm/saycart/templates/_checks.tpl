@@ -1,4 +1,4 @@
-{{/* What one value wants of another. Shapes are values.schema.json's; this never shows a secret. All that is wrong is told at once. */}}
+{{/* What one value wants of another. Shapes are values.schema.json's; this never shows a secret. All that is wrong is listed at once. */}}
 {{- define "saycart.checks" -}}
 {{- $v := .Values -}}
 {{- $bad := list -}}

@@ -34,12 +34,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if .Values.reader.adapter }}yes{{ end -}}
 {{- end -}}
 
-{{/* Whether the learned reader has a server beside another decoder: empty if not. */}}
+{{/* Whether the learned reader has a server next to another decoder: empty if not. */}}
 {{- define "saycart.reader" -}}
 {{- if and (eq .Values.reader.kind "own") (ne .Values.decoder.kind "embedded") (include "saycart.reads" .) }}yes{{ end -}}
 {{- end -}}
 
-{{/* Whether there is a server of ours, the embedded decoder or a reader beside another one: empty if not. */}}
+{{/* Whether there is a server of ours, the embedded decoder or a reader next to another one: empty if not. */}}
 {{- define "saycart.engine" -}}
 {{- if or (eq .Values.decoder.kind "embedded") (include "saycart.reader" .) }}yes{{ end -}}
 {{- end -}}

@@ -2,14 +2,13 @@
 
     python fit.py BASE SPOKEN.npz OUT --name faster-whisper-base --within 300
 
-BASE is what `unpack.py` made, with the model's `tokenizer.json` beside it; SPOKEN what `pack.py` made. Each
-recording is heard anew each time (`sounds.py`), half of the time behind names of its menu, as a second
-hearing is, and half of the time in a window of its own length, as a fitted one. It goes on for `--within`
-seconds, the rate falling with them. OUT gets an adapter as peft writes one, and `trained.json`. `--tell`:
-packed orders that are not learned from, whose wrong words are counted afterwards (with `--steps 0` those of
-the base).
+BASE is what `unpack.py` made, with the model's `tokenizer.json` next to it; SPOKEN what `pack.py` made. Each
+recording sounds different each time (`sounds.py`), half of the time in a window of its own length, as a
+fitted one. It goes on for `--within` seconds, the rate falling with them. OUT gets an adapter as peft writes
+one, and `trained.json`. `--test`: packed orders that are not learned from, whose wrong words are counted
+afterwards (with `--steps 0` those of the base).
 
-Cost: 195 s on an H100, two beside it (docs/training.md); not measured on a CPU.
+Cost: 195 s on an H100 that trained two others (docs/training.md); not measured on a CPU.
 """
 
 from __future__ import annotations
@@ -31,12 +30,13 @@ from torch.nn.functional import cross_entropy, gelu
 from torch.nn.utils.rnn import pad_sequence
 from transformers.modeling_outputs import BaseModelOutput
 
+from services.learning.evaluation.hearing import word_errors
 from services.learning.training.recogniser import sounds
-from services.learning.training.recogniser.spoken import Writer, hints, orders, wrong_words
+from services.learning.training.recogniser.spoken import Writer, orders
 
 LAYERS = r".*\.(q_proj|k_proj|v_proj|out_proj|fc1|fc2)"
 IGNORED, LANGUAGE = -100, "en"
-MOST_WRITTEN, TOLD_AT_ONCE = 70, 48
+MOST_WRITTEN, TESTED_AT_ONCE = 70, 48
 BABBLE = replace(sounds.CLEAN, talk=1.0, talk_db=(5.0, 5.0))
 
 
@@ -89,10 +89,9 @@ def shown(
     rows, targets = [], []
     for number, span in zip(some, heard.spans, strict=True):
         order = pool.orders[number]
-        before = writer.prompt(hints(order, draw) if order.names and draw.random() < 0.5 else None)
         text = writer.text(order.text, span)
-        rows.append(torch.tensor([*before, *text[:-1]]))
-        targets.append(torch.tensor([IGNORED] * (len(before) - 1) + text))
+        rows.append(torch.tensor([*writer.start, *text[:-1]]))
+        targets.append(torch.tensor([IGNORED] * (len(writer.start) - 1) + text))
     return Shown(
         heard.features,
         pad_sequence(rows, True, writer.end).to(device),
@@ -122,18 +121,18 @@ def loss_of(model: Any, one: Shown) -> Tensor:
     return cross_entropy(logits.float().flatten(0, 1), one.targets.flatten(), ignore_index=IGNORED)
 
 
-def heard_by(model: Any, features: Tensor, prompts: Sequence[list[int]], writer: Writer) -> list[str]:
-    """What it writes, greedily, of recordings behind prompts of one length."""
+def heard_by(model: Any, features: Tensor, writer: Writer) -> list[str]:
+    """Transcribe recordings, greedily."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    tokens = torch.tensor([[*prompt, writer.first_time] for prompt in prompts], device=features.device)
-    written, ended, cache = list[Tensor](), torch.zeros(len(prompts), dtype=torch.bool), None
+    tokens = torch.tensor([[*writer.start, writer.first_time]] * len(features), device=features.device)
+    written, ended, cache = list[Tensor](), torch.zeros(len(features), dtype=torch.bool), None
     with torch.no_grad(), autocast(features.device):
         encoded = BaseModelOutput(encoded_by(inner.model.encoder, features))
         while len(written) < MOST_WRITTEN and not ended.all():
-            told = inner(
+            out = inner(
                 encoder_outputs=encoded, decoder_input_ids=tokens, past_key_values=cache, use_cache=True
             )
-            cache, tokens = told.past_key_values, told.logits[:, -1:].argmax(-1)
+            cache, tokens = out.past_key_values, out.logits[:, -1:].argmax(-1)
             written.append(tokens[:, 0].cpu())
             ended |= written[-1] >= writer.end
     texts = []
@@ -143,25 +142,18 @@ def heard_by(model: Any, features: Tensor, prompts: Sequence[list[int]], writer:
     return texts
 
 
-def tell(model: Any, pool: Pool, mel: Tensor, writer: Writer) -> dict[str, float]:
-    """Share of wrong words of recordings that are not learned from: clean, in babble, and with names."""
+def word_error_rates(model: Any, pool: Pool, mel: Tensor, writer: Writer) -> dict[str, float]:
+    """Return the share of wrong words of recordings that are not learned from, clean and in babble."""
     found = dict[str, float]()
-    for name, chances, named in (
-        ("clean", sounds.CLEAN, False), ("named", sounds.CLEAN, True),
-        ("babble", BABBLE, False), ("babble, named", BABBLE, True),
-    ):  # fmt: skip
-        draw, torch_draw, wrong, said = random.Random(1), torch.Generator().manual_seed(1), 0, 0  # noqa: S311
-        for first in range(0, len(pool.orders), TOLD_AT_ONCE):
-            some = range(len(pool.orders))[first : first + TOLD_AT_ONCE]
+    for name, chances in (("clean", sounds.CLEAN), ("babble", BABBLE)):
+        torch_draw, wrong, total = torch.Generator().manual_seed(1), 0, 0
+        for first in range(0, len(pool.orders), TESTED_AT_ONCE):
+            some = range(len(pool.orders))[first : first + TESTED_AT_ONCE]
             heard = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, chances, torch_draw, True)
-            prompts = [writer.prompt(hints(pool.orders[n], draw) if named else None) for n in some]
-            least = min(len(prompt) for prompt in prompts) - 1
-            prompts = [[prompt[0], *prompt[-least:]] for prompt in prompts]  # of one length
-            texts = heard_by(model, heard.features, prompts, writer)
-            for number, text in zip(some, texts, strict=True):
-                one = wrong_words(pool.orders[number].text, text)
-                wrong, said = wrong + one[0], said + one[1]
-        found[name] = round(wrong / said, 4)
+            for number, text in zip(some, heard_by(model, heard.features, writer), strict=True):
+                errors, words = word_errors(pool.orders[number].text, text)
+                wrong, total = wrong + errors, total + words
+        found[name] = round(wrong / total, 4)
         print(name, found[name], flush=True)
     return found
 
@@ -192,17 +184,18 @@ def fit(model: Any, pool: Pool, mel: Tensor, writer: Writer, args: argparse.Name
         losses.append(float(loss.detach()))
         step, heard = step + 1, heard + len(some)
         if step % 50 == 1:
-            mean = sum(losses[-50:]) / len(losses[-50:])
-            print(
-                f"{step} {time.monotonic() - began:.0f} s, {len(pool.orders)} orders, {mean:.4f}", flush=True
-            )
+            print(f"{step} {time.monotonic() - began:.0f} s, {_mean(losses[-50:]):.4f}", flush=True)
     return {
         "steps": step,
         "recordings": len(pool.orders),
         "heard": heard,
         "seconds": round(time.monotonic() - began, 1),
-        "last_loss": round(sum(losses[-50:]) / max(1, len(losses[-50:])), 4),
+        "last_loss": round(_mean(losses[-50:]), 4),
     }
+
+
+def _mean(losses: Sequence[float]) -> float:
+    return sum(losses) / max(1, len(losses))
 
 
 def main() -> None:
@@ -218,7 +211,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--tell", type=Path)
+    parser.add_argument("--test", type=Path)
     args = parser.parse_args()
     from tokenizers import Tokenizer
     from transformers import WhisperForConditionalGeneration
@@ -239,22 +232,16 @@ def main() -> None:
     for name, value in model.named_parameters():
         if "lora_" in name:
             value.data = value.data.half().float()  # as it is kept
-    told = dict[str, Any]()
-    if args.tell:
-        told["wrong_words"] = tell(model, Pool(args.tell, args.device), mel, writer)
+    tested = {}
+    if args.test:
+        tested = {"wrong_words": word_error_rates(model, Pool(args.test, args.device), mel, writer)}
     args.out.mkdir(parents=True, exist_ok=True)
     config.base_model_name_or_path = args.name
     model.half().save_pretrained(args.out)
     on = torch.cuda.get_device_name() if args.device == "cuda" else args.device
-    made = {
-        "base": args.name,
-        "languages": [LANGUAGE],
-        "rank": args.rank,
-        "rate": args.rate,
-        "seed": args.seed,
-        "batch": args.batch,
-    }
-    trained = made | cost | {"device": on, "torch": torch.__version__} | told
+    made = {"base": args.name, "languages": [LANGUAGE]}
+    made |= {name: getattr(args, name) for name in ("rank", "rate", "seed", "batch")}
+    trained = made | cost | {"device": on, "torch": torch.__version__} | tested
     (args.out / "trained.json").write_text(json.dumps(trained, indent=1) + "\n")
 
 

@@ -2,8 +2,8 @@
 
     python -m services.learning.training.recogniser.pack FOLDER OUT.npz
 
-FOLDER is what `tests/golden/speak/learned.py` leaves: recordings, manifests (`*.jsonl`: `file`, `text`,
-`menu`) and `menus.json`. Runs in saycart's own environment.
+FOLDER is what `tests/golden/speak/learned.py` leaves: recordings and manifests (`*.jsonl`: `file`, `text`).
+Runs in saycart's own environment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from services.learning.training.recogniser.spoken import pack
+from services.learning.training.recogniser.spoken import Order, pack
 from services.transcription.audio.audio import DecodeLimits, decode
 from services.transcription.audio.containers import sniff_file
 
@@ -31,9 +31,9 @@ def main(argv: list[str] | None = None) -> int:
             if "file" in row:
                 file = args.folder / row["file"]
                 samples = decode(file, sniff_file(file), DecodeLimits())
-                found.append(((samples * 32767).round().astype(np.int16), row["text"], row["menu"]))
-    pack(found, json.loads((args.folder / "menus.json").read_text(encoding="utf-8")), args.out)
-    print(f"{len(found)} orders, {sum(len(samples) for samples, _, _ in found) / 16_000:.0f} s: {args.out}")
+                found.append(Order((samples * 32767).round().astype(np.int16), row["text"]))
+    pack(found, args.out)
+    print(f"{len(found)} orders, {sum(len(one.samples) for one in found) / 16_000:.0f} s: {args.out}")
     return 0
 
 

@@ -1,8 +1,8 @@
 """Spoken orders as they may reach a microphone, a batch at a time where the samples are (torch).
 
-Drawn anew each time: another pace, a room, talk or noise around it, a telephone's band, another loudness, and
-stretches of time and pitch that are missing. What comes out is what faster-whisper shows its model: the log
-mel spectrum of the recording, and zeros behind it.
+Drawn again each time: another pace, a room, talk or noise around it, a telephone's band, another loudness,
+and stretches of time and pitch that are missing. What comes out is what faster-whisper shows its model: the
+log mel spectrum of the recording, and zeros behind it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def loudness(sound: Tensor) -> Tensor:
 
 
 def round_length(length: int) -> int:
-    """The next power of two: a GPU plans a Fourier transform anew for each length, which takes far longer
+    """The next power of two: a GPU plans a Fourier transform for each length, which takes far longer
     than the transform."""
     return 1 << (length - 1).bit_length()
 

@@ -128,7 +128,7 @@
     return event.key === " " && !event.target.closest("input, textarea, select, button, a, summary");
   }
 
-  // Anywhere on the page: a file let go beside the field would be opened by the browser in the page's place.
+  // Anywhere on the page: a file dropped next to the field would be opened by the browser in the page's place.
   function takeDrops(zone, input) {
     const files = (event) => event.dataTransfer.types.includes("Files");
     for (const kind of ["dragenter", "dragover"]) {

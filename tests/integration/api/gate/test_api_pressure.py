@@ -31,7 +31,7 @@ TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 @pytest.fixture
 def small(tmp_path: Path, database_url: str) -> Iterator[World]:
     """Three orders of one client may wait, five in all."""
-    with running(tmp_path, database_url, client_backlog=3, visitor_backlog=3, max_backlog=5) as world:
+    with running(tmp_path, database_url, client_backlog=3, address_backlog=3, max_backlog=5) as world:
         yield world
 
 
@@ -113,7 +113,7 @@ def test_a_page_says_it_in_words(small: World) -> None:
 
 
 def test_zero_means_any_number(tmp_path: Path) -> None:
-    with running(tmp_path, client_backlog=0, visitor_backlog=0, shop_backlog=0, max_backlog=0) as world:
+    with running(tmp_path, client_backlog=0, shop_backlog=0, max_backlog=0) as world:
         world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # asked by nobody
         for _ in range(4):
             assert post(world).status_code == 202

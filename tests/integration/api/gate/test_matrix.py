@@ -18,7 +18,7 @@ from tests.credentials import header_for
 from tests.integration.api.gate.test_access import BY, OTHER, ask, of_every_route
 from tests.integration.api_world import MENU, World, running
 
-API = ("/v1/", "/metrics", "/docs", "/openapi")
+API = ("/v1/", "/metrics")
 KINDS = (
     *("unknown", "expired", "revoked", "of one who left", "page key", "customer's capability"),
     *("customer of another order", "customer of another shop", "invented session", "two at once"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from infra.private import narrow
 from infra.processes.ports import any_free
@@ -167,64 +167,22 @@ def test_what_the_supervisor_starts_inherits_it(home: Path) -> None:
     assert wider(home) == []
 
 
-def opened(home: Path) -> dict[str, int]:
-    """A home as an earlier release with umask 022 left it; every file with its mode."""
-    names = (
-        "recordings/ab/" + "ab" * 16, "recordings/tmp/half", "redis/password", "logs/api.log",
-        "run/children.json", "saycart.db", "saycart.db-wal", "ports.json", "notes/mine.txt",
-    )  # fmt: skip
-    for name in names:
-        path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("x")
-    for path in [home, *home.rglob("*")]:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return {str(path.relative_to(home)): path.stat().st_mode for path in home.rglob("*")}
-
-
-def test_a_home_that_was_open_is_closed_and_it_is_said(home: Path) -> None:
-    before = opened(home)
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys; from pathlib import Path; from infra.private import narrow;"
-         " from infra.observability.telemetry import configure_logging;"
-         " configure_logging('INFO', as_json=True);"
-         " print(narrow(Path(sys.argv[1])), narrow(Path(sys.argv[1])))", home],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    ours = [name for name in before if not name.startswith("notes")]
-    assert done.stdout.split() == [str(len(ours) + 1), "0"]
-    (said,) = [json.loads(line) for line in done.stderr.splitlines()]
-    assert (said["event"], said["changed"]) == ("home.narrowed", len(ours) + 1)
-    left = [line.split()[-1] for line in wider(home)]
-    assert left == ["notes", "notes/mine.txt"], "what is not ours stays, behind a closed door"
-
-
 def test_the_api_closes_an_open_home_when_it_starts(
     home: Path, start: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     """As the first on a volume, in containers; the stack does the same before it."""
-    opened(home)
-    (home / "saycart.db").unlink()
-    (home / "saycart.db-wal").unlink()
+    home.mkdir(parents=True)
+    home.chmod(0o755)
     config = Settings(home=home, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
     start([sys.executable, "-m", "services.api"], config)
-    until(lambda: not [line for line in wider(home) if "notes" not in line], STARTED_S)
+    until(lambda: not wider(home), STARTED_S)
 
 
-def test_links_and_shared_folders_are_left_alone(tmp_path: Path) -> None:
-    home, outside = tmp_path / "home", tmp_path / "outside"
-    for folder in (home, outside):
-        folder.mkdir()
-    (outside / "file").write_text("x")
-    (outside / "file").chmod(0o644)
-    outside.chmod(0o755)
-    (home / "recordings").symlink_to(outside)
-    (home / "saycart.db").symlink_to(outside / "file")
-    home.chmod(0o755)
-    assert narrow(home) == 1
-    assert stat.S_IMODE(outside.stat().st_mode) == 0o755
-    assert stat.S_IMODE((outside / "file").stat().st_mode) == 0o644
-    home.chmod(0o1777)
-    assert narrow(home) == 0
-    assert stat.S_IMODE(home.stat().st_mode) == 0o1777, "a /tmp stays everybody's"
-    assert narrow(tmp_path / "nowhere") == 0
+@pytest.mark.parametrize(("before", "after"), [(0o755, 0o700), (0o1777, 0o1777), (0o700, 0o700)])
+def test_an_open_home_is_closed_but_a_shared_folder_is_not(tmp_path: Path, before: int, after: int) -> None:
+    tmp_path.chmod(before)
+    with capture_logs() as logs:
+        assert narrow(tmp_path) is (before == 0o755)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == after
+    assert len(logs) == (before != 0o700), "it is logged, once"
+    assert not narrow(tmp_path / "nowhere")

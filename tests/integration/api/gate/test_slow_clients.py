@@ -41,7 +41,7 @@ JSON, FORM, UPLOAD = (
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """An API with little patience."""
     home = tmp_path_factory.mktemp("strict")
-    free = {"client_backlog": 0, "visitor_backlog": 0, "address_backlog": 0, "shop_backlog": 0}
+    free = {"client_backlog": 0, "address_backlog": 0, "shop_backlog": 0}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pace, "START_S", 0.6)
         patch.setattr(pace, "RATE", 20_000)

@@ -10,7 +10,7 @@ import pytest
 from infra.settings import REPOSITORY, Settings, settings
 from infra.weights.adapters import release
 from services.bootstrap import Container, bootstrap
-from services.learning.training.recogniser.spoken import wrong_words
+from services.learning.evaluation.hearing import word_errors
 from services.transcription.adapted import adapter_of
 from services.transcription.audio.audio import DecodeLimits, read
 from services.transcription.confidence import agreement, is_measured
@@ -56,7 +56,7 @@ def test_the_samples_are_heard(ears: Transcriber) -> None:
         if row["utterance"]:
             heard = ears.transcribe(stored(f"{row['id']}.flac"), "en-US")
             assert heard.source.partition("/")[0].endswith("-orders")
-            changed, words = wrong_words(row["utterance"], heard.text)
+            changed, words = word_errors(row["utterance"], heard.text)
             wrong, said = wrong + changed, said + words
     assert said > 200
     assert wrong / said < MOST_WRONG

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 from sqlalchemy import text
-from typer.testing import CliRunner
 
-from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import Event
 from schemas.menu import Menu
 from schemas.records.orders import Outcome
-from services.cli import client
-from services.cli.main import app
 from services.storage.audit.log import AuditLog, Verdict
 from services.storage.people.staff import StaffStore
 from services.storage.shops.menus import MenuStore
@@ -155,14 +148,6 @@ def test_the_api_says_whose_request_it_was(lone_world: World) -> None:
     assert (entry.address, entry.request_id) == ("127.0.0.1", "a-request-of-mine")
 
 
-@pytest.fixture
-def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Callable[..., Result]:
-    """The command line over the database, in process."""
-    config = Settings(home=tmp_path / "home", database_url=database_url)
-    monkeypatch.setattr(client, "settings", lambda: config)
-    return lambda *words, **more: CliRunner().invoke(app, list(words), **more)
-
-
 def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -> None:
     assert saycart("audit", "verify").stdout == "No entries yet\n"
     for number in range(3):
@@ -176,7 +161,7 @@ def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -
     rows = [json.loads(line) for line in saycart("audit", "list", "--json").stdout.splitlines()]
     assert [f"{row['shop_id']} {row['seq']}" for row in rows] == ["main 1", "main 2", "main 3", "other 1"]
     wanted = ("--shop", "other", "--since", "1h", "--action", "price")
-    shown = saycart("audit", "list", *wanted, env={"COLUMNS": "250"})
+    shown = saycart("audit", "list", *wanted)
     assert shown.exit_code == 0, shown.output
     assert "staff:ann" in shown.stdout
     assert "other 1" in shown.stdout

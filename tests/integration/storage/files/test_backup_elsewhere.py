@@ -18,7 +18,6 @@ from sqlalchemy.engine import make_url
 
 from infra.blobs.folder import BlobFolder
 from infra.settings import REPOSITORY, Settings
-from infra.sql import row_security
 from schemas.records.orders import NewOrder
 from services.bootstrap import Container, bootstrap
 from services.storage.orders.store import OrderStore
@@ -101,16 +100,6 @@ def restored(url: str, home: Path, folder: Path, programs: Path) -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def test_the_cron_jobs_words_are_a_shells(cron_job: Pod) -> None:
-    shell, flag, script = cron_job.main["command"]
-    assert (shell, flag) == ("sh", "-c")
-    subprocess.run(["sh", "-n"], input=script, text=True, check=True)
-    assert cron_job.main["workingDir"] in {one["mountPath"] for one in cron_job.main["volumeMounts"]}
-    assert cron_job.variables(cron_job.main)["PGOPTIONS"] == (
-        f"-c {row_security.SETTING}={row_security.EVERYWHERE}"
-    )
 
 
 def test_what_the_cron_job_writes_is_what_saycart_restores(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,8 @@ from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
 from services.storage.reviews.statistics import decided
 from tests.credentials import header_for
-from tests.integration.api_world import expect_problem, running, wav
-from tests.integration.marked import SAID, TELLS, WORD, Marked, age, places, sounds
+from tests.integration.api_world import expect_problem, wav
+from tests.integration.marked import SAID, WORD, Marked, age, places, sounds
 from tests.integration.signing import PASSWORD, cheap
 from tests.stand_ins import TESTER, speech
 
@@ -54,12 +53,6 @@ WHERE = {
     *(f"outbox.{name}" for name in ("payload", "last_error")),
     "idempotency.key",
 }
-
-
-@pytest.fixture
-def marked(tmp_path: Path, database_url: str) -> Iterator[Marked]:
-    with running(tmp_path, database_url, **TELLS) as world:
-        yield Marked.of(world)
 
 
 def lines_of(order: dict[str, Any]) -> list[dict[str, Any]]:

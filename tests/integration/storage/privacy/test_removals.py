@@ -16,9 +16,8 @@ from sqlalchemy import select, text
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.errors import AudioDamaged, AudioTooCostly, Conflict
-from schemas.lifecycle import Event, State
+from schemas.lifecycle import State
 from schemas.order import OrderError
-from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.flow import BY_NAME
@@ -249,51 +248,6 @@ def test_listening_while_it_is_cancelled_gives_all_or_a_clear_answer(own_world: 
             assert set.union(*(codes.result(20) for codes in heard)) <= {200, 404, 503}
 
 
-def test_refused_uploads_leave_the_folder_as_it_was(own_world: World, race: Callable[..., list[Any]]) -> None:
-    """Many at once: too large, no audio, cut off in the middle, an unknown menu."""
-    root = own_world.parts.settings.blobs
-    sound = wav(5.0)
-    bodies: list[dict[str, Any]] = [
-        {"files": {"audio": ("a", wav(40.0))}},  # over the world's million bytes
-        {"files": {"audio": ("a", b"no audio" * 50_000)}},
-        {"files": {"audio": ("a", sound)}, "data": {"menu": "nowhere"}},
-        {"files": {"audio": ("a", sound)}, "data": {"metadata": "[1"}},
-        {"files": {"audio": ("a", sound)}, "data": {"surprise": "x"}},
-        {"content": b'--B\r\nContent-Disposition: form-data; name="audio"; filename="a"\r\n\r\n' + sound,
-         "headers": {"Content-Type": "multipart/form-data; boundary=B"}},
-    ]  # fmt: skip
-
-    def size() -> int:
-        return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
-
-    def refuse(number: int) -> list[int]:
-        with httpx.Client(base_url=own_world.url, timeout=60, headers=own_world.people["ada"]) as http:
-            answers = []
-            for body in bodies[number % len(bodies) :] + bodies[: number % len(bodies)]:
-                try:
-                    answers.append(http.post("/v1/orders", **body).status_code)
-                except httpx.TransportError:
-                    answers.append(413)  # it hangs up on one that goes on sending
-            return answers
-
-    spoken(own_world)
-    before = size()
-    statuses = race(12, refuse)
-    assert all(isinstance(answers, list) and {*answers} <= {400, 413, 415, 422} for answers in statuses), (
-        statuses
-    )
-    assert size() == before
-    assert len(own_world.recordings) == 1
-
-
-def test_recordings_that_are_refused_later_leave_it_as_it_was_too(works: Works) -> None:
-    """The container is right, and nothing else: found out only by the worker."""
-    works.transcriber.script = [AudioDamaged("cut off")]
-    for _ in range(20):
-        works.until_settled(works.spoken())
-    assert (files(works), waiting(works.database)) == ([], 0)
-
-
 def test_what_a_killed_api_left_half_written_is_cleared_while_all_runs(own_world: World) -> None:
     """Not only at the next start, which is moments after the death: then it is too young to be sure of."""
     box = own_world.parts
@@ -308,14 +262,3 @@ def test_what_a_killed_api_left_half_written_is_cleared_while_all_runs(own_world
         collect_orphans(box)
         assert writer.commit() in {path.name for path in own_world.recordings}
     assert not dead.exists()
-
-
-def test_only_what_is_over_lets_go(works: Works) -> None:
-    """Each state, by its own way there."""
-    order_id = works.spoken()
-    works.until_settled(order_id)
-    assert works.orders.get(order_id).state is State.COMPLETED
-    assert works.orders.get(order_id).audio_key is not None
-    other = works.orders.create(NewOrder("trap-cafe", 1, "en", audio_key="ab" * 16, audio_format="wav"))[0]
-    assert other.state is State.RECEIVED
-    assert (waiting(works.database), Event.CANCELLED.value in works.types(other.id)) == (0, False)

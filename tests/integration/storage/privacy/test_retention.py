@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,8 +32,7 @@ from services.storage.orders.store import OrderStore
 from services.storage.privacy import retention
 from services.storage.privacy.retention import RetentionStore
 from services.workers.keeping import keep
-from tests.integration.api_world import running
-from tests.integration.marked import TELLS, WORD, Marked, age, places
+from tests.integration.marked import WORD, Marked, age, places
 from tests.plans import plans
 from tests.stand_ins import TESTER, speech
 
@@ -53,12 +50,6 @@ DONE_WITH = """
         now() - n * interval '1 min', now() - n * interval '1 min', now(), false
     FROM generate_series(1, 5000) AS n
 """
-
-
-@pytest.fixture
-def marked(tmp_path: Path, database_url: str) -> Iterator[Marked]:
-    with running(tmp_path, database_url, **TELLS) as world:
-        yield Marked.of(world)
 
 
 def rows(database: Database) -> dict[str, int]:
@@ -221,14 +212,14 @@ def test_what_it_looks_for_is_found_by_index(database: Database) -> None:
             session.execute(text("ANALYZE orders"))
     store = RetentionStore(database, "main")
     queries = (
-        (store._ended(retention.HAS_RECORDING, 10), False, "ix_orders_with_recording"),
-        (store._ended(retention.HAS_WORDS, 10), False, "ix_orders_with_words"),
-        (store._over(10), True, "ix_orders_shop_listing"),
+        (store._ended(retention.HAS_RECORDING, 10), "ix_orders_with_recording"),
+        (store._ended(retention.HAS_WORDS, 10), "ix_orders_with_words"),
+        (store._ended(retention.ENDED, 10, OrderRow.created_at, OrderRow.id), "ix_orders_shop_listing"),
     )
     with database.everywhere().read() as session:
         now = database.now(session)
-        for query, came, index in queries:
-            whole = retention._before(query, now, DAY, came=came).with_only_columns(OrderRow.id)
+        for query, index in queries:
+            whole = retention._before(query, now, DAY).with_only_columns(OrderRow.id)
             compiled = whole.compile(
                 session.get_bind(), compile_kwargs={"literal_binds": True, "render_postcompile": True}
             )

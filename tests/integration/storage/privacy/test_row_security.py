@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from infra.sql.row_security import EVERYWHERE
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from services.cli.commands import doctor
+from services.storage.base.scoping import OfShop
 from services.storage.base.table_base import Base
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
@@ -192,40 +192,24 @@ def test_values_reach_a_glance_as_they_are(filled: Database) -> None:
         assert session.execute(text(query), said).one() == (*said.values(), "%")
 
 
-def test_naming_a_shop_costs_no_message(filled: Database) -> None:
-    """As libpq sends them: a line of its trace for each message that asks the server for something."""
-
-    alone = Database(filled.url.render_as_string(hide_password=False), pooled=filled.session_url is None)
-    with alone._engine.connect() as connection:  # the only one that there is
-        pgconn = connection.connection.driver_connection.pgconn  # type: ignore[union-attr]
-
-    def messages(handle: Database, way: str) -> int:
-        with tempfile.TemporaryFile("w+") as file:
-            pgconn.trace(file.fileno())
-            with getattr(handle, way)() as session:
-                session.execute(text("SELECT 1"))
-            pgconn.untrace()
-            file.seek(0)
-            return len(re.findall(r"\tF\t\d+\t(?:Query|Sync)", file.read()))
-
-    for way, sent in {"glance": 1, "read": 3, "write": 3}.items():
-        assert messages(alone.bound("a"), way) == messages(alone, way) == sent
-    alone.close()
-
-
 @pytest.fixture
 def careless(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first lock is broken: no store adds its shop to a query, or looks whose a row is."""
+    from services.storage.orders import claims
     from services.storage.orders import store as orders
     from services.storage.people import api_keys
-    from services.storage.privacy import erasure
     from services.storage.reviews import log as review_log
+    from services.storage.reviews import queue
     from services.storage.reviews import store as reviews
     from services.storage.shops import menus
 
-    for module in (api_keys, erasure, menus, orders, review_log, reviews):
-        monkeypatch.setattr(module, "of_shop", lambda *_: true(), raising=False)
-        monkeypatch.setattr(module, "owned", lambda found, _: found, raising=False)
+    for module in (api_keys, claims, menus, orders, queue, review_log, reviews):
+        monkeypatch.setattr(module, "of_shop", lambda *_: true())
+
+    def found(_: object, session: Session, table: type[Base], key: str, *, hold: bool = False) -> Any:
+        return session.get(table, key, with_for_update=hold or None)
+
+    monkeypatch.setattr(OfShop, "_owned", found)
 
 
 @pytest.fixture
@@ -256,15 +240,6 @@ def test_the_api_is_held_where_its_own_lock_is_broken(
         assert answer.status_code in (404, 405), answer.text
     assert world.http.get(path).json()["status"] == "processing"
     assert world.http.post(f"{path}/cancel").status_code == 200
-
-
-@POSTGRESQL
-def test_a_shops_menus_are_not_read_by_others(database: Database) -> None:
-    ShopStore(database).add("one", "One", by=TESTER)
-    MenuStore(database, "main").put(Menu.parse(MENU), by=TESTER)
-    for shop, seen in {"main": 1, "one": 0}.items():
-        with database.bound(shop).read() as session:
-            assert len(session.scalars(select(TABLES["menus"].c.id)).all()) == seen
 
 
 def test_a_role_that_walks_past_is_told_of(

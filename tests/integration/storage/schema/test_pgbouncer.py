@@ -28,13 +28,11 @@ from tests.integration.storage import test_notices
 from tests.integration.storage.audit.test_audit import test_many_writers_leave_no_gaps  # noqa: F401
 from tests.integration.storage.schema.test_storage_database import (  # noqa: F401
     test_a_cut_connection_heals,
-    test_an_exception_rolls_back,
     test_migrations_make_the_tables,
     test_reads_do_not_write,
     test_times_come_back_in_utc,
     test_writers_wait_for_each_other,
 )
-from tests.integration.storage.test_leases import test_fifty_claims_at_once_have_one_winner, world  # noqa: F401
 from tests.integration.storage.test_outbox import (  # noqa: F401
     orders,
     outbox,

@@ -102,32 +102,6 @@ def test_writers_wait_for_each_other(database: Database, race: Any) -> None:
         assert session.get_one(MenuRow, ("main", "counter", 1)).digest == "40"
 
 
-def test_an_exception_rolls_back(database: Database) -> None:
-    def break_off() -> None:
-        with database.write() as session:
-            insert = (
-                "INSERT INTO menus (shop_id, id, version, digest, name, document, created_at, currency, "
-                "language, items, sold_out) "
-                "VALUES ('main', 'm', 1, '', '', '{}', '2026-01-01', '', '', 0, 0)"
-            )
-            session.execute(text(insert))
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        break_off()
-    with database.read() as session:
-        assert session.execute(text("SELECT count(*) FROM menus")).scalar_one() == 0
-
-
-def test_foreign_keys_hold(database: Database) -> None:
-    orphan = (
-        "INSERT INTO order_events (order_id, seq, at, type, state, detail) "
-        "VALUES ('none', 1, '2026-01-01', 'x', 'x', '{}')"
-    )
-    with pytest.raises(DBAPIError, match=r"(?i)foreign key"), database.write() as session:
-        session.execute(text(orphan))
-
-
 def test_a_missing_table_is_no_outage(empty_url: str) -> None:
     database = Database(empty_url)
     with pytest.raises(DBAPIError):

@@ -162,7 +162,8 @@ def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
     order_id = world.to_decode()
     answers = [(503, b""), completion(spelled(RIGHT, CAFE))]
     with staged_server(lambda body: answers[0] if len(answers) == 2 else answers[-1]) as server:
-        decoder = server.decoder("llama.cpp")
+        server.adapters = (200, b'[{"id": 0}]')
+        decoder = server.decoder("llama.cpp", adapter="orders")
         runner = world.runner()
         runner = replace(runner, tools=replace(runner.tools, decoder=lambda: decoder))
         assert runner.run(order_id, "decode") is State.TRANSCRIBED

@@ -225,13 +225,6 @@ def test_a_collector_that_is_away_costs_no_order_anything(
     assert len(told) <= 2, "not a line for each span or batch"
 
 
-def test_a_collector_may_want_a_key(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=of the collector")
-    with traced(collector), tracing.span("stage read", kind="consumer"):
-        pass
-    assert collector.keys == {"of the collector"}
-
-
 def test_a_collector_that_comes_back_is_told_the_rest(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,11 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import redis
 
-from infra.processes.ports import any_free
-from infra.processes.supervisor import Supervisor
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from schemas.lifecycle import State
@@ -82,26 +79,17 @@ def submit(world: World) -> str:
     return str(answer.json()["id"])
 
 
-@pytest.fixture
-def queue(tmp_path: Path) -> Iterator[EmbeddedRedis]:
-    server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
-    supervisor = Supervisor(tmp_path)
-    supervisor.start([server.child()])
-    yield server
-    supervisor.stop()
-
-
-def test_from_upload_to_webhook_also_after_a_lost_message(tmp_path: Path, queue: EmbeddedRedis) -> None:
+def test_from_upload_to_webhook_also_after_a_lost_message(tmp_path: Path, server: EmbeddedRedis) -> None:
     with collecting() as collector, shop() as (address, told), traced(collector):
         wanted: dict[str, Any] = {
-            "redis_url": queue.url, "webhook_url": address, "webhook_secret": SECRET,
+            "redis_url": server.url, "webhook_url": address, "webhook_secret": SECRET,
             "traces_url": collector.url,
         }  # fmt: skip
         with running(tmp_path, container=Container, **wanted) as world:
-            _follow(world, collector, queue, told)
+            _follow(world, collector, server, told)
 
 
-def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict[str, str]) -> None:
+def _follow(world: World, collector: Collector, server: EmbeddedRedis, told: dict[str, str]) -> None:
     parts, settings = world.parts, world.parts.settings
     parts.menus.of("main").put(CAFE, by=TESTER)
     courier = Part(settings, "courier", [sys.executable, "-m", "services.workers.courier"])
@@ -109,7 +97,7 @@ def _follow(world: World, collector: Collector, queue: EmbeddedRedis, told: dict
     argv = tuple(
         "tests.processes.flushing_worker" if word == "services.workers.app" else word for word in argv
     )
-    with redis.Redis.from_url(queue.operator_url) as broker:
+    with redis.Redis.from_url(server.operator_url) as broker:
         # Accepted and rung for, and then the queue loses it, before anybody listens.
         lost = submit(world)
         until(lambda: broker.llen("decode") == 1, SOON_S)

@@ -1,0 +1,107 @@
+"""Which reviews wait for a person, and in which order."""
+
+from __future__ import annotations
+
+import builtins
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, and_, func, or_, select, text
+from sqlalchemy.orm import Session
+
+from schemas.errors import NotFound
+from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
+from schemas.shops.source import PAGE
+from services.storage.base.changes import reading
+from services.storage.base.ids import page_of, paged
+from services.storage.base.mapping import allergy_of, review_of, words_of
+from services.storage.base.scoping import OfShop, of_shop
+from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
+from services.storage.reviews import rules
+
+# Of one visitor that are looked at together: many times what an address may have waiting.
+MOST_OF_VISITOR = 500
+# As text, as the index of what waits has it.
+_UNDECIDED = text(UNDECIDED)
+
+
+class ReviewQueue(OfShop):
+    """The part of the review store that lists what waits."""
+
+    def list(
+        self, *, limit: int, cursor: str | None, include_claimed: bool
+    ) -> tuple[builtins.list[ReviewRecord], str | None]:
+        """Up to `limit` undecided reviews, longest waiting first, and the cursor to the next page.
+
+        Without `include_claimed` those are left out that are held now; a lapsed claim is shown.
+
+        Raises:
+            InputError: not a cursor of ours.
+        """
+        query = paged(ReviewRow, cursor, limit + 1).where(of_shop(ReviewRow, self._shop))
+        with reading(self._database) as session:
+            query = query.where(_UNDECIDED if include_claimed else _free(self._database.now(session)))
+            return page_of([review_of(row) for row in session.scalars(query)], limit)
+
+    def queue(self, limit: int) -> Queue:
+        """The `limit` reviews that wait longest, held ones too; by whole minutes waited, then by value."""
+        mine = of_shop(ReviewRow, self._shop)
+        oldest = (
+            select(ReviewRow, OrderRow)
+            .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+            .where(_UNDECIDED, mine)
+            .order_by(ReviewRow.created_at, ReviewRow.id)
+            .limit(limit)
+        )
+        with reading(self._database) as session:
+            now = self._database.now(session)
+            waiting = session.scalar(select(func.count()).select_from(ReviewRow).where(_UNDECIDED, mine)) or 0
+            free = session.scalar(select(func.count()).select_from(ReviewRow).where(_free(now), mine)) or 0
+            entries = [
+                QueueEntry(
+                    review=review_of(review),
+                    words=words_of(order),
+                    allergy=allergy_of(order),
+                    menu_id=order.menu_id,
+                    spoken=order.audio_key is not None,
+                )
+                for review, order in session.execute(oldest)
+            ]
+        # To the second no two wait alike, and the value would never count.
+        entries.sort(
+            key=lambda e: (-((now - e.review.created_at) // timedelta(minutes=1)), -rules.value_of(e.review))
+        )
+        return Queue(now, tuple(entries), waiting, waiting - free)
+
+    def of_visitor(self, review_id: str, limit: int = MOST_OF_VISITOR) -> builtins.list[ReviewRecord]:
+        """Undecided reviews of the orders that came from the same address to the same page as this review's,
+        longest waiting first; none for an order that came from no page. Held ones too.
+
+        Raises:
+            NotFound: no such review.
+        """
+        with reading(self._database) as session:
+            seen = self._existing(session, review_id)
+            source = session.scalar(select(OrderRow.source).where(OrderRow.id == seen.order_id))
+            if source is None or not source.startswith(PAGE):
+                return []
+            query = (
+                select(ReviewRow)
+                .join(OrderRow, OrderRow.id == ReviewRow.order_id)
+                .where(_UNDECIDED, ReviewRow.shop_id == seen.shop_id, OrderRow.source == source)
+                .order_by(ReviewRow.created_at, ReviewRow.id)
+                .limit(limit)
+            )
+            return [review_of(row) for row in session.scalars(query)]
+
+    def _existing(self, session: Session, review_id: str, *, hold: bool = False) -> ReviewRow:
+        """The row; `hold`: ours alone to the end of the transaction, on SQLite by BEGIN IMMEDIATE, else by
+        FOR UPDATE."""
+        row = self._owned(session, ReviewRow, review_id, hold=hold)
+        if row is None:
+            raise NotFound(f"No review {review_id}")
+        return row
+
+
+def _free(now: datetime) -> ColumnElement[bool]:
+    """It is free: open, or claimed under a lease that has run out."""
+    return and_(_UNDECIDED, or_(ReviewRow.status == "open", ReviewRow.lease_until <= now))

@@ -1,0 +1,36 @@
+"""Shared by suites of storage: the command line in process, and a world whose customers say a marker word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from infra.processes.ports import any_free
+from infra.settings import Settings
+from services.cli import client
+from services.cli.main import app
+from tests.integration.api_world import running
+from tests.integration.marked import TELLS, Marked
+
+
+@pytest.fixture
+def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Callable[..., Result]:
+    """`saycart` with these words, for these settings. No broker answers: the sweeper would ring."""
+
+    def run(*words: str, **settings: str) -> Result:
+        settings = {"redis_url": f"redis://127.0.0.1:{any_free()}/0", **settings}
+        config = Settings(home=tmp_path / "home", database_url=database_url, **settings)
+        monkeypatch.setattr(client, "settings", lambda: config)
+        return CliRunner().invoke(app, list(words), env={"COLUMNS": "250"})
+
+    return run
+
+
+@pytest.fixture
+def marked(tmp_path: Path, database_url: str) -> Iterator[Marked]:
+    with running(tmp_path, database_url, **TELLS) as world:
+        yield Marked.of(world)
