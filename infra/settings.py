@@ -112,9 +112,6 @@ class Settings(EngineSettings):
     asr_threshold: float = 0.72
     """Calibrated ASR confidence under which a human looks at the order."""
 
-    field_threshold: float = 0.94
-    """Calibrated confidence of one field of the cart under which a human looks at the order."""
-
     max_order_total: int = 50_000
     """Minor units; a dearer order is taken for a mistake and shown to a human."""
 

@@ -284,12 +284,7 @@ class CartLine(BaseModel):
     confidence: float = Field(
         ge=0,
         le=1,
-        description="the least of its fields'; without those, the mean ASR probability of its words",
-    )
-    field_confidence: dict[str, float] = Field(
-        default={},
-        description="how likely each value is right, 0 to 1: `heard` (the whole line), `sku`, `quantity`, "
-        "`size`, `options/GROUP/ID`; empty for text and for recognisers that were not measured",
+        description="the mean ASR probability of its words",
     )
     findings: list[Finding] = []
 

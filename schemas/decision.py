@@ -66,7 +66,6 @@ class Basis(_Value):
 
     transcript_confidence: float
     cart_probability: float | None = None
-    least_field_confidence: float | None = None
     second_transcript: SecondTranscript = SecondTranscript.UNUSED
 
 
@@ -84,7 +83,6 @@ class Policy(_Value):
     """What a shop accepts without a look. Confidences are calibrated, 0..1; amounts in minor units."""
 
     asr_threshold: float
-    field_threshold: float
     max_total: float
     max_total_asked: float = Field(description="up to which a doubted cart is its customer's to settle")
     accept_from: float = Field(default=ACCEPT, description="probability of the cart from which it stands")

@@ -106,7 +106,7 @@ _REASONS = {
 }
 
 # Findings that say what was hard to hear.
-_HARD_TO_HEAR = {"field_doubtful", "heard_quietly", "nothing_heard"}
+_HARD_TO_HEAR = {"heard_quietly", "nothing_heard"}
 
 
 def reason(given: ReviewReason) -> str:

@@ -155,7 +155,6 @@ class Container(EngineParts):
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
             asr_threshold=self.settings.asr_threshold,
-            field_threshold=self.settings.field_threshold,
             max_order_total=self.settings.max_order_total,
             dear_above=self.settings.second_review_above,
         )
@@ -191,9 +190,7 @@ class Container(EngineParts):
         """Fold the names of each wanted menu once, so that they and the tables that every order needs are at
         hand; a database that is away is only logged."""
         from services.retrieval.names import names_of
-        from services.validation import confidence as fields
 
-        fields.models()
         try:
             for menu, _ in self.wanted_menus():
                 names_of(menu)

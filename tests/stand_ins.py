@@ -319,7 +319,6 @@ class Works:
             remove_recording=self.remove_recording,
             decode_audio=unheard,
             asr_threshold=0.72,
-            field_threshold=0.94,
             max_order_total=50_000,
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)

@@ -43,7 +43,7 @@ _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], .
     ("storage", StorageError),
     ("input", InputError),
 )
-_HEARING = frozenset({"nothing_heard", "field_doubtful", "heard_quietly"})
+_HEARING = frozenset({"nothing_heard", "heard_quietly"})
 _ENDS = {State.IN_REVIEW: "review", State.FAILED: "error"}
 
 # What an alert looks for, though it be one in a month.

@@ -54,7 +54,6 @@ class Tools:
     """Measured share of right orders where two recognisers agree, by their `Transcript.source` and the
     confidence of the first."""
     asr_threshold: float
-    field_threshold: float
     max_order_total: int
     dear_above: int = 0
     """In minor units: a doubted cart above it is never its customer's alone to settle; 0: no such limit."""
@@ -75,7 +74,6 @@ class Tools:
         """What is accepted without a look, for orders that are to be confirmed or not."""
         return Policy(
             asr_threshold=self.asr_threshold,
-            field_threshold=self.field_threshold,
             max_total=self.max_order_total,
             max_total_asked=min(self.max_order_total, self.dear_above or self.max_order_total),
             confirm=confirm,

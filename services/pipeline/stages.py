@@ -135,9 +135,8 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
     policy = tools.policy(confirm=order.confirm)
-    found = retrieve(clean(transcript.text), names_of(menu.menu))
     answer = order.answer or ModelAnswer()
-    made = decide(order.draft, transcript, found, menu, answer, policy)
+    made = decide(order.draft, transcript, menu, answer, policy)
     if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
         return again
     decision = made.decision

@@ -7,7 +7,7 @@ grammar. A doubt is a blocking finding, from these sources, each with a module o
 |---|---|
 | `allergy` | an allergy or a diet was said that no option tells |
 | `facts` | the menu does not allow it, or leaves a choice open |
-| `hearing` | words were too quiet, or a value was not heard surely enough |
+| `quiet` | words were too quiet to be in the transcript |
 | `price` | the total is over the shop's limit |
 | `whole_cart` | the language model is not sure enough of the cart, or nothing is in it |
 | `triage` | the recording as a whole is below the threshold, or nothing was heard |
@@ -27,13 +27,11 @@ from schemas.cart import Cart, CartDraft, Finding
 from schemas.decision import Basis, Decision, Doubt, ModelAnswer, Policy, SecondTranscript, Verdict
 from schemas.records.menus import MenuVersion
 from schemas.transcript import Transcript
-from services.retrieval.retrieval import Retrieval
 from services.validation.allergy import check_allergy
-from services.validation.confidence import field_confidences
 from services.validation.facts import check_facts, check_total
-from services.validation.hearing import check_fields, check_quiet
 from services.validation.price import price_cart
 from services.validation.questions import open_question
+from services.validation.quiet import check_quiet
 from services.validation.triage import doubts
 from services.validation.whole_cart import with_question
 
@@ -50,18 +48,15 @@ class Decided:
 def decide(
     draft: CartDraft,
     transcript: Transcript,
-    found: Retrieval,
     version: MenuVersion,
     answer: ModelAnswer,
     policy: Policy,
 ) -> Decided:
-    """Judge the language model's `draft` of `transcript`, in which retrieval `found` names of the menu."""
+    """Judge the language model's `draft` of `transcript`."""
     menu = version.menu
-    fields = field_confidences(draft, found, transcript)
     findings = check_allergy(draft, menu, transcript)  # first, for whoever reads only the beginning
     findings += [*check_facts(draft, menu), *check_quiet(transcript)]
-    findings += check_fields(fields, policy.field_threshold, draft, menu)
-    cart = price_cart(draft, menu, version.version, transcript, findings, fields)
+    cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
     told = with_question(answer, draft, findings, menu, policy)
     reasons = doubts(transcript, told, asr_threshold=policy.asr_threshold)
@@ -75,7 +70,6 @@ def decide(
         basis=Basis(
             transcript_confidence=transcript.confidence,
             cart_probability=answer.probability,
-            least_field_confidence=min((sure for line in fields for sure in line.values()), default=None),
             second_transcript=_second(transcript),
         ),
     )

@@ -25,8 +25,8 @@ def with_heard(
     """A draft of `lines`, each with a piece of the transcript; `found` is what retrieval found in it. The
     words of a wish off the menu, and of `notes` (kind, words), are pieces of it already."""
     made = []
-    for line, aligned in zip(lines, align(lines, found), strict=True):
-        words = transcript[slice(*aligned.span)] if aligned else line.get("heard") or transcript
+    for line, span in zip(lines, align(lines, found), strict=True):
+        words = transcript[slice(*span)] if span else line.get("heard") or transcript
         made.append({**line, "heard": whole_words(words, MAX_HEARD_CHARS)})
     noted = [{"kind": kind, "heard": words} for kind, words in notes]
     return CartDraft.model_validate({"lines": made, "notes": noted})

@@ -8,7 +8,7 @@ required option is open, a line costs the least that any answer makes of it, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas.cart import (
@@ -68,17 +68,12 @@ def price_cart(
     menu_version: int,
     transcript: Transcript,
     findings: list[Finding],
-    fields: Sequence[Mapping[str, float]] = (),
 ) -> Cart:
-    """Price every line; a line that the menu can't price (it has a blocking finding) costs 0. `fields` has
-    the confidences of each line's fields, where a machine drafted it."""
+    """Price every line; a line that the menu can't price (it has a blocking finding) costs 0."""
     lines = [
         _line(line, menu, transcript, [f for f in findings if f.line == index])
         for index, line in enumerate(draft.lines)
     ]
-    for line, sure in zip(lines, fields, strict=False):
-        line.field_confidence = dict(sure)
-        line.confidence = min(sure.values(), default=line.confidence)
     return Cart(
         currency=menu.currency,
         menu=MenuRef(id=menu.id, version=menu_version),

@@ -25,11 +25,9 @@ MAX_ANSWERS = 6
 # Found again in each draft (`facts.py`): what an earlier draft left open says nothing about a later one.
 OPEN_CHOICES = frozenset({"missing_size", "missing_required_option"})
 _PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size)|options/(?P<group>.+))", re.ASCII)
-# What is asked of a whole cart: whether it is right, whether nothing was ordered, and, where no more is in
-# doubt than how it was heard, whether it was. A recording that was heard badly as a whole asks nothing.
-RIGHT, NOTHING, HEARD = "order/right", "order/nothing", "order/heard"
-WHOLE = frozenset({RIGHT, NOTHING, HEARD})
-OF_HEARING = frozenset({"field_doubtful"})
+RIGHT, NOTHING = "order/right", "order/nothing"
+WHOLE = frozenset({RIGHT, NOTHING})
+"""What is asked of a whole cart: whether it is right, or whether nothing was ordered."""
 # What a yes to a whole cart settles. Not what the menu does not allow, and nothing past a limit.
 OF_WORDS = frozenset({"reading_unsure", "nothing_ordered", "empty_cart"})
 
@@ -91,7 +89,7 @@ def settled_by(question: Question | None, finding: Finding) -> bool:
         return False
     if not question.whole:
         return finding.question == question
-    return finding.code in (OF_HEARING if question.id == HEARD else OF_WORDS)
+    return finding.code in OF_WORDS
 
 
 def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:

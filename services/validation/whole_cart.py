@@ -1,7 +1,7 @@
 """The question whether a whole cart is right, for its customer, who knows what they said.
 
-Asked where the language model is fairly sure of a cart and not quite, and where some of it was hard to hear.
-An empty cart is put as the question whether nothing was ordered. A yes settles it, a no is a person's.
+Asked where the language model is fairly sure of a cart and not quite. An empty cart is put as the question
+whether nothing was ordered. A yes settles it, a no is a person's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.transcript import Transcript
 from services.retrieval.words import MEASURED
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
-from services.validation.questions import HEARD, NOTHING, OF_HEARING, RIGHT
+from services.validation.questions import NOTHING, RIGHT
 
 YES, NO = "yes", "no"
 
@@ -31,7 +31,7 @@ def with_question(
     # How far the model may be believed in another language nobody knows.
     probability = answer.probability if menu.language in MEASURED else 0.0
     if probability < policy.accept_from:
-        question = _right(RIGHT, draft, menu, policy) if probability >= policy.ask_from else None
+        question = _right(draft, menu, policy) if probability >= policy.ask_from else None
         message = sentences(menu.language)("reading_unsure")
         doubt = Finding.blocking("reading_unsure", message, question=question, detail=_detail(answer))
         return (*findings, doubt)
@@ -39,11 +39,7 @@ def with_question(
         question = _nothing(menu)
         doubt = Finding.blocking("nothing_ordered", question.text, question=question, detail=_detail(answer))
         return (*findings, doubt)
-    asked = next((found for found in findings if found.code in OF_HEARING and found.blocks), None)
-    if asked is None or any(found.blocks and found.code not in OF_HEARING for found in findings):
-        return tuple(findings)
-    question = _right(HEARD, draft, menu, policy)
-    return tuple(f.model_copy(update={"question": question}) if f is asked else f for f in findings)
+    return tuple(findings)
 
 
 def _detail(answer: ModelAnswer) -> str:
@@ -55,7 +51,7 @@ def _detail(answer: ModelAnswer) -> str:
     return told
 
 
-def _right(asked: str, draft: CartDraft, menu: Menu, policy: Policy) -> Question | None:
+def _right(draft: CartDraft, menu: Menu, policy: Policy) -> Question | None:
     """Whether the cart is right, with its total; None where it is not a customer's to say yes to: the menu
     does not allow it as it is, or it is too dear."""
     if any(found.blocks for found in check_facts(draft, menu)):
@@ -68,7 +64,7 @@ def _right(asked: str, draft: CartDraft, menu: Menu, policy: Policy) -> Question
     order, price = wording.drafted(draft, menu, menu.language), wording.money(total, menu.currency)
     text = say("order_right", order=say("order_with_total", order=order, total=price))
     return Question(
-        id=asked, text=text, answers=(Choice(id=YES, text=say("yes")), Choice(id=NO, text=say("no")))
+        id=RIGHT, text=text, answers=(Choice(id=YES, text=say("yes")), Choice(id=NO, text=say("no")))
     )
 
 

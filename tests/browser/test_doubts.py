@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 from playwright.sync_api import Browser, expect
+from services.validation.hearing import check_fields
 
 from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from services.validation.facts import check_facts
-from services.validation.hearing import check_fields
 from services.validation.price import price_cart
 from services.validation.triage import doubts
 from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
@@ -65,7 +65,7 @@ def test_a_reviewer_sees_the_number_beside_the_doubt(browser: Browser, cafe: Wor
     desk = Desk(cafe)
     with desk.staff(browser) as page:
         finding = Finding.blocking(
-            "field_doubtful", "Did you say “latte”? It was hard to hear.", 0, detail="0.41"
+            "heard_quietly", "Did you say “latte”? It was hard to hear.", 0, detail="0.41"
         )
         both = (ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING)
         review = desk.order(reasons=both, more=(finding,))

@@ -56,8 +56,7 @@ def _empty_queue(client: httpx.Client) -> None:
 
 def add_croissant(page: Page) -> None:
     """What the customer takes in place of a pizza."""
-    page.keyboard.press("+")
-    expect(page.locator("#line-1-sku")).to_be_focused()
+    page.locator("#line-1-sku").focus()
     page.keyboard.type("butter c")
     expect(page.locator("#changes")).to_contain_text("1 × butter croissant")
     page.keyboard.press("Escape")

@@ -141,7 +141,6 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
         decode_audio=live.decode_audio if live else _unasked,
         agreement=agreement,
         asr_threshold=config.asr_threshold,
-        field_threshold=config.field_threshold,
         max_order_total=math.inf,  # type: ignore[arg-type]
     )
 

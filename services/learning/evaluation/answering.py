@@ -14,7 +14,7 @@ from schemas.cart import CartDraft, Finding
 from schemas.compare import LineKey, canonical, canonical_draft
 from schemas.question import Question
 from schemas.review import ReviewReason
-from services.validation.questions import HEARD, NOTHING, RIGHT, answered, line_of, open_questions
+from services.validation.questions import NOTHING, RIGHT, answered, line_of, open_questions
 
 Cart = Counter[LineKey]
 
@@ -37,7 +37,6 @@ COUNTED = (
 ONLY_HUMAN = frozenset({"not_on_menu", "empty_cart", "allergy_said"})
 KINDS = {
     RIGHT: ("of them is this right",),
-    HEARD: ("of them is this what was said",),
     NOTHING: ("of them was nothing ordered",),
 }
 

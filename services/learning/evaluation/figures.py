@@ -11,7 +11,7 @@ from schemas.compare import canonical
 from schemas.lifecycle import StageName
 from services.learning.evaluation.answering import COUNTED, became
 from services.learning.evaluation.hearing import word_errors
-from services.learning.evaluation.score import LineScore, right_fields, right_lines, score
+from services.learning.evaluation.score import LineScore, right_lines, score
 from services.learning.evaluation.statistics import (
     auroc,
     expected_calibration_error,
@@ -20,9 +20,6 @@ from services.learning.evaluation.statistics import (
     risk_coverage,
     wilson,
 )
-
-# What a report calls the fields; all others are options.
-_KINDS = {"heard": "words of a line", "sku": "item", "quantity": "quantity", "size": "size"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +204,8 @@ def risk(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
 
 
 def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
-    """ASR confidence of spoken rows against whole carts; confidence of lines and of fields by kind, where
-    given, against lines and fields."""
+    """ASR confidence of spoken rows against whole carts; confidence of lines, where
+    given, against lines."""
     spoken = [row for row in rows if row.spoken]
     lines: list[tuple[float, bool]] = []
     for row in rows:
@@ -216,7 +213,7 @@ def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
         right = right_lines(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
         if len(sure) == len(right):
             lines += zip(sure, right, strict=True)
-    kinds = {"asr": [(row.confidence, row.exact) for row in spoken], "line": lines, **_fields(rows)}
+    kinds = {"asr": [(row.confidence, row.exact) for row in spoken], "line": lines}
     return {kind: _calibrated(pairs) for kind, pairs in kinds.items() if pairs}
 
 
@@ -232,16 +229,3 @@ def _calibrated(pairs: Sequence[tuple[float, bool]]) -> dict[str, Any]:
             {**asdict(b), "right": _share(b.right, b.rows), "right_ci": wilson(b.right, b.rows)} for b in bins
         ],
     }
-
-
-def _fields(rows: Sequence[Scored]) -> dict[str, list[tuple[float, bool]]]:
-    """Confidences and labels of fields by kind; what gold has no line for is left out."""
-    found: dict[str, list[tuple[float, bool]]] = {}
-    for row in rows:
-        sure = row.predicted.get("field_confidence") or []
-        right = right_fields(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
-        for confidences, labels in zip(sure, right, strict=False):
-            for name in confidences.keys() & labels.keys():
-                kind = found.setdefault(_KINDS.get(name, "option"), [])
-                kind.append((confidences[name], labels[name]))
-    return dict(sorted(found.items()))

@@ -24,7 +24,7 @@ _ROOMS = (
     "infra/recognisers",
 )  # fmt: skip
 # Settings that change what is predicted, and are shown in a report as they are.
-_SHOWN = frozenset({"asr_threshold", "field_threshold"})
+_SHOWN = frozenset({"asr_threshold"})
 _RESTS_ON = _SHOWN | {
     *("llm_model", "whisper_model", "whisper_second", "whisper_device", "denoiser", "max_order_total")
 }

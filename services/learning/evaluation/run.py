@@ -98,7 +98,6 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "reasons": reasons,
         "findings": [finding.model_dump(mode="json") for finding in order.findings],
         "line_confidence": [line.confidence for line in lines],
-        "field_confidence": [line.field_confidence for line in lines],
         "question": _document(question),
         "answer": _document(order.answer),
         "with_noise": heard.with_noise,

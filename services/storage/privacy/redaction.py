@@ -16,7 +16,6 @@ UNNAMED = "something else"
 _LINE = (
     *("kind", "sku", "quantity", "size", "options", "unit_price", "line_total", "confidence"),
     "price_is_minimum",
-    "field_confidence",
 )
 _NAMES = ("decoder", "grammar")
 _COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")

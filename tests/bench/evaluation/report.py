@@ -34,7 +34,7 @@ ANSWERED = {
     "wrong_unseen": "wrong, unseen",
 }
 # What is the same for all sets of one run. Never a path, nor what a gold file holds.
-ONCE = ("commit", "date", "saycart", "decoder", "hearing", "asr_threshold", "field_threshold")
+ONCE = ("commit", "date", "saycart", "decoder", "hearing", "asr_threshold")
 
 
 def read_figures(report: Path) -> dict[str, Any] | None:

@@ -171,8 +171,8 @@ def timeless(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def test_a_run_that_would_come_to_something_else_begins_anew(works: Works) -> None:
     assert works.run().returncode == 0
-    other = works.run(SAYCART_FIELD_THRESHOLD="0.5")
+    other = works.run(SAYCART_ASR_THRESHOLD="0.5")
     assert "done before" not in other.stdout
     works.gold.write_text(works.gold.read_text().replace(PLAIN, "three large lattes with oat milk", 1))
-    some = works.run(SAYCART_FIELD_THRESHOLD="0.5")
+    some = works.run(SAYCART_ASR_THRESHOLD="0.5")
     assert "2 of 4 orders" in some.stdout.replace("\n", " "), "all but the changed one, and the one in error"

@@ -11,7 +11,7 @@ from schemas.compare import canonical
 from schemas.question import Choice, Question
 from services.learning.evaluation.answering import COUNTED, became
 from services.learning.evaluation.figures import figures, judge
-from services.validation.questions import HEARD, NOTHING, RIGHT
+from services.validation.questions import NOTHING, RIGHT
 from tests.unit.evaluation_rows import gold_row, prediction
 
 NODDED = "wrong, unseen, if nobody ever said that none is right"
@@ -54,13 +54,6 @@ def asked(kind: str, sku: str) -> dict[str, Any]:
             {
                 *("exact", "asked one question", "of them is this right", "of them settled by the answer"),
                 "exact after the answers",
-            },
-        ),
-        (
-            asked(HEARD, "latte"),
-            {
-                *("exact", "asked one question", "of them is this what was said"),
-                *("of them settled by the answer", "exact after the answers"),
             },
         ),
         (

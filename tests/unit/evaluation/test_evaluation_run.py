@@ -33,7 +33,6 @@ def test_a_fault_at_one_row_is_its_error_and_a_review() -> None:
         second_transcriber=lambda: None,
         agreement=lambda *_: None,
         asr_threshold=0.5,
-        field_threshold=0.5,
         max_order_total=100_00,
     )
     gold = {"id": "a", "utterance": "a latte", "cart": {"lines": [{"sku": "latte", "quantity": 1}]}}

@@ -100,25 +100,6 @@ def test_line_confidence_is_used_where_it_is_given() -> None:
     assert (found["reliability"]["line"]["rows"], found["reliability"]["line"]["auroc"]) == (2, 0.0)
 
 
-def test_field_confidence_is_held_against_fields_by_kind(tmp_path: Path) -> None:
-    told = {"heard": 0.6, "sku": 0.9, "quantity": 0.8, "size": 0.7}
-    sure = [
-        judge(gold_row("a"), prediction("a", field_confidence=[told])),
-        judge(gold_row("b"), prediction("b", "mocha", field_confidence=[{**told, "sku": 0.4}])),
-    ]
-    found = figures(sure, 0.72)["reliability"]
-    # Of a wrong item's size and quantity nothing can be said.
-    assert {kind: found[kind]["rows"] for kind in found if kind != "asr"} == {
-        "item": 2,
-        "quantity": 1,
-        "size": 1,
-        "words of a line": 2,
-    }
-    assert (found["item"]["auroc"], found["words of a line"]["auroc"]) == (1.0, 0.5)
-    page = write_report(tmp_path, sure, {}, asr_threshold=0.72).read_text()
-    assert "Field confidence: quantity" in page
-
-
 def test_times_leave_out_stages_that_were_not_reached() -> None:
     cut = prediction("e", ms={"transcribe": 500.0, "decode": 0.0, "validate": 0.0})
     ms = figures([*rows(), judge(gold_row("e"), cut)], 0.72)["ms"]

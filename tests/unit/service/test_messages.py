@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.unit.checks.test_facts import draft, item, off
 
 from schemas import wording
 from schemas.cart import CartDraft, CartNote, Finding, NoteKind, Severity
@@ -16,9 +15,9 @@ from schemas.review import Review, ReviewReason
 from services.cli.receipt import cart_table, doubts, headline
 from services.pipeline.stages import ask_human
 from services.validation.facts import check_facts
-from services.validation.hearing import check_fields
 from services.validation.price import price_cart
 from tests.stand_ins import CAFE, speech
+from tests.unit.validation.test_facts import draft, item, off
 
 CARTS: list[tuple[list[dict[str, Any]], dict[str, str]]] = [
     ([off("a unicorn")], {"not_on_menu": "“a unicorn” isn't on the menu."}),
@@ -48,32 +47,6 @@ def test_a_doubt_is_a_sentence_that_quotes(lines: list[dict[str, Any]], told: di
     for message in messages.values():
         assert re.fullmatch(r"[“A-Z].*[.?]", message), message
         assert not re.search(r"\bline\b|iced-|_|0\.\d|None", message), message
-
-
-def test_a_doubtful_field_is_asked_for_by_its_name_and_the_number_is_beside_it() -> None:
-    cart = draft(item("mocha"), item("latte", 2, "L", ("milk", "oat"), ("extras", "foam", "none")))
-    fields = [
-        {"sku": 0.9},
-        {"size": 0.41, "options/milk/oat": 0.5, "options/extras/foam": 0.52, "quantity": 0.55},
-    ]
-    told = check_fields(fields, 0.6, cart, CAFE)
-    assert [(f.message, f.detail) for f in told] == [
-        ("Did you say “large” for “latte”? It was hard to hear.", "Line 2: 41% sure of the size"),
-        ("Did you say “oat milk”? It was hard to hear.", "Line 2: 50% sure of the option oat"),
-        ("Did you say “no foam”? It was hard to hear.", "Line 2: 52% sure of the option foam"),
-        ("Did you want 2 × “latte”? The number was hard to hear.", "Line 2: 55% sure of the quantity"),
-    ]
-    assert check_fields([{"sku": 0.4}], 0.6, cart, CAFE)[0].message == (
-        "Did you say “mocha”? It was hard to hear."
-    )
-
-
-def test_a_doubt_of_all_words_of_a_line_is_told_only_where_none_of_its_values_is() -> None:
-    cart = draft(item("mocha"))
-    (whole,) = check_fields([{"heard": 0.4}], 0.6, cart, CAFE)
-    assert whole.message == "Did you say “mocha”? It was hard to hear."
-    (part,) = check_fields([{"heard": 0.4, "sku": 0.5}], 0.6, cart, CAFE)
-    assert part.detail == "Line 1: 50% sure of the item"
 
 
 @pytest.mark.parametrize("reason", ReviewReason)
@@ -129,7 +102,7 @@ def test_a_receipt_says_each_reason_once_and_no_code_or_number() -> None:
     assert unsure.count("trouble hearing you") == 1
     assert wording.doubts(
         [ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING],
-        [Finding.blocking("field_doubtful", "Did you say “latte”? It was hard to hear.", 0)],
+        [Finding.blocking("heard_quietly", "Did you say “latte”? It was hard to hear.", 0)],
     ) == ["Did you say “latte”? It was hard to hear."]
     told = [f.message for f in check_facts(draft(off("a unicorn")), CAFE) if f.severity is Severity.BLOCKING]
     assert wording.doubts([ReviewReason.NOT_ON_MENU], check_facts(draft(off("a unicorn")), CAFE)) == told

@@ -1,4 +1,4 @@
-"""Which words a line of a cart rests on, and each of its values."""
+"""Which words a line of a cart rests on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
-from services.validation.alignment import AlignedLine, align
 from services.validation.heard_words import with_heard
 from tests.stand_ins import CAFE
 
@@ -19,22 +18,8 @@ def line(sku: str, quantity: int = 1, size: str | None = None, *options: dict[st
     return {"kind": "item", "sku": sku, "quantity": quantity, "size": size, "options": list(options)}
 
 
-def aligned(said: str, *lines: dict[str, Any]) -> list[AlignedLine | None]:
-    return align(lines, retrieve(said, names_of(CAFE)))
-
-
 def heard(said: str, *lines: dict[str, Any]) -> list[str]:
     return [one.heard for one in with_heard(lines, said, retrieve(said, names_of(CAFE))).lines]
-
-
-def test_each_value_has_its_own_words() -> None:
-    said = "can I get two large lattes with oat milk and a blueberry muffin"
-    latte, muffin = aligned(said, line("latte", 2, "L", OAT), line("muffin"))
-    assert latte is not None
-    assert muffin is not None
-    words = {value.name: said[slice(*value.span)] if value.span else None for value in latte.values}
-    assert words == {"sku": "lattes", "quantity": "two", "size": "large", "options/milk/oat": "oat milk"}
-    assert {value.name: value.span is None for value in muffin.values} == {"sku": False, "quantity": True}
 
 
 @pytest.mark.parametrize(

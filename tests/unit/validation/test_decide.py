@@ -18,15 +18,13 @@ from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.review import settle_by_answer
-from services.retrieval.names import names_of
-from services.retrieval.retrieval import retrieve
 from services.validation.decide import Decided, decide
 from services.validation.questions import open_question
 from tests.stand_ins import CAFE, in_review
 
 SAID = "a small latte with oat milk"
 MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
-POLICY = Policy(asr_threshold=0.72, field_threshold=0.9, max_total=50_000, max_total_asked=50_000)
+POLICY = Policy(asr_threshold=0.72, max_total=50_000, max_total_asked=50_000)
 LOW = ReviewReason.LOW_ASR_CONFIDENCE
 
 
@@ -50,8 +48,7 @@ def decided(
     **heard: Any,
 ) -> Decided:
     transcript = Transcript.model_validate({"text": SAID, "confidence": 1.0, **heard})
-    found = retrieve(SAID, names_of(menu.menu))
-    return decide(of, transcript, found, menu, ModelAnswer(text="…", probability=probability), policy)
+    return decide(of, transcript, menu, ModelAnswer(text="…", probability=probability), policy)
 
 
 def asks(made: Decided) -> str | None:
@@ -121,7 +118,7 @@ def test_a_decision_tells_what_it_rests_on(heard: dict[str, Any], used: SecondTr
 def test_a_reviewer_is_told_what_the_model_was_least_sure_of() -> None:
     answer = ModelAnswer(probability=0.6, unsure=(UnsurePiece(text="oat milk", probability=0.61),))
     said = Transcript(text=SAID, confidence=1.0)
-    made = decide(OAT, said, retrieve(SAID, names_of(CAFE)), MENU, answer, POLICY)
+    made = decide(OAT, said, MENU, answer, POLICY)
     (finding,) = made.findings
     assert finding.detail == ("The language model is 60% sure of its cart. Least sure of: “oat milk” (61%).")
 

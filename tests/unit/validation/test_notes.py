@@ -13,15 +13,13 @@ from schemas.decision import ModelAnswer, Policy
 from schemas.records.menus import MenuVersion
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.retrieval.names import names_of
-from services.retrieval.retrieval import retrieve
 from services.validation.allergy import check_allergy
 from services.validation.decide import decide
 from services.validation.price import price_cart
 from tests.pizzeria import PIZZERIA, draft
 from tests.stand_ins import speech
 
-POLICY = Policy(asr_threshold=0.8, field_threshold=0.6, max_total=1e5, max_total_asked=1e5)
+POLICY = Policy(asr_threshold=0.8, max_total=1e5, max_total_asked=1e5)
 
 
 def item(sku: str, heard: str) -> dict[str, Any]:
@@ -96,8 +94,8 @@ def test_an_allergy_that_only_the_model_saw_goes_to_a_person() -> None:
     said = "a pizza olives burn my tongue"
     noted = draft(PIZZA, notes=(("allergy", "olives burn my tongue"),))
     version = MenuVersion("main", PIZZERIA, 1, "digest", datetime(2026, 1, 1, tzinfo=UTC))
-    found, answer = retrieve(said, names_of(PIZZERIA)), ModelAnswer(probability=1.0)
-    made = decide(noted, Transcript(text=said, confidence=1.0), found, version, answer, POLICY)
+    answer = ModelAnswer(probability=1.0)
+    made = decide(noted, Transcript(text=said, confidence=1.0), version, answer, POLICY)
     assert made.findings[0].code == "allergy_said"
     assert made.decision.reasons[0] is ReviewReason.ALLERGY_SAID
     assert made.cart.notes[0].kind is NoteKind.ALLERGY

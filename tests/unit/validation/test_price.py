@@ -142,18 +142,6 @@ def test_heard_carries_the_times_and_the_confidence_of_its_words() -> None:
     assert (second.heard.start_s, second.confidence) == (None, 0.6)
 
 
-def test_a_lines_confidence_is_that_of_its_least_sure_field() -> None:
-    fields = [{"sku": 0.9, "size": 0.4, "heard": 0.6}, {}]
-    lines = (line("latte", 1, "L", heard="large latte"), line("muffin", heard="muffin"))
-    cart = price_cart(
-        CartDraft(lines=lines), CAFE, 1, speech("large latte muffin", probability=0.8), [], fields
-    )
-    assert [(found.confidence, found.field_confidence) for found in cart.lines] == [
-        (0.4, fields[0]),
-        (0.8, {}),
-    ]
-
-
 def test_an_order_that_came_as_text_has_no_times() -> None:
     (found,) = priced(line("latte", 1, "S", heard="latte")).lines
     assert (found.heard.start_s, found.heard.end_s, found.confidence) == (None, None, 1.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.validation.hearing import check_quiet
 from services.validation.questions import open_question
+from services.validation.quiet import check_quiet
 
 
 def test_quiet_words_block_and_no_question_settles_them() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,21 +10,16 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.cart import Severity
 from schemas.decision import SecondTranscript
-from schemas.lifecycle import Event, State
-from schemas.question import CustomerAnswer
+from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.pipeline.review import settle_by_answer
 from services.validation.questions import open_question
 from tests.stand_ins import (
     AGREEMENT,
-    RIGHT,
     SAID,
-    ScriptedDecoder,
     ScriptedTranscriber,
     Works,
-    read_as,
     speech,
 )
 
@@ -69,13 +62,6 @@ def second_of(order: OrderRecord) -> SecondTranscript | None:
     return order.decision.basis.second_transcript if order.decision is not None else None
 
 
-def test_what_was_hard_to_hear_is_in_doubt(world: Works) -> None:
-    order = settled(world, None)
-    assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
-    assert second_of(order) is SecondTranscript.UNUSED
-    assert shown_to_decoder(world) == [(SAID, "")]
-
-
 @pytest.mark.parametrize("second", [SAID.upper().replace(" and", " –  and"), LIKEWISE])
 def test_two_recognizers_that_name_the_same_things_confirm_it(world: Works, second: str) -> None:
     order = settled(world, second)
@@ -84,13 +70,10 @@ def test_two_recognizers_that_name_the_same_things_confirm_it(world: Works, seco
     assert shown_to_decoder(world) == [(SAID, "")]
     assert order.transcript is not None
     assert (order.transcript.agreed, order.transcript.confidence) == (True, AGREEMENT)
-    assert order.cart is not None
-    assert min(line.confidence or 0 for line in order.cart.lines) == AGREEMENT
 
 
-def test_where_they_differ_the_decoder_is_shown_both_and_the_doubt_stays(world: Works) -> None:
+def test_where_they_differ_the_decoder_is_shown_both(world: Works) -> None:
     order = settled(world, OTHERWISE)
-    assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
     assert second_of(order) is SecondTranscript.SHOWN
     assert shown_to_decoder(world) == [(SAID, OTHERWISE)]
 
@@ -111,34 +94,5 @@ def test_unless_a_second_recognizer_agrees(world: Works) -> None:
 def test_a_pair_that_was_not_measured_confirms_nothing(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.stand_ins.AGREEMENT", None)
     order = settled(world, SAID)
-    assert (order.state, blocking(order)) == (State.IN_REVIEW, {"field_doubtful"})
     assert order.transcript is not None
     assert (order.transcript.second, order.transcript.agreed) == (SAID, False)
-
-
-@pytest.mark.parametrize(
-    ("given", "event", "total"), [("yes", Event.ANSWERED, 910), ("no", Event.DECLINED, None)]
-)
-def test_what_was_hard_to_hear_is_put_to_the_customer(
-    world: Works, given: str, event: Event, total: int | None
-) -> None:
-    order = settled(world, None)
-    question = open_question(order.findings, order.reasons)
-    assert question is not None
-    assert question.id == "order/heard"
-    assert question.text.startswith("Is this your order: 1 × large latte (oat milk); 1 × blueberry muffin")
-    outcome = settle_by_answer(
-        order, CustomerAnswer(question=question.id, answer=given), world.menus.get("trap-cafe", 1)
-    )
-    assert outcome.event is event
-    assert (outcome.cart.total if outcome.cart else None) == total
-    if event is Event.DECLINED:
-        assert open_question(outcome.findings or (), order.reasons) is None
-
-
-def test_a_cart_and_a_recording_in_doubt_at_once_are_a_persons(world: Works) -> None:
-    """The model isn't sure of its cart, and that the customer was heard rightly isn't either."""
-    world.decoder = ScriptedDecoder([replace(read_as(RIGHT), logprob=math.log(0.7))])
-    order = settled(world, OTHERWISE)
-    assert {"field_doubtful", "reading_unsure"} <= blocking(order)
-    assert question_of(order) is None

@@ -1,1 +1,0 @@
-"""Confidence by field: hearings kept once, labels, and the fit of the shipped table."""
