@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from playwright.sync_api import Browser, expect
-from services.validation.hearing import check_fields
 
 from schemas.cart import CartDraft, Finding
 from schemas.lifecycle import Event, State
@@ -21,12 +20,12 @@ from tests.browser.test_customer import LATTE, placed
 from tests.integration.api_world import World
 
 
-def doubted(cafe: World, *lines: dict[str, Any], text: str, unsure: dict[str, float]) -> OrderRecord:
-    """An order in review; `unsure` are the confidences of fields of its first line."""
+def doubted(cafe: World, *lines: dict[str, Any], text: str) -> OrderRecord:
+    """An order in review."""
     order = placed(cafe, text)
     menu = cafe.parts.menus.get(order.menu_id, order.menu_version).menu
     draft = CartDraft.model_validate({"lines": lines})
-    findings = check_facts(draft, menu) + check_fields([unsure], 0.9, draft, menu)
+    findings = check_facts(draft, menu)
     cart = price_cart(draft, menu, order.menu_version, order.transcript, findings)
     order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
     reasons = doubts(order.transcript, findings, asr_threshold=cafe.parts.settings.asr_threshold)
@@ -38,22 +37,16 @@ def doubted(cafe: World, *lines: dict[str, Any], text: str, unsure: dict[str, fl
 
 def test_a_customer_reads_what_is_doubted_once_and_in_words(browser: Browser, cafe: World) -> None:
     unicorn = {"kind": "not_on_menu", "heard": "a unicorn", "quantity": 1}
-    unsure = {"sku": 0.41, "size": 0.62}
-    order = doubted(cafe, LATTE, unicorn, text="a large latte and a unicorn", unsure=unsure)
+    order = doubted(cafe, LATTE, unicorn, text="a large latte and a unicorn")
     with watched(browser, cafe.url) as page:
         for size in (DESKTOP, PHONE):
             page.set_viewport_size(size)
             page.goto(cafe.link(order.id))
             expect(page.get_by_role("heading", name="A team member is checking your order")).to_be_visible()
             first, second = page.locator(".lines li").all()
-            expect(first.locator(".doubt")).to_have_text(
-                [
-                    "Did you say “latte”? It was hard to hear.",
-                    "Did you say “large” for “latte”? It was hard to hear.",
-                ]
-            )
+            expect(first.locator(".doubt")).to_have_count(0)
             expect(second.locator(".doubt")).to_have_text(["“a unicorn” isn't on the menu."])
-            expect(page.locator(".doubt")).to_have_count(3)
+            expect(page.locator(".doubt")).to_have_count(1)
             shown = page.locator("main").inner_text()
             assert shown.count("isn't on the menu") == 1
             assert not re.search(r"0\.\d|_| line \d", shown)

@@ -97,7 +97,7 @@ def test_a_stage_that_fails_each_time_ends_with_a_human(
     def broken(*_: Any) -> None:
         raise RuntimeError("each time")
 
-    for name in ("hear", "retrieve"):
+    for name in ("hear", "retrieve", "decide"):
         monkeypatch.setattr(stages, name, broken)
     works.until_settled(order_id)
     assert works.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}

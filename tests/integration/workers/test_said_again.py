@@ -85,14 +85,6 @@ def test_silence_is_said_again_and_its_recording_goes(works: Works) -> None:
     assert [order.audio_key is None for order in orders] == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("new", "draft"),
-    [
-        (typed(confirm=False, client="till"), OFF_MENU),
-        (typed("a large latte with oat milk"), EMPTY),
-    ],
-    ids=["a till's", "something of the menu was named"],
-)
-def test_what_a_person_should_see_at_once(works: Works, new: NewOrder, draft: CartDraft) -> None:
-    works.decoder.script = [unsure(draft)]
-    assert settled(works, new).state is PERSON
+def test_a_till_is_not_asked_to_say_it_again(works: Works) -> None:
+    works.decoder.script = [unsure(OFF_MENU)]
+    assert settled(works, typed(confirm=False, client="till")).state is PERSON
