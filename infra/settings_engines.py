@@ -31,7 +31,7 @@ class EngineSettings(OidcSettings):
 
     llm_url: str = ""
     """OpenAI-compatible server with guided decoding, or several like ones with commas between: llama.cpp's at
-    `http://HOST:PORT`, vLLM at `vllm+http://HOST:PORT`. Empty: the embedded engine, which also reads
+    `http://HOST:PORT`, vLLM at `vllm+http://HOST:PORT`. Empty: the embedded engine
     (`services.decoding.server`)."""
 
     llm_model: str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
@@ -49,19 +49,11 @@ class EngineSettings(OidcSettings):
     take twice as many. The longest of 5,300 test orders takes 79, the longest of their carts 151. Past it no
     model is asked, and a person takes the order. 0: any number."""
 
-    reader_url: str = ""
-    """Server of the learned reader (`services.decoding.server`), or several with commas between, asked
-    with `llm_api_key`. Empty: the decode server reads, as the embedded engine does."""
-
     reader_states_bytes: int = Field(1_000_000_000, ge=0)
     """Disk under `home` for what the embedded engine made of menus, which a new start takes up in place of
     reading them again: some 40 MB a menu. 0: nothing is kept."""
 
-    fallback_llm_url: str = ""
-    """As `llm_url`: a second decoder, asked only when the first stays down. Empty: none, the order goes to
-    review."""
-
-    @field_validator("llm_url", "fallback_llm_url")
+    @field_validator("llm_url")
     @classmethod
     def _of_one_kind(cls, urls: str) -> str:
         if len({url.strip().startswith(VLLM) for url in urls.split(",") if url.strip()}) > 1:
@@ -71,9 +63,4 @@ class EngineSettings(OidcSettings):
     @property
     def llm_dialect(self) -> str:
         """How the servers of `llm_url` take a grammar: `llama.cpp` or `vllm`."""
-        return dialect(self.llm_url)
-
-
-def dialect(urls: str) -> str:
-    """How the servers that a setting names take a grammar: `llama.cpp` or `vllm`."""
-    return "vllm" if urls.strip().startswith(VLLM) else "llama.cpp"
+        return "vllm" if self.llm_url.strip().startswith(VLLM) else "llama.cpp"

@@ -34,7 +34,6 @@ class State(StrEnum):
 class Event(StrEnum):
     TRANSCRIBED = "transcribed"
     DECODED = "decoded"
-    DECODED_ELSEWHERE = "decoded_elsewhere"  # by the alternative decoder: an outage, counted as such
     ACCEPTED = "accepted"  # by validate: no doubt was found
     PROPOSED = "proposed"  # by validate, an answer or a reviewer: the customer has to say yes to this cart
     CONFIRMED = "confirmed"  # by the customer: as proposed, or corrected
@@ -89,7 +88,6 @@ SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
 TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.RECEIVED, Event.TRANSCRIBED): State.TRANSCRIBED,
     (State.TRANSCRIBED, Event.DECODED): State.DECODED,
-    (State.TRANSCRIBED, Event.DECODED_ELSEWHERE): State.DECODED,
     (State.DECODED, Event.ACCEPTED): State.COMPLETED,
     (State.DECODED, Event.PROPOSED): State.PROPOSED,
     (State.PROPOSED, Event.CONFIRMED): State.COMPLETED,

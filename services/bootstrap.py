@@ -144,8 +144,7 @@ class Container(EngineParts):
         return Tools(
             sent_back=self.orders.sent_back,
             transcriber=lambda: self.transcriber,
-            decoder=lambda: self.readers,
-            fallback_decoder=lambda: self.fallback_decoder,
+            decoder=lambda: self.decoder,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=partial(at_hand, self.blobs),
             compacted=self._compacted,
@@ -209,8 +208,8 @@ class Container(EngineParts):
         log.info("menu.grammar_compiled", menu=menu.id, version=version)
 
     def warm_menu(self, menu: Menu, called_off: threading.Event | None = None) -> None:
-        """Put the menu's part of the prompt into the cache of who reads; raises as `CartDecoder.warm`."""
-        self.readers.warm(menu, called_off)
+        """Put the menu's part of the prompt into the decoder's cache; raises as `CartDecoder.warm`."""
+        self.decoder.warm(menu, called_off)
 
     @cached_property
     def masked(self) -> Answering:
@@ -222,17 +221,16 @@ class Container(EngineParts):
         return Answering(tasks, lambda: self.decoder)
 
     def prove_decoder(self) -> None:
-        """See that the decode servers and the reader's apply the mask, before the first order. One that is
-        away is only logged: it has to pass when it is back.
+        """See that the decode servers apply the mask, before the first order. One that is away is only
+        logged: it has to pass when it is back.
 
         Raises:
-            EngineMisconfigured: none of a kind applies it.
+            EngineMisconfigured: none applies it.
         """
-        for servers in {id(servers): servers for servers in (self.decoder, self.readers)}.values():
-            try:
-                servers.prove()
-            except EngineUnavailable as error:
-                log.warning("decoder.not_proved", error=error.detail)
+        try:
+            self.decoder.prove()
+        except EngineUnavailable as error:
+            log.warning("decoder.not_proved", error=error.detail)
 
     def remove_recordings(self, order_id: str | None = None) -> int:
         """Remove the recordings that one order, or any, has let go of; how many. Never fails: what can't be
@@ -274,11 +272,7 @@ class Container(EngineParts):
     def _decoder_check(self) -> str:
         if not self.settings.llm_url:
             return "no decode server is set (SAYCART_LLM_URL)"
-        state = self.decoder.state(READY_PROBE_S)
-        if state == "ok" and self.readers is not self.decoder:
-            state = self.readers.state(READY_PROBE_S)
-            return state if state == "ok" else f"the reader's: {state}"
-        return state
+        return self.decoder.state(READY_PROBE_S)
 
     def close(self) -> None:
         self.database.close()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from infra.observability import tracing
 from infra.settings import Settings, addresses
-from infra.settings_engines import dialect
 from schemas.errors import EngineUnavailable
 from services.transcription.ports import Transcriber
 
@@ -92,26 +91,12 @@ class EngineParts:
 
     @cached_property
     def decoder(self) -> Servers:
-        return self._decoder(self.settings.llm_url)
-
-    @cached_property
-    def readers(self) -> Servers:
-        """The servers that are asked for carts: those of `reader_url` where it is set, else the decoder."""
-        url = self.settings.reader_url if self.adapter else ""
-        return self._decoder(url) if url else self.decoder
-
-    @cached_property
-    def fallback_decoder(self) -> Servers | None:
-        if not self.settings.fallback_llm_url:
-            return None
-        return self._decoder(self.settings.fallback_llm_url)
-
-    def _decoder(self, urls: str) -> Servers:
+        """The servers that are asked for carts and masked calls."""
         from services.decoding.decoder import OpenAIDecoder
         from services.decoding.servers import Servers
 
         config = self.settings
-        if not urls:
+        if not config.llm_url:
             raise EngineUnavailable(
                 "No decode server is set",
                 hint="Use `saycart run` for the embedded one, or set SAYCART_LLM_URL.",
@@ -119,14 +104,14 @@ class EngineParts:
         decoders = [
             OpenAIDecoder(
                 url,
-                dialect=dialect(urls),
+                dialect=config.llm_dialect,
                 model=config.llm_model,
                 timeout_s=config.llm_timeout_s,
                 api_key=config.llm_api_key,
                 adapter=self.adapter.name if self.adapter else "",
                 order_tokens=config.order_tokens,
             )
-            for url in addresses(urls)
+            for url in addresses(config.llm_url)
         ]
         # A quarter: with the full time of a second server it stays under the stage's limit.
         return Servers(decoders, patience_s=config.llm_timeout_s / 4)

@@ -297,7 +297,6 @@ class Works:
     blobs: Blobs
     transcriber: ScriptedTranscriber = field(default_factory=lambda: ScriptedTranscriber([speech(SAID)]))
     decoder: ScriptedDecoder = field(default_factory=lambda: ScriptedDecoder([RIGHT]))
-    fallback: ScriptedDecoder | None = None
     second: ScriptedTranscriber | None = None
     bell: Bell = field(default_factory=Bell)
 
@@ -311,7 +310,6 @@ class Works:
         tools = Tools(
             transcriber=lambda: self.transcriber,
             decoder=lambda: self.decoder,
-            fallback_decoder=lambda: self.fallback,
             second_transcriber=lambda: self.second,
             agreement=lambda *_: AGREEMENT,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),

@@ -42,7 +42,6 @@ class Tools:
 
     transcriber: Callable[[], Transcriber]
     decoder: Callable[[], CartDecoder]
-    fallback_decoder: Callable[[], CartDecoder | None]
     menu: Callable[[str, str, int], MenuVersion]
     """By shop, id and version."""
     recording: Callable[[str], AbstractContextManager[Path]]

@@ -10,7 +10,7 @@ What each kind of error means is decided here and nowhere else:
     InputError                   the order ends in `error`, with code and hint; AudioRefused ends the
                                  recording, too
     retryable                    the order is put back, to be tried again after a jittered wait
-    retryable, attempts used up  decode: the alternative decoder, then a human; else a human
+    retryable, attempts used up  a human
     the menu is new              the order is put back as it was, and its turn comes again
     too much to read             a human, at once, and no failure
     anything else                a human, with the reason; the fault is logged
@@ -52,7 +52,7 @@ from services.pipeline import counted
 from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
-from services.pipeline.stages import ask_human, decode_elsewhere, unread
+from services.pipeline.stages import ask_human, unread
 from services.storage.orders.store import OrderStore
 
 log = structlog.get_logger()
@@ -159,9 +159,7 @@ class Runner:
         """The step's outcome, or what its error means; None when the order was put back to wait."""
         if order.attempt > self.attempts:
             # Workers died with it in hand: counted at the claim, so that it can't go round for ever.
-            return self._given_up(
-                stage, order, tools, "attempts_used_up", "Workers stopped while working on this"
-            )
+            return _given_up(stage, "attempts_used_up", "Workers stopped while working on this")
         try:
             with counted.failures():
                 return stage.step(order, tools)
@@ -192,7 +190,7 @@ class Runner:
         if order.attempt < self.attempts:
             self._put_back(order, kind)
             return None
-        return self._given_up(stage, order, tools, code, message)
+        return _given_up(stage, code, message)
 
     def _may_wait(self, order: OrderRecord) -> bool:
         """Whether its menu, if it is new, may be read in pieces: until that takes too long to be true."""
@@ -236,14 +234,6 @@ class Runner:
         except StorageUnavailable as away:
             log.error("stage.result_not_stored", error=away.detail)
         return None
-
-    def _given_up(self, stage: Stage, order: OrderRecord, tools: Tools, code: str, message: str) -> Outcome:
-        if stage.name == StageName.DECODE:
-            # Not for ever: it may be the alternative decoder that its workers die of.
-            if order.attempt <= 2 * self.attempts and (outcome := decode_elsewhere(order, tools)) is not None:
-                return outcome
-            return ask_human(ReviewReason.DECODER_UNAVAILABLE, code, message)
-        return ask_human(ReviewReason.STAGE_FAILED, code, message)
 
     def _commit(self, order: OrderRecord, outcome: Outcome) -> tuple[OrderRecord, bool]:
         """The order as it is stored, and whether it is held for the stage that follows."""
@@ -319,6 +309,12 @@ def _patiently(call: Callable[[], T], patience_s: float) -> T:
             log.warning("storage.tried_again", error=error.detail, wait_s=round(wait, 2))
         time.sleep(wait)
         longest = min(AGAIN_MOST_S, 2 * longest)
+
+
+def _given_up(stage: Stage, code: str, message: str) -> Outcome:
+    """What becomes of an order whose attempts are used up."""
+    away = stage.name == StageName.DECODE
+    return ask_human(ReviewReason.DECODER_UNAVAILABLE if away else ReviewReason.STAGE_FAILED, code, message)
 
 
 def _reason(error: SaycartError) -> ReviewReason:

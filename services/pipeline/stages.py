@@ -7,11 +7,9 @@ import math
 import time
 from dataclasses import replace
 
-import structlog
-
 from schemas.cart import Finding
 from schemas.decision import ModelAnswer, UnsurePiece, Verdict
-from schemas.errors import DecodeCancelled, StorageUnavailable, Unreadable
+from schemas.errors import Unreadable
 from schemas.lifecycle import Event, StageName
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -34,8 +32,6 @@ from services.validation.triage import doubts
 
 DOUBTED = 0.9
 """Probability of one number or name of the model's cart under which a human is shown it."""
-
-log = structlog.get_logger()
 
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
@@ -106,25 +102,6 @@ def answered(reading: Reading, *, corrected: bool = False) -> ModelAnswer:
     sure = min(sure, CORRECTED) if corrected else sure
     unsure = (UnsurePiece(text=t, probability=round(p, 2)) for t, p in reading.pieces if p < DOUBTED)
     return ModelAnswer(text=reading.text, probability=round(sure, 4), unsure=tuple(unsure))
-
-
-def decode_elsewhere(order: OrderRecord, tools: Tools) -> Outcome | None:
-    """The alternative decoder, once the first has stayed down; None when there is none or it fails too."""
-    try:
-        decoder = tools.fallback_decoder()
-        if decoder is None:
-            return None
-        outcome = decode(order, replace(tools, decoder=lambda: decoder, in_gaps=False))
-    except (DecodeCancelled, StorageUnavailable):
-        raise
-    except Unreadable as error:
-        return unread(error)
-    except Exception:
-        # It is the last resort: whatever is wrong with it, a human is next, not another round.
-        log.exception("decode.fallback_failed", order_id=order.id)
-        return None
-    log.warning("decode.fallback_used", order_id=order.id)
-    return replace(outcome, event=Event.DECODED_ELSEWHERE)
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:

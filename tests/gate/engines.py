@@ -134,8 +134,7 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
     return Tools(
         transcriber=lambda: first,
         second_transcriber=lambda: second if config.whisper_second else None,
-        decoder=lambda: TapedDecoder(tape, live.readers if live else None),
-        fallback_decoder=lambda: None,
+        decoder=lambda: TapedDecoder(tape, live.decoder if live else None),
         menu=_unasked,
         recording=_unasked,
         decode_audio=live.decode_audio if live else _unasked,

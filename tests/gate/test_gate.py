@@ -45,8 +45,8 @@ class Gold:
 
 
 def wired(reader: Gold) -> Any:
-    parts = dict.fromkeys(("decoder", "transcriber", "second_transcriber", "decode_audio"))
-    return SimpleNamespace(readers=reader, **parts)
+    parts = dict.fromkeys(("transcriber", "second_transcriber", "decode_audio"))
+    return SimpleNamespace(decoder=reader, **parts)
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ from tests.helm.charts import CHART, COMPONENT, VALUES, Rendered, selects
 
 # What a part must not go without, and all that it has. `callers` and `scrapers` come in, the rest goes out.
 REACHES: dict[str, set[str]] = {
-    "api": {"database", "redis", "decoder", "reader", "recordings"},
+    "api": {"database", "redis", "decoder", "recordings"},
     "transcribe": {"database", "redis", "recordings"},
-    "decode": {"database", "redis", "decoder", "reader"},
+    "decode": {"database", "redis", "decoder"},
     "sweeper": {"database", "redis", "recordings"},
     "courier": {"database", "webhook"},
     "migrate": {"database"},
@@ -59,21 +59,14 @@ def test_parts_reach_what_they_need_and_nothing_else(chart: Rendered, case: str)
     }
     dns = [53, 53]
     more = [[4318]] if given["extraEgress"] else []
-    beside = "SAYCART_READER_URL" in chart.settings  # the reader's server is then no decoder
-    embedded = next(
-        (name for name in SERVERS if name in chart.pods and not (name == "reader" and beside)), None
-    )
-    elsewhere = embedded is None or "SAYCART_FALLBACK_LLM_URL" in chart.settings
+    own = next((name for name in SERVERS if name in chart.pods), None)
     for part in chart.pods:
         expected = []
         for need in REACHES[part]:
             if need == "recordings":
                 expected += [there["objectStore"]] if "SAYCART_RECORDINGS_URL" in chart.settings else []
             elif need == "decoder":
-                expected += [there["decoder"]] if elsewhere else []
-                expected += [[SERVERS[embedded]]] if embedded else []
-            elif need == "reader":
-                expected += [[SERVERS["reader"]]] if beside else []
+                expected += [[SERVERS[own]]] if own else [there["decoder"]]
             else:
                 expected += [there[need]]
         found = [ports for _, ports in goes_out(chart, part)]
@@ -91,8 +84,7 @@ def test_a_server_lets_in_who_asks_it(chart: Rendered) -> None:
             for peer in rule["from"]
             if selects(peer["podSelector"], pod.labels)
         }
-        wanted = "reader" if name == "reader" else "decoder"
-        assert askers == {part for part, needs in REACHES.items() if wanted in needs}
+        assert askers == {part for part, needs in REACHES.items() if "decoder" in needs}
         for part in askers:
             port = chart.pods[name].main["ports"][0]["containerPort"]
             assert any(
@@ -130,8 +122,7 @@ def test_a_server_is_asked_by_each_pods_name(chart: Rendered) -> None:
         port = owner["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"]
         scheme = "vllm+http" if owner["metadata"]["labels"][COMPONENT] == "vllm" else "http"
         urls = [f"{scheme}://{name}-{i}.{service}:{port}" for i in range(owner["spec"]["replicas"])]
-        beside = owner["metadata"]["labels"][COMPONENT] == "reader" and "SAYCART_READER_URL" in chart.settings
-        assert chart.settings["SAYCART_READER_URL" if beside else "SAYCART_LLM_URL"].split(",") == urls
+        assert chart.settings["SAYCART_LLM_URL"].split(",") == urls
 
 
 def test_selectors_are_their_own_pods(chart: Rendered) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from infra.settings import REPOSITORY, Settings
-from infra.settings_engines import dialect
 from infra.webhooks import TOTAL_S
 from infra.weights.adapters import made_for
 from infra.weights.models import lock
@@ -211,7 +210,7 @@ def test_vllm_is_started_with_the_settings_that_matter(chart: Rendered) -> None:
     assert {f"{name}={value}" for name, value in vllm_server.SERVING.items()} <= set(args)
     assert set(vllm_server.FLAGS) <= set(args)
     assert f"--served-model-name={chart.settings['SAYCART_LLM_MODEL']}" in args
-    assert dialect(chart.settings["SAYCART_LLM_URL"]) == "vllm"
+    assert Settings(llm_url=chart.settings["SAYCART_LLM_URL"]).llm_dialect == "vllm"
     assert any("lora" in word for word in args) is (made_for(chart.settings["SAYCART_LLM_MODEL"]) is not None)
 
 

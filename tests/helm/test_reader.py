@@ -1,4 +1,4 @@
-"""The server that decodes and reads, what it keeps, and when it does not read."""
+"""The decode servers of the chart, what the embedded one keeps, and their adapters."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ DEFAULTS = Settings.model_fields
         ("external", False),
     ],
 )
-def test_it_is_the_embedded_decoder_or_a_server_beside_an_external_one(
-    tools_folder: Path, case: str, own: bool
-) -> None:
+def test_it_is_the_embedded_decoder(tools_folder: Path, case: str, own: bool) -> None:
     assert ("reader" in made_of(tools_folder, VALUES / f"{case}.yaml").pods) is own
 
 
@@ -80,7 +78,6 @@ def test_vllm_takes_each_adapter_of_this_release(tools_folder: Path, tmp_path: P
 
 def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: Path) -> None:
     chart = made_of(tools_folder, VALUES / "gpu-reader.yaml")
-    assert "SAYCART_READER_URL" not in chart.settings
     vllm, model = chart.pods["vllm"], chart.settings["SAYCART_LLM_MODEL"]
     (init,) = vllm.spec["initContainers"]
     copy, flag, adapter, there = init["command"]
@@ -98,7 +95,7 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
     assert sorted(args) == sorted(started[started.index("--model") :])
 
 
-def test_where_nobody_would_ask_it_to_it_does_not_read(tools_folder: Path, tmp_path: Path) -> None:
+def test_without_an_adapter_it_loads_none(tools_folder: Path, tmp_path: Path) -> None:
     chart = made_of(tools_folder, changed(tmp_path, reader={"adapter": ""}))
     assert not any("adapter" in word for word in chart.pods["reader"].main["args"])
 

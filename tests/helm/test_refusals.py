@@ -21,7 +21,7 @@ workers:
   transcribe: { device: tpu }
   decode: { concurrency: 1000, resources: { limits: { memory: lots } } }
 settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
-reader: { kind: llm, replicas: 0, states: { bytes: 1Gi } }
+reader: { replicas: 0, states: { bytes: 1Gi } }
 images: { worker: { digest: 'sha256:12' } }
 decoder: { kind: gpt, url: 'x:8000' }
 recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
@@ -33,7 +33,7 @@ NAMED = [
     "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
     "workers.decode.concurrency", "workers.decode.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
     "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
-    "reader.kind", "reader.replicas", "reader.states.bytes",
+    "reader.replicas", "reader.states.bytes",
     "backup.schedule", "backup.keep",
     "recordings.accessModes.0", "networkPolicy.callers.0", "secrets.create.SAYCART_SECRET", "PASSWORD",
 ]  # fmt: skip
@@ -49,7 +49,7 @@ UNFIT = [
         api: { autoscaling: { enabled: true, minReplicas: 9, maxReplicas: 3 } }
         workers: { decode: { keda: { enabled: true, minReplicas: 30 } } }
         decoder: { kind: vllm, url: 'http://x' }
-        reader: { kind: own, adapter: '' }
+        reader: { adapter: '' }
         recordings: { kind: s3 }
         weights: { from: volume }
         ingress: { enabled: true, paths: [/metrics] }
@@ -70,8 +70,6 @@ UNFIT = [
             "decoder.url is for decoder.kind external, and it is vllm",
             "decoder.model qwen2.5-coder-1.5b-instruct-q4_k_m.gguf: vLLM loads no GGUF",
             "is served by vLLM with its adapter, and reader.adapter names none",
-            "reader.kind is own, and vLLM reads with the adapter itself",
-            "reader.kind is own: reader.adapter names none",
             "recordings.url names no bucket",
             "weights.existingClaim names none",
             "ingress.enabled wants ingress.host",
@@ -88,13 +86,9 @@ UNFIT = [
         decoder: { kind: external, model: Qwen/Qwen2.5-Coder-7B-Instruct }
         database: { pooler: transaction }
         backup: { enabled: true, existingClaim: backups }
-        reader: { kind: own }
-        settings: { SAYCART_READER_URL: 'http://x' }
         """,
         [
             "backup.enabled wants database.direct beside a pooler",
-            "settings.SAYCART_READER_URL: the chart sets it itself; use reader.kind",
-            "nobody would ask it for decoder.model Qwen/Qwen2.5-Coder-7B-Instruct",
             "name a Secret in secrets.existing, or set secrets.create.DATABASE_URL",
             "or set secrets.create.REDIS_URL",
             "or set secrets.create.SAYCART_SECRET",

@@ -34,11 +34,6 @@ def served_at(config: Settings, port: int) -> Settings:
     )
 
 
-def _adapter(config: Settings) -> Path | None:
-    """The adapter that the embedded engine has, unless another server reads."""
-    return None if config.reader_url else adapters.made_for(config.llm_model)
-
-
 def engine_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
     """The embedded engine on loopback `port`, for who shows the key of `config` (`served_at`); what it made
     of menus is kept in the folder `states`.
@@ -53,7 +48,7 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
         "--threads": config.threads,
         "--context": CONTEXT,
     }
-    if adapter := _adapter(config):
+    if adapter := adapters.made_for(config.llm_model):
         options["--adapter"] = adapters.prepared(adapter, config.models_dir)
     if states is not None:
         options |= {"--states": states, "--states-bytes": config.reader_states_bytes}

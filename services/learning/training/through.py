@@ -73,7 +73,6 @@ def predicted(shop: Shop, row: Row, answer: dict[str, Any]) -> dict[str, Any]:
     tools = Tools(
         transcriber=_unasked,
         decoder=lambda: decoder,
-        fallback_decoder=lambda: None,
         menu=_unasked,
         recording=_unasked,
         decode_audio=_unasked,

@@ -27,4 +27,4 @@ class Instant:
         """It needs no mask."""
 
 
-Container.readers = property(lambda _: Instant())  # type: ignore[assignment, misc]
+Container.decoder = property(lambda _: Instant())  # type: ignore[assignment, misc]

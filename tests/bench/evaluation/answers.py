@@ -38,7 +38,7 @@ def main() -> int:
         decode_server(here) as config,
         args.out.open("a", encoding="utf-8") as out,
     ):
-        reader = Container(config).readers
+        reader = Container(config).decoder
         for shop in shops(args.part):
             for row in shop.rows:
                 if (args.part, row.id) in known or time.monotonic() > until:

@@ -7,19 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from tests.servers.staged_server import Answer, completion, spelled, staged_server
-from tests.stand_ins import AWAY, CAFE, RIGHT, ScriptedDecoder, Works
+from tests.stand_ins import CAFE, RIGHT, Works
 
 LEASE_S = 0.6  # a heartbeat each third of it
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["the first decoder", "the alternative one"])
-def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path, elsewhere: bool) -> None:
+def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path) -> None:
     world = Works(database, BlobFolder(tmp_path / "blobs"))
     order_id, begun = world.to_decode(), threading.Event()
 
@@ -33,9 +30,6 @@ def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path
         server.answer = slow
         runner = world.runner()
         tools = replace(runner.tools, decoder=lambda: server.decoder())
-        if elsewhere:
-            down = ScriptedDecoder([AWAY])
-            tools = replace(runner.tools, decoder=lambda: down, fallback_decoder=lambda: server.decoder())
         runner = replace(runner, tools=tools, lease_s=LEASE_S, attempts=1)
         work = threading.Thread(target=runner.run, args=(order_id, "decode"))
         work.start()

@@ -14,7 +14,7 @@ from schemas.cart import CartDraft
 from schemas.errors import DecodeTruncated
 from schemas.lifecycle import State
 from services.storage.base.tables import CodeRow, EventRow
-from tests.stand_ins import AWAY, RIGHT, ScriptedDecoder, Works
+from tests.stand_ins import AWAY, RIGHT, Works
 
 
 @pytest.fixture
@@ -35,15 +35,13 @@ def test_failures_findings_and_reasons_are_counted_apart(world: Works) -> None:
     assert counts["reason", "blocking_finding"] == 1
 
 
-def test_outages_and_the_alternative_decoder_are_counted(world: Works) -> None:
-    world.decoder.script = [AWAY]
-    world.fallback = ScriptedDecoder([RIGHT])
+def test_outages_are_counted(world: Works) -> None:
+    world.decoder.script = [AWAY, AWAY, RIGHT]
     assert world.until_settled(world.typed()).state is State.COMPLETED
     assert world.orders.code_counts()["failure", "engine_unavailable"] == 2
     happened = world.orders.event_counts()
-    assert happened["decoded_elsewhere"] == 1
+    assert happened["decoded"] == 1
     assert happened["retry"] == 2
-    assert "decoded" not in happened
 
 
 def test_what_happened_over_a_day_ago_is_not_counted(world: Works) -> None:

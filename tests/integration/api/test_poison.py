@@ -28,7 +28,7 @@ from services.workers.courier import Courier, Patience
 from tests.integration import api_world
 from tests.integration.api_world import World
 from tests.integration.storage.test_outbox import ALL, completed, proposed_and_confirmed
-from tests.stand_ins import ATTEMPTS, AWAY, RIGHT, SAID, ScriptedDecoder, Works
+from tests.stand_ins import ATTEMPTS, RIGHT, SAID, ScriptedDecoder, Works
 
 own_world = api_world.own_world
 
@@ -54,11 +54,8 @@ def poison(database: Database, table: str, key: str, **columns: str) -> None:
 # --- Too much to read -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["the decoder", "the alternative decoder"])
-def test_too_much_to_read_goes_to_a_human_once(works: Works, elsewhere: bool) -> None:
-    too_much = ScriptedDecoder([TooMuchToRead("The words take 900 tokens")])
-    works.fallback = too_much
-    works.decoder = ScriptedDecoder([AWAY]) if elsewhere else too_much
+def test_too_much_to_read_goes_to_a_human_once(works: Works) -> None:
+    works.decoder = ScriptedDecoder([TooMuchToRead("The words take 900 tokens")])
     order_id = works.to_decode()
     order = works.until_settled(order_id)
     assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
@@ -67,10 +64,10 @@ def test_too_much_to_read_goes_to_a_human_once(works: Works, elsewhere: bool) ->
     assert order.transcript is not None
     assert order.transcript.text == SAID, "whoever takes it by hand has its words"
     assert works.types(order_id)[-1] == "doubted"
-    assert len(too_much.asked) == 1
+    assert len(works.decoder.asked) == 1
     counts = works.orders.code_counts()
     assert counts["finding", "too_much_to_read"] == counts["reason", "too_much_to_read"] == 1
-    assert bool([code for kind, code in counts if kind == "failure"]) is elsewhere
+    assert not [code for kind, code in counts if kind == "failure"]
 
 
 # --- Faults that stay, at each stage --------------------------------------------------------------------
@@ -156,10 +153,9 @@ def test_a_database_that_is_away_ends_nothing(works: Works, monkeypatch: pytest.
         works.drop_lease(order_id)
 
 
-def test_an_alternative_decoder_that_kills_its_workers_is_not_asked_for_ever(works: Works) -> None:
-    works.fallback = works.decoder
+def test_a_decoder_that_kills_its_workers_is_not_asked_for_ever(works: Works) -> None:
     order_id = works.to_decode()
-    for _ in range(2 * ATTEMPTS):
+    for _ in range(ATTEMPTS):
         assert works.orders.claim(order_id, State.TRANSCRIBED, owner="dead", lease_s=60) is not None
         works.drop_lease(order_id)
     assert works.runner().run(order_id, "decode") is State.IN_REVIEW

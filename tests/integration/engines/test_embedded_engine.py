@@ -142,10 +142,10 @@ def test_every_part_of_a_stack_has_the_key_of_its_engine(tmp_path: Path) -> None
     assert not any(key in word for child in parts.values() for word in child.argv)
 
 
-def test_who_has_no_use_for_the_adapter_loads_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_an_adapter_loads_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapters, "prepared", lambda folder, _: folder)
-    here = settings().model_copy(update={"llm_url": "", "reader_url": ""})
-    for change in ({}, {"reader_url": "http://127.0.0.1:1"}, {"llm_model": MODEL}):
+    here = settings().model_copy(update={"llm_url": ""})
+    for change in ({}, {"llm_model": MODEL}):
         config = here.model_copy(update=change)
         argv = engine_child(config, 1, Path("log")).argv
         assert ("--adapter" in argv) == (not change)

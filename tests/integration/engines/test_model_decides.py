@@ -121,13 +121,6 @@ def test_a_wish_off_the_menu_goes_to_a_person_however_sure_the_model_is(world: W
     assert "not_on_menu" in blocking(order)
 
 
-def test_another_decoder_is_held_to_the_same_while_the_first_is_away(world: Works) -> None:
-    world.fallback = ScriptedDecoder([reading(0.4)])
-    order = settled(world, AWAY)
-    assert "reading_unsure" in blocking(order)
-    assert "decoded_elsewhere" in world.types(order.id)
-
-
 def test_a_server_that_is_away_settles_nothing_and_is_asked_again(world: Works) -> None:
     assert settled(world, AWAY).state is State.IN_REVIEW
     order = settled(world, AWAY, reading(0.995))

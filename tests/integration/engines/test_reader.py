@@ -32,9 +32,7 @@ MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """llama.cpp's own server with the adapter, as an operator may have one."""
-    here = settings().model_copy(
-        update={"reader": "all", "reader_url": "", "llm_api_key": "of this test alone"}
-    )
+    here = settings().model_copy(update={"llm_api_key": "of this test alone"})
     try:
         model = Path(resolve(here.llm_model, here.models_dir))
     except ModelError:
@@ -78,7 +76,7 @@ def own(config: Settings) -> Iterator[Settings]:
 def test_it_reads_what_the_decode_server_reads(config: Settings, own: Settings, said: str) -> None:
     """Which gets no guess: llama.cpp's own server writes every token."""
     order = CartRequest(said, MENU)
-    theirs, ours = Container(config).decoder.decode(order), Container(own).readers.decode(order)
+    theirs, ours = Container(config).decoder.decode(order), Container(own).decoder.decode(order)
     assert (ours.text, ours.lines, ours.overruled) == (theirs.text, theirs.lines, theirs.overruled)
     assert ours.completion_tokens == theirs.completion_tokens
     assert ours.prompt_tokens == theirs.prompt_tokens

@@ -45,7 +45,7 @@ HELLO = {"messages": [{"role": "user", "content": "Say: hello"}], "max_tokens": 
 def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """The embedded engine with the default model, and nothing else of a stack."""
     folder, port = tmp_path_factory.mktemp("reader"), any_free()
-    alone = {"llm_api_key": "of this test alone", "reader": "all", "reader_url": "", "home": folder}
+    alone = {"llm_api_key": "of this test alone", "home": folder}
     here = settings().model_copy(update=alone)
     try:
         resolve(here.llm_model, here.models_dir)
@@ -69,7 +69,7 @@ def parts(config: Settings) -> Iterator[Container]:
 def test_what_is_warmed_need_not_be_read_by_the_order(parts: Container, config: Settings) -> None:
     parts.warm_menu(MENU)
     fresh = Container(config)  # of another process, which asks for a proof of its own
-    found = fresh.readers.decode(CartRequest("a cheeseburger", MENU))
+    found = fresh.decoder.decode(CartRequest("a cheeseburger", MENU))
     assert found is not None
     assert found.cached_tokens > found.prompt_tokens - 20, "all but the customer's words and names"
     fresh.close()
@@ -92,7 +92,7 @@ def test_it_is_proved_and_asked_for_its_health(config: Settings) -> None:
 def test_a_guess_changes_the_time_and_never_the_cart(config: Settings, parts: Container) -> None:
     """The decoder sends a guess; without one the same cart is written."""
     order, context = CartRequest("two hamburgers and a large fries", MENU), MenuContext(MENU)
-    found = parts.readers.decode(order)
+    found = parts.decoder.decode(order)
     calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
     model = Completions(calls, "llama.cpp", config.llm_model, "orders")
     mask = wire_mask(context.names, order.transcript)
@@ -115,7 +115,7 @@ def test_a_prompt_beyond_its_context_is_refused_and_the_next_is_answered(
     calls = Calls(config.llm_url, timeout_s=120, api_key=config.llm_api_key)
     with pytest.raises(EngineMisconfigured, match="refused"):
         calls.post(CHAT, {**HELLO, "messages": [{"role": "user", "content": "word " * 20_000}]})
-    assert parts.readers.decode(CartRequest("a cheeseburger", MENU)) is not None
+    assert parts.decoder.decode(CartRequest("a cheeseburger", MENU)) is not None
 
 
 def test_what_is_called_off_is_not_read_to_its_end(config: Settings) -> None:

@@ -35,7 +35,6 @@ from tests.stand_ins import (
     RIGHT,
     SAID,
     Bell,
-    ScriptedDecoder,
     Works,
     read_as,
     speech,
@@ -191,24 +190,8 @@ def test_the_waits_outlast_the_restart_of_a_language_model() -> None:
     assert sum(widest) / 2 > 15
 
 
-def test_a_decoder_that_stays_down_is_replaced(world: Works) -> None:
+def test_while_the_decoder_stays_down_a_human_gets_the_transcript(world: Works) -> None:
     world.decoder.script = [AWAY]
-    world.fallback = ScriptedDecoder([RIGHT], name="other")
-    order_id = world.to_decode()
-    with capture_logs() as logs:
-        order = world.until_settled(order_id)
-    assert order.state is State.COMPLETED
-    assert order.engine["decoder"] == "other"
-    assert len(world.decoder.asked) == ATTEMPTS, "the alternative is no routine"
-    assert len(world.fallback.asked) == 1
-    assert "decode.fallback_used" in [entry["event"] for entry in logs]
-    assert world.types(order_id)[2:5] == ["retry"] * (ATTEMPTS - 1) + ["decoded_elsewhere"]
-
-
-@pytest.mark.parametrize("failing", [None, AWAY, DecodeTruncated("cut"), ValueError("?")])
-def test_with_every_decoder_down_a_human_gets_the_transcript(world: Works, failing: Exception | None) -> None:
-    world.decoder.script = [AWAY]
-    world.fallback = ScriptedDecoder([failing]) if failing else None
     order_id = world.typed()
     order = world.until_settled(order_id)
     assert world.reasons(order_id) == {ReviewReason.DECODER_UNAVAILABLE}
@@ -216,6 +199,8 @@ def test_with_every_decoder_down_a_human_gets_the_transcript(world: Works, faili
     assert order.transcript.text == SAID
     assert (order.draft, order.cart) == (None, None)
     assert [finding.code for finding in order.findings] == ["engine_unavailable"]
+    assert len(world.decoder.asked) == ATTEMPTS
+    assert world.types(order_id)[2:] == ["retry"] * (ATTEMPTS - 1) + ["doubted"]
 
 
 @pytest.mark.parametrize(
@@ -230,13 +215,11 @@ def test_a_failed_decode_is_never_parsed_nor_retried(
     world: Works, error: Exception, reason: ReviewReason
 ) -> None:
     world.decoder.script = [error]
-    world.fallback = ScriptedDecoder([RIGHT])
     order_id = world.typed()
     order = world.until_settled(order_id)
     assert world.reasons(order_id) == {reason}
     assert (order.draft, order.cart) == (None, None)
     assert len(world.decoder.asked) == 1
-    assert world.fallback.asked == []
 
 
 def test_a_fault_is_logged_retried_and_then_shown_to_a_human(world: Works) -> None:

@@ -113,7 +113,6 @@ def test_default_values_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv(name, VARIABLE.sub(lambda m: m[3] if m[2] == "-" else "secret", value))
     settings = Settings()
     assert settings.llm_url == "http://reader:8090"
-    assert settings.reader_url == ""
     assert settings.llm_model in lock().names
     assert settings.home == Path("/data")
 
@@ -288,14 +287,12 @@ def test_what_fetches_weights_has_the_pip_that_it_asks_and_nothing_that_serves_h
 
 def test_on_a_gpu_the_server_that_has_the_adapter_reads(tmp_path: Path) -> None:
     """By the settings at the head of the compose file."""
-    given = dict(re.findall(r"(SAYCART_(?:LLM|READER)_\w+)=(\S*)", HEAD.partition("Another model")[0]))
+    given = dict(re.findall(r"(SAYCART_LLM_\w+)=(\S*)", HEAD.partition("Another model")[0]))
     assert given == {
         "SAYCART_LLM_URL": "vllm+http://vllm:8000",
     }
     here = Settings(home=tmp_path, llm_url="vllm+http://vllm:8000")
-    parts = Container(here)
-    assert parts.adapter
-    assert parts.readers is parts.decoder
+    assert Container(here).adapter
     served = f"--served-model-name={here.llm_model}"
     assert served in SERVICES["vllm"]["command"]
     assert "VLLM_WEIGHTS=" in HEAD
@@ -338,15 +335,11 @@ def test_compose_itself_takes_each_override(override: str, monkeypatch: pytest.M
             assert urls.items() <= rendered[name]["environment"].items()
 
 
-def test_nobody_asks_a_reader_that_has_no_adapter_for_the_model(tmp_path: Path) -> None:
+def test_a_hubs_model_has_no_adapter(tmp_path: Path) -> None:
     found = re.fullmatch(r"--model=\$\{SAYCART_LLM_MODEL:-(.+)\}", SERVICES["vllm-hub"]["command"][0])
     assert found is not None
-    urls = {"llm_url": "vllm+http://vllm-hub:8000", "reader_url": "http://reader:8090"}
-    here = Settings(home=tmp_path, llm_model=found[1], **urls)
-    parts = Container(here)
-    assert parts.readers is parts.decoder
-    own = Container(here.model_copy(update={"llm_model": Settings.model_fields["llm_model"].default}))
-    assert own.readers is not own.decoder
+    here = Settings(home=tmp_path, llm_model=found[1], llm_url="vllm+http://vllm-hub:8000")
+    assert Container(here).adapter is None
 
 
 def test_each_role_has_its_image() -> None:

@@ -26,7 +26,6 @@ def test_a_fault_at_one_row_is_its_error_and_a_review() -> None:
     tools = Tools(
         transcriber=None,  # type: ignore[arg-type]
         decoder=faulty,
-        fallback_decoder=lambda: None,
         menu=None,  # type: ignore[arg-type]
         recording=None,  # type: ignore[arg-type]
         decode_audio=None,  # type: ignore[arg-type]

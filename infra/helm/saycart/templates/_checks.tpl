@@ -19,11 +19,10 @@
   "SAYCART_HOSTS" "api.hosts" "SAYCART_PROXIES" "api.proxies" "SAYCART_PUBLIC_URL" "ingress.host" "SAYCART_MIGRATE_AT_START" "migration.enabled"
   "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_DENOISER" "workers.transcribe.denoiser" "SAYCART_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
   "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url"
-  "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model" "SAYCART_FALLBACK_LLM_URL" "decoder.fallback.url"
+  "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model"
   "SAYCART_READER_STATES_BYTES" "reader.states.bytes" "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor"
   "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_OPEN" "nothing: it is for loopback alone"
 -}}
-{{- if include "saycart.reader" . -}}{{- $set = set $set "SAYCART_READER_URL" "reader.kind" -}}{{- end -}}
 {{- range $name, $_ := $v.settings -}}
 {{- if hasKey $set $name -}}{{- $bad = append $bad (printf "settings.%s: the chart sets it itself; use %s" $name (get $set $name)) -}}{{- end -}}
 {{- if or (hasKey $v.secrets.create $name) (eq $name "SAYCART_KEY") -}}{{- $bad = append $bad (printf "settings.%s: a secret does not belong in a ConfigMap; use secrets" $name) -}}{{- end -}}
@@ -48,11 +47,6 @@
 {{- $for := regexReplaceAll "-instruct.*" $v.decoder.model "" -}}
 {{- /* Those of a release are named so; one of your own has any name. */ -}}
 {{- if and (hasSuffix "-orders" $v.reader.adapter) (ne (base $v.reader.adapter) (printf "%s-orders" $for)) -}}{{- $bad = append $bad (printf "reader.adapter %s was not made for decoder.model %s" (base $v.reader.adapter) $v.decoder.model) -}}{{- end -}}
-{{- if eq $v.reader.kind "own" -}}{{- $bad = append $bad "reader.kind is own, and vLLM reads with the adapter itself: use decoder" -}}{{- end -}}
-{{- end -}}
-{{- if eq $v.reader.kind "own" -}}
-{{- if not $v.reader.adapter -}}{{- $bad = append $bad "reader.kind is own: reader.adapter names none" -}}{{- end -}}
-{{- if not (hasSuffix ".gguf" $v.decoder.model) -}}{{- $bad = append $bad (printf "reader.kind is own: it loads a GGUF of the model lock, and nobody would ask it for decoder.model %s" $v.decoder.model) -}}{{- end -}}
 {{- end -}}
 {{- if and (eq $v.recordings.kind "s3") (not $v.recordings.url) -}}{{- $bad = append $bad "recordings.kind is s3: recordings.url names no bucket" -}}{{- end -}}
 {{- if and (eq $v.weights.from "volume") (not $v.weights.existingClaim) -}}{{- $bad = append $bad "weights.from is volume: weights.existingClaim names none" -}}{{- end -}}

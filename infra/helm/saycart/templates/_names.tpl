@@ -29,21 +29,6 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- if or .Values.webhook.url (ne .Values.webhook.endpoints "off") }}yes{{ end -}}
 {{- end -}}
 
-{{/* Whether orders are read at all, by whichever server has the adapter: empty if not. */}}
-{{- define "saycart.reads" -}}
-{{- if .Values.reader.adapter }}yes{{ end -}}
-{{- end -}}
-
-{{/* Whether the learned reader has a server next to another decoder: empty if not. */}}
-{{- define "saycart.reader" -}}
-{{- if and (eq .Values.reader.kind "own") (ne .Values.decoder.kind "embedded") (include "saycart.reads" .) }}yes{{ end -}}
-{{- end -}}
-
-{{/* Whether there is a server of ours, the embedded decoder or a reader next to another one: empty if not. */}}
-{{- define "saycart.engine" -}}
-{{- if or (eq .Values.decoder.kind "embedded") (include "saycart.reader" .) }}yes{{ end -}}
-{{- end -}}
-
 {{/* (dict "root" $ "of" "api"): one of `images`. */}}
 {{- define "saycart.image" -}}
 {{- $image := index .root.Values.images .of -}}
@@ -71,22 +56,15 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $name := include "saycart.fullname" . -}}
 {{- $urls := list -}}
 {{- if eq .Values.decoder.kind "embedded" -}}
-{{- $urls = append $urls (include "saycart.readerUrls" .) -}}
+{{- range $i := until (int .Values.reader.replicas) -}}
+{{- $urls = append $urls (printf "http://%s-reader-%d.%s-reader:8090" $name $i $name) -}}
+{{- end -}}
 {{- else if eq .Values.decoder.kind "vllm" -}}
 {{- range $i := until (int .Values.decoder.vllm.replicas) -}}
 {{- $urls = append $urls (printf "vllm+http://%s-vllm-%d.%s-vllm:8000" $name $i $name) -}}
 {{- end -}}
 {{- else -}}
 {{- $urls = append $urls .Values.decoder.url -}}
-{{- end -}}
-{{- join "," $urls -}}
-{{- end -}}
-
-{{- define "saycart.readerUrls" -}}
-{{- $name := include "saycart.fullname" . -}}
-{{- $urls := list -}}
-{{- range $i := until (int .Values.reader.replicas) -}}
-{{- $urls = append $urls (printf "http://%s-reader-%d.%s-reader:8090" $name $i $name) -}}
 {{- end -}}
 {{- join "," $urls -}}
 {{- end -}}
@@ -118,8 +96,6 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   "SAYCART_LLM_URL" (include "saycart.decoderUrls" .)
   "SAYCART_LLM_MODEL" $values.decoder.model
 -}}
-{{- with $values.decoder.fallback.url }}{{- $own = set $own "SAYCART_FALLBACK_LLM_URL" . -}}{{- end }}
-{{- if include "saycart.reader" . }}{{- $own = set $own "SAYCART_READER_URL" (include "saycart.readerUrls" .) -}}{{- end }}
 {{- if ne $values.database.pooler "none" }}{{- $own = set $own "SAYCART_DATABASE_POOLER" $values.database.pooler -}}{{- end }}
 {{- if $values.monitoring.podMonitor.enabled }}
 {{- $own = merge $own (dict "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}
