@@ -87,4 +87,3 @@ class Policy(_Value):
     max_total_asked: float = Field(description="up to which a doubted cart is its customer's to settle")
     accept_from: float = Field(default=ACCEPT, description="probability of the cart from which it stands")
     ask_from: float = Field(default=ASK, description="and from which its customer is shown it")
-    confirm: bool = Field(default=False, description="whether the customer sees every cart first")

@@ -125,25 +125,6 @@ NASTY = Menu.parse(
 )  # fmt: skip
 
 
-def big_menu(items: int, groups: int = 20) -> Menu:
-    """Many items, each with options of its own among many groups."""
-    parts = [[{"id": f"o{o}", "name": f"part {g} {o}"} for o in range(10)] for g in range(groups)]
-    return Menu.parse(
-        {
-            "id": "big",
-            "name": "Big",
-            "currency": "EUR",
-            "option_groups": [
-                {"id": f"g{g}", "name": f"choice {g}", "options": parts[g]} for g in range(groups)
-            ],
-            "items": [
-                {"sku": f"i{i}", "name": f"dish number {i}", "price": i, "option_groups": [f"g{i % groups}"]}
-                for i in range(items)
-            ],
-        }
-    )
-
-
 def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Transcript:
     """A transcript as a recognizer gives it: words 0.4 s apart."""
     words = tuple(

@@ -1,16 +1,15 @@
-"""What all orders of one menu version share: its names, its text in the prompt, and its retrieval index."""
+"""What all orders of one menu version share: its names, and its text in the prompt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from schemas.menu import Menu
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
 from services.decoding.ports import CartRequest, Message
 from services.decoding.prompt import messages, names_line, untrained
-from services.retrieval.names import MenuNames
+from services.retrieval.names import names_of
 from services.retrieval.retrieval import Retrieval, retrieve
 
 
@@ -26,18 +25,16 @@ class MenuContext:
         self.names = Names(self.menu)
         self.text = menu_text(self.menu, self.names)
 
-    @cached_property
-    def lookup(self) -> MenuNames:
-        """The names as retrieval looks them up."""
-        return MenuNames(self.menu)
-
     def retrieve(self, transcript: str) -> Retrieval:
         """Look the words of a transcript up in this menu."""
-        return retrieve(transcript, self.lookup)
+        return retrieve(transcript, names_of(self.menu))
 
-    def messages(self, asked: CartRequest, *, trained: bool = True) -> list[Message]:
-        """Return the chat of one order; a model that was not `trained` is shown the rules as well."""
+    def messages(
+        self, asked: CartRequest, *, trained: bool = True, found: Retrieval | None = None
+    ) -> list[Message]:
+        """Return the chat of one order; a model that was not `trained` is shown the rules as well. `found` is
+        what was retrieved for the transcript, where it was already."""
         other = self.retrieve(asked.second) if asked.second else None
-        named = names_line(self.retrieve(asked.transcript), self.names, other)
+        named = names_line(found or self.retrieve(asked.transcript), self.names, other)
         put = messages if trained else untrained
         return put(self.text, asked.transcript, named, asked.second)

@@ -25,6 +25,7 @@ from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
 from services.decoding.wire_mask import wire_mask
+from services.retrieval.retrieval import Retrieval
 
 MOST_TOKENS = 400
 """Of an answer, where no budget is set: twelve lines with a few options each, more than was ever seen."""
@@ -55,9 +56,10 @@ def read(
     with measures.mask_took("build"):
         mask = wire_mask(context.names, order.transcript)
     more: Document = {"max_tokens": most or MOST_TOKENS}
+    found = context.retrieve(order.transcript)
     if model.dialect == "llama.cpp" and model.adapter:
-        more |= _guessed(order, context) | ({"menu_s": MENU_S} if in_gaps else {})
-    chat = context.messages(order, trained=bool(model.adapter))
+        more |= _guessed(found, context) | ({"menu_s": MENU_S} if in_gaps else {})
+    chat = context.messages(order, trained=bool(model.adapter), found=found)
     text, document = model.whole(chat, mask, more, score=True, called_off=called_off, timeout_s=timeout_s)
     mask.check(text)
     left = max(LEAST_S, timeout_s - (time.perf_counter() - started))
@@ -90,9 +92,9 @@ def _cart(text: str, context: MenuContext) -> wire.Told:
         raise DecodeInvalid("The server's answer is no cart", quoted=str(error)) from None
 
 
-def _guessed(order: CartRequest, context: MenuContext) -> Document:
+def _guessed(found: Retrieval, context: MenuContext) -> Document:
     """OpenAI's field for an answer that is largely known; llama.cpp's own server ignores it."""
-    lines = guess(context.retrieve(order.transcript), context.menu)
+    lines = guess(found, context.menu)
     return {"prediction": {"type": "content", "content": wire.write(lines, context.names)}}
 
 

@@ -69,11 +69,10 @@ class Tools:
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""
 
-    def policy(self, *, confirm: bool) -> Policy:
-        """What is accepted without a look, for orders that are to be confirmed or not."""
+    def policy(self) -> Policy:
+        """What is accepted without a look."""
         return Policy(
             asr_threshold=self.asr_threshold,
             max_total=self.max_order_total,
             max_total_asked=min(self.max_order_total, self.dear_above or self.max_order_total),
-            confirm=confirm,
         )

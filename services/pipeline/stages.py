@@ -111,9 +111,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    policy = tools.policy(confirm=order.confirm)
-    answer = order.answer or ModelAnswer()
-    made = decide(order.draft, transcript, menu, answer, policy)
+    made = decide(order.draft, transcript, menu, order.answer or ModelAnswer(), tools.policy())
     if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
         return again
     decision = made.decision

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.cart import Amount, ItemLine, LineDraft
+from schemas.cart import Amount
 from schemas.menu import Menu
 from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.wording import so_much
@@ -18,17 +18,6 @@ def quoted(name: str) -> str:
 def listed(names: Iterable[str], joint: str = "and", language: str = ENGLISH) -> str:
     """Quoted names in a row: “a”, “b” and “c”."""
     return sentences(language).joined(map(quoted, names), joint)
-
-
-def item_called(sku: str, menu: Menu) -> str:
-    """The item's quoted name; its sku where the menu has no such item."""
-    item = menu.item(sku)
-    return quoted(item.name if item is not None else sku)
-
-
-def line_called(line: LineDraft, menu: Menu) -> str:
-    """What a line is about: its item, or the words for what the menu does not have."""
-    return item_called(line.sku, menu) if isinstance(line, ItemLine) else quoted(line.heard)
 
 
 def size_called(size_id: str, menu: Menu) -> str:

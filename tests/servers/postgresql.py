@@ -103,14 +103,6 @@ class PostgreSQL:
         self._admin.execute(f'CREATE DATABASE "{name}" OWNER {ROLE} TEMPLATE template0')
         return self.url(name)
 
-    def has(self, name: str) -> bool:
-        return bool(self._admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone())
-
-    def copied(self, template: str, name: str) -> str:
-        """The URL of a new database that is as `template` is, to which nobody is connected."""
-        self._admin.execute(f'CREATE DATABASE "{name}" OWNER {ROLE} TEMPLATE "{template}"')
-        return self.url(name)
-
     def empty(self, name: str) -> None:
         """Remove every order: many times faster than a new database for each test."""
         # A child process that outlived its test must not write into the next one's.

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from schemas.compare import canonical
-from schemas.errors import InputError, SaycartError
+from schemas.errors import SaycartError
 from schemas.lifecycle import StageName, State, advance
 from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
@@ -30,20 +30,6 @@ _FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "deci
 # Of an unforeseen error: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def read_gold(path: Path) -> list[dict[str, Any]]:
-    """Rows of a gold file.
-
-    Raises:
-        InputError: a row is broken, as `read_rows` would tell.
-    """
-    rows = read_rows(path)
-    for row in rows:
-        if "error" in row:
-            hint = "See docs/evaluation.md for the form of a row."
-            raise InputError(f"{path.name} {row['id']}: {row['error']}", hint=hint)
-    return rows
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

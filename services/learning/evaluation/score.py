@@ -39,27 +39,6 @@ def right_lines(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> 
     return [want.get(line_key(line)) == got[line_key(line)] for line in predicted]
 
 
-def right_fields(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> list[dict[str, bool]]:
-    """For each predicted line, whether each of its fields is right, by the field's place in the line.
-
-    `heard` stands for the whole line. The other fields are compared with the line that it is paired with;
-    where gold has none, the item is wrong, and of the rest nothing can be said.
-    """
-    want, got = canonical(gold), canonical(predicted)
-    twins = {line[0]: twin for twin, line in paired(want, got) if line is not None}
-    fields = []
-    for line, whole in zip(predicted, right_lines(gold, predicted), strict=True):
-        key = line_key(line)
-        twin = twins[key]
-        right = {"heard": whole, "sku": twin is not None}
-        if twin is not None:
-            (_, _, size, options), quantity = twin
-            right |= {"size": key[2] == size, "quantity": got[key] == quantity}
-            right |= {f"options/{o[0]}/{o[1]}": o in options for o in key[3]}
-        fields.append(right)
-    return fields
-
-
 def paired(want: Counter[LineKey], got: Counter[LineKey]) -> list[tuple[Line | None, Line | None]]:
     """Lines side by side: equal ones, then those of one item with the fewest differences, then the rest.
 

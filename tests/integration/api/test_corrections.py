@@ -19,7 +19,7 @@ from schemas.lifecycle import Event
 from schemas.records.orders import Outcome
 from schemas.review import ReviewDecision, ReviewReason
 from services.learning.evaluation.corrections import gold_rows
-from services.learning.evaluation.run import read_gold
+from services.learning.evaluation.run import read_rows
 from services.pipeline.review import settle
 from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.statistics import decided
@@ -90,7 +90,7 @@ def test_corrections_are_gold_rows_that_eval_reads(works: Works, tmp_path: Path)
     assert "audio" not in rows[typed]
     file = tmp_path / "gold.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
-    assert [row["id"] for row in read_gold(file)] == list(rows)
+    assert [row["id"] for row in read_rows(file)] == list(rows)
 
 
 def test_figures_of_what_was_settled(works: Works) -> None:
@@ -137,4 +137,4 @@ def test_the_command_writes_a_gold_file(works: Works, database_url: str, tmp_pat
     )
     assert done.returncode == 0, done.stderr
     assert "1 corrected of 1 settled orders" in done.stdout
-    assert len(read_gold(out)) == 1
+    assert ["error" in row for row in read_rows(out)] == [False]

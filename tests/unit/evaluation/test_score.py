@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import InputError
-from services.learning.evaluation.run import read_gold
-from services.learning.evaluation.score import right_fields, right_lines, score
+from services.learning.evaluation.run import read_rows
+from services.learning.evaluation.score import right_lines, score
 
 
 def line(sku: str = "latte", quantity: int = 1, size: str | None = None, *options: Any) -> dict[str, Any]:
@@ -73,27 +72,10 @@ def test_right_lines_follow_the_prediction_s_order() -> None:
     assert right_lines([line("latte", 1)], predicted) == [False, False, False]
 
 
-def test_fields_are_compared_with_the_line_they_are_paired_with() -> None:
-    wrong = {**OAT, "id": "soy"}
-    gold = [line("latte", 2, "L", OAT), line("mocha")]
-    latte, muffin = right_fields(gold, [line("latte", 2, "S", OAT, wrong), line("muffin")])
-    assert latte == {
-        "heard": False,
-        "sku": True,
-        "size": False,
-        "quantity": True,
-        "options/milk/oat": True,
-        "options/milk/soy": False,
-    }
-    assert muffin == {"heard": False, "sku": False}
-    assert all(right_fields(gold, [line("mocha")])[0].values())
-
-
 @pytest.mark.parametrize(
     "row", ["{", '{"id": 1, "cart": {"lines": []}, "utterance": "x"}', '{"id": "a", "cart": {"lines": []}}']
 )
-def test_a_broken_row_is_refused_with_its_line(row: str, tmp_path: Path) -> None:
+def test_a_broken_row_is_an_error_with_its_line(row: str, tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text('{"id": "ok", "utterance": "x", "cart": {"lines": []}}\n' + row + "\n")
-    with pytest.raises(InputError, match="line 2"):
-        read_gold(gold)
+    assert [found["id"] for found in read_rows(gold) if "error" in found] == ["line 2"]
