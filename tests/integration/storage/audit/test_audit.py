@@ -130,7 +130,7 @@ def test_what_is_listed(database: Database, monkeypatch: pytest.MonkeyPatch) -> 
     assert [e.action for e in log.newest(50, action="menu")] == ["menu.edited"]
     assert not log.newest(50, action="men")
     assert not log.newest(50, action="menu_")
-    newest = log.newest(2)
+    newest = log.newest(2, shop="main")
     assert [e.action for e in newest] == ["price.changed", "menu.edited"]
     assert len(log.newest(50, since=now)) >= 1
     assert not log.newest(50, since=now + timedelta(seconds=60))

@@ -126,7 +126,7 @@ def test_all_that_was_accepted_before_a_backup_is_there_after_a_restore(
             assert b"".join(kept.pieces()) == sound
     # Nobody holds what a worker held then: it is free to be taken up.
     assert restored[held.id].lease_owner is None
-    assert {order_id for order_id, _ in found.orders.due(limit=1000, idle_s=0)} >= before.keys()
+    assert {order_id for order_id, _ in found.orders.due(limit=len(restored), idle_s=0)} >= before.keys()
     assert (new.config.home / "secret").read_text() == "a" * 64
     assert found.menus.of("main").get(CAFE.id).menu == CAFE
     assert not [one for one in found.audit.verify() if one.fault]
