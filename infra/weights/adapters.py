@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import struct
 import tempfile
 from collections.abc import Callable
@@ -87,18 +86,16 @@ def written_once(name: str, models_dir: Path, write: Callable[[Path], None]) -> 
 
 
 def _written(out: Path, write: Callable[[Path], None]) -> Path:
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.part")
     out.parent.mkdir(parents=True, exist_ok=True)
-    _remove(unfinished)
-    try:
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out.parent) as folder:
+        unfinished = Path(folder, out.name)
         write(unfinished)
         _flush(unfinished)
-        unfinished.rename(out)
-    except OSError:
-        if not out.exists():  # else another process was sooner
-            raise
-    finally:
-        _remove(unfinished)
+        try:
+            unfinished.rename(out)
+        except OSError:
+            if not out.exists():  # else another process was sooner
+                raise
     return out
 
 
@@ -107,12 +104,6 @@ def _flush(path: Path) -> None:
     for file in path.iterdir() if path.is_dir() else [path]:
         with file.open("rb") as open_file:
             os.fsync(open_file.fileno())
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    path.unlink(missing_ok=True)
 
 
 def to_gguf(folder: Path, out: Path) -> None:

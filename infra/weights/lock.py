@@ -119,12 +119,6 @@ class Lock(_Frozen):
 
     models: tuple[Model, ...]
 
-    @model_validator(mode="after")
-    def _names_once(self) -> Self:
-        if len(set(self.names)) != len(self.models):
-            raise ValueError("a model is locked twice")
-        return self
-
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(model.name for model in self.models)

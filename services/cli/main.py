@@ -54,7 +54,7 @@ app.add_typer(
     help="Manage webhook endpoints and messages.",
 )
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
-app.add_typer(evaluate.app, name="eval", help="Score the pipeline on gold rows.")
+app.command("eval")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)
 
 

@@ -73,17 +73,8 @@ def adapted(model: Path, adapter: Path, models_dir: Path) -> Path:
 
 
 def _write_folder(model: Path, adapter: Path, out: Path) -> None:
-    out.mkdir()
-    for file in model.iterdir():
-        if file.name != _MODEL:
-            shutil.copy(file, out)
-    write(model / _MODEL, adapter, out / _MODEL)
-
-
-def write(model: Path, adapter: Path, out: Path) -> None:
-    """`model`, a file of CTranslate2, to `out` with the adapter in it. Raises as `adapted`."""
     try:
-        weights = ctranslate2_file.read(model)
+        weights = ctranslate2_file.read(model / _MODEL)
         config = json.loads((adapter / CONFIG).read_text())
         tensors = merged(weights.tensors, read(adapter / WEIGHTS), config["lora_alpha"] / config["r"])
     except (OSError, ValueError, KeyError, struct.error) as error:
@@ -91,7 +82,11 @@ def write(model: Path, adapter: Path, out: Path) -> None:
             f"The adapter in {adapter} can't be worked into {model}: {error!r:.100}",
             hint="Name one that was trained on this model; those of a release are under infra/recognisers.",
         ) from None
-    ctranslate2_file.write(replace(weights, tensors=tensors), out)
+    out.mkdir()
+    for file in model.iterdir():
+        if file.name != _MODEL:
+            shutil.copy(file, out)
+    ctranslate2_file.write(replace(weights, tensors=tensors), out / _MODEL)
 
 
 def merged(tensors: dict[str, Array], adapter: dict[str, Array], scale: float) -> dict[str, Array]:

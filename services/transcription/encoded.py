@@ -1,4 +1,4 @@
-"""Whisper's encoder, which takes half of a hearing's time on a CPU: never twice, and no longer than needed.
+"""Whisper's encoder, which takes half of a hearing's time on a CPU: no longer than needed.
 
 The model was trained on windows of 30 s, and what is shorter is filled up with silence, which costs as much
 as speech. Its encoder takes shorter windows too, and then hears nearly the same: `FITTED` hearings of 139
@@ -22,27 +22,18 @@ _FRAMES_A_S = 100  # of 10 ms; the encoder makes one position of two
 _MARGIN = 2 * _FRAMES_A_S
 """Silence that is left after the speech. Without it words are invented at the end ("... sugar. Here."); with
 5 and 8 s in place of 2 as much is heard rightly, and it takes longer."""
-_WINDOWS = 3  # of the longest recording that is taken, and one over
 
 
 class Encoded:
-    """What `encode` made of the last windows of 30 s, for a second hearing of the same recording.
-
-    A window is known by all of its numbers, so what comes out is what would be worked out again: half of a
-    hearing's time on a CPU. A window's output is 3 MB with the base model. `forget` before another recording.
-    """
+    """The encoder, each window as long as what is in it where that is asked for."""
 
     def __init__(self, encode: Callable[[Samples], Any]) -> None:
         self._encode = encode
         self._thread = threading.local()  # others may hear whole with the same model meanwhile
-        self.forget()
-
-    def forget(self) -> None:
-        self._known: tuple[tuple[Samples, Any], ...] = ()
 
     @contextmanager
-    def fitted(self, fits: bool = True) -> Iterator[None]:
-        """For the block, in this thread: each window as long as what is in it, and none is remembered."""
+    def fitted(self, fits: bool) -> Iterator[None]:
+        """For the block, in this thread: whether windows are fitted."""
         self._thread.fits = fits
         try:
             yield
@@ -50,14 +41,8 @@ class Encoded:
             self._thread.fits = False
 
     def __call__(self, features: Samples) -> Any:
-        if getattr(self._thread, "fits", False):
-            return self._encode(fitting(features))
-        for known, output in self._known:
-            if np.array_equal(known, features):
-                return output
-        output = self._encode(features)
-        self._known = ((features.copy(), output), *self._known[: _WINDOWS - 1])
-        return output
+        fits = getattr(self._thread, "fits", False)
+        return self._encode(fitting(features) if fits else features)
 
 
 def fitting(features: Samples) -> Samples:

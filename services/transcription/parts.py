@@ -6,6 +6,7 @@ keys and values of self-attention, keys and values of the attention to the recor
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -18,12 +19,20 @@ class Part(NamedTuple):
     blocks: int
 
 
-_SELF = {"q_proj": ("linear_0", 0, 3), "k_proj": ("linear_0", 1, 3), "v_proj": ("linear_0", 2, 3)}
-_TO_SOUND = {"q_proj": ("linear_0", 0, 1), "k_proj": ("linear_1", 0, 2), "v_proj": ("linear_1", 1, 2)}
-_OF = {
-    "self_attn": ("self_attention", {**_SELF, "out_proj": ("linear_1", 0, 1)}),
-    "encoder_attn": ("attention", {**_TO_SOUND, "out_proj": ("linear_2", 0, 1)}),
+# By the end of its name: where it lies in its layer, its block and of how many.
+_LAYERS = {
+    "self_attn.q_proj": ("self_attention/linear_0", 0, 3),
+    "self_attn.k_proj": ("self_attention/linear_0", 1, 3),
+    "self_attn.v_proj": ("self_attention/linear_0", 2, 3),
+    "self_attn.out_proj": ("self_attention/linear_1", 0, 1),
+    "encoder_attn.q_proj": ("attention/linear_0", 0, 1),
+    "encoder_attn.k_proj": ("attention/linear_1", 0, 2),
+    "encoder_attn.v_proj": ("attention/linear_1", 1, 2),
+    "encoder_attn.out_proj": ("attention/linear_2", 0, 1),
+    "fc1": ("ffn/linear_0", 0, 1),
+    "fc2": ("ffn/linear_1", 0, 1),
 }
+_NAME = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.(.+)")
 
 
 def part_of(layer: str) -> Part:
@@ -32,16 +41,8 @@ def part_of(layer: str) -> Part:
     Raises:
         ValueError: no linear layer of Whisper.
     """
-    try:
-        side, layers, number, *rest = layer.split(".")
-        if side not in ("encoder", "decoder") or layers != "layers":
-            raise KeyError(side)
-        at = f"{side}/layer_{int(number)}"
-        if rest in (["fc1"], ["fc2"]):
-            return Part(f"{at}/ffn/linear_{int(rest[0][2]) - 1}", 0, 1)
-        attention, projection = rest
-        folder, linears = _OF[attention]
-        linear, block, blocks = linears[projection]
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"{layer!r} is no linear layer of Whisper") from error
-    return Part(f"{at}/{folder}/{linear}", block, blocks)
+    named = _NAME.fullmatch(layer)
+    if named is None or named[3] not in _LAYERS:
+        raise ValueError(f"{layer!r} is no linear layer of Whisper")
+    tensor, block, blocks = _LAYERS[named[3]]
+    return Part(f"{named[1]}/layer_{named[2]}/{tensor}", block, blocks)

@@ -25,19 +25,12 @@ def hear(
 
     Raises: as `Transcriber.transcribe`.
     """
-    transcript = _fitted(recording, language, names, transcriber, floor)
-    if transcript is None:
+    transcript = transcriber.transcribe_fitted(recording, language)
+    if transcript is None or in_doubt(transcript, names, floor):
         transcript = _whole(recording, language, names, transcriber, floor)
     if transcript.nothing_was_said or not (quiet := transcriber.quiet_words(recording, language)):
         return transcript
     return transcript.model_copy(update={"quiet": quiet})
-
-
-def _fitted(
-    recording: Recording, language: str, names: MenuNames, transcriber: Transcriber, floor: float
-) -> Transcript | None:
-    fitted = transcriber.transcribe_fitted(recording, language)
-    return None if fitted is None or in_doubt(fitted, names, floor) else fitted
 
 
 def _whole(

@@ -6,10 +6,8 @@ is measured for exactly these; each deviates from the library's default for a re
 
 from __future__ import annotations
 
-import math
 import os
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -19,11 +17,12 @@ from infra.observability.measures import engine_took
 from schemas.errors import EngineMisconfigured, EngineUnavailable
 from schemas.transcript import Transcript, Word
 from services.transcription.audio.audio import RATE, Samples
-from services.transcription.confidence import calibrated, is_measured
+from services.transcription.confidence import is_measured
 from services.transcription.denoiser import DENOISED, LONGEST_S, Denoiser
 from services.transcription.encoded import FITTED, Encoded
 from services.transcription.memory import keep_memory
 from services.transcription.ports import Recording
+from services.transcription.segments import Segment, is_phantom, transcript_of
 
 log = structlog.get_logger()
 
@@ -52,56 +51,7 @@ OPTIONS: dict[str, Any] = {
 OPTIONS_KEY = "beam5-t0-vad"
 COMPUTE = {"cpu": "int8", "cuda": "float16"}
 
-# Measured with base and tiny.en on 139 human orders, on silence, noise, hum, clicks, tunes and babble. What
-# the voice detector lets through of these mostly goes round in circles. All segments of one stretch of 30 s
-# share their three measures, so an order within one stretch is kept or dropped as a whole.
-MAX_COMPRESSION = 2.4
-"""Clean orders reach 1.13, noisy ones heard right 2.36; loops ("I'm sorry, I'm sorry, ...") 2.44 to 13."""
-MAX_NO_SPEECH, LIKELY_SPEECH = 0.6, -0.7
-"""Orders of plain names reach 0.16 clean and 0.44 in noise; answers to noise and to hums lie at 0.7 to 0.92.
-But so does a list of unusual dishes that was heard rightly: 0.84, with an average log probability of -0.44.
-Answers to noise that are no loops lie at -0.82 and below: nothing was said where neither speaks for it."""
-MIN_LOG_PROB = -1.0
-"""Of 435 hearings that were right, one lies below (-1.05, at 0 dB), the next at -0.89; speech played backward
-lies at -0.8 to -1.3. Babble and "Thank you very much." at -0.9 pass: there, only the confidence is low."""
-
 _UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "my"))  # the recogniser splits these by character
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """What the recogniser wrote for one stretch of speech, and how sure it was (its own three measures)."""
-
-    text: str
-    words: tuple[Word, ...]
-    avg_logprob: float
-    no_speech: float
-    compression: float
-
-
-def is_phantom(segment: Segment) -> bool:
-    """Whether a segment was written for noise, or went round in circles, rather than for speech."""
-    return (
-        segment.compression > MAX_COMPRESSION
-        or (segment.no_speech > MAX_NO_SPEECH and segment.avg_logprob < LIKELY_SPEECH)
-        or segment.avg_logprob < MIN_LOG_PROB
-    )
-
-
-def raw_confidence(segments: list[Segment]) -> float:
-    """Mean probability (0..1) of the words that are kept; 0 when none is.
-
-    A dropped phantom beside speech counts as one word of probability 0: it may have been speech, and then
-    the rest is a plausible shorter order. A segment without words counts as one, by its log probability.
-    """
-    values: list[float] = []
-    for segment in segments:
-        if is_phantom(segment):
-            values.append(0.0)
-        else:
-            certainty = math.exp(min(0.0, segment.avg_logprob))
-            values += [word.probability for word in segment.words] or [certainty]
-    return sum(values) / len(values) if values else 0.0
 
 
 class WhisperTranscriber:
@@ -114,7 +64,6 @@ class WhisperTranscriber:
         threads: CPU threads of one transcription.
         role: what its times are measured as; a fitted pass adds `_fitted`, one with the noise turned down
             `_denoised`, one of quiet speech `_quiet`.
-        fits: whether it hears fitted where that was measured; else it never does.
         denoiser: what turns noise down; None where nothing does.
     """
 
@@ -126,13 +75,12 @@ class WhisperTranscriber:
         device: str = "cpu",
         threads: int = 2,
         role: str = "hearing",
-        fits: bool = True,
         denoiser: Denoiser | None = None,
     ) -> None:
         self._model_path, self._device, self._threads = model, device, threads
         self._compute = COMPUTE.get(device, "default")
         self._name = name
-        self._role, self._fits, self._denoiser = role, fits, denoiser
+        self._role, self._denoiser = role, denoiser
         self._model: Any = None
         self._loading = threading.Lock()
 
@@ -165,27 +113,22 @@ class WhisperTranscriber:
     @tracing.traced("hear")
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
-        tracing.note({"saycart.model": self._name})
-        language = _first_part(language)
-        self._forget()
+        language = self._noted(language)
         return self._transcribed(recording.samples, language, self.key(language), self._role)
 
     @tracing.traced("hear fitted")
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
         """As the port says: where there is a confidence table for it."""
-        tracing.note({"saycart.model": self._name})
-        language = _first_part(language)
+        language = self._noted(language)
         key = f"{self.key(language)}+{FITTED}"
-        if not self._fits or not is_measured(key):
+        if not is_measured(key):
             return None
-        self._forget()
         return self._transcribed(recording.samples, language, key, f"{self._role}_{FITTED}", fitted=True)
 
     @tracing.traced("hear denoised")
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
         """As the port says: where there is noise, and a confidence table for it; not of a long recording."""
-        tracing.note({"saycart.model": self._name})
-        language = _first_part(language)
+        language = self._noted(language)
         key = f"{self.key(language)}+{DENOISED}"
         if self._denoiser is None or not is_measured(key):
             return None
@@ -223,25 +166,12 @@ class WhisperTranscriber:
     ) -> Transcript:
         with engine_took(role):
             segments = self.hear(samples, language, fitted=fitted)
-        kept = [segment for segment in segments if not is_phantom(segment)]
-        # The words' own texts, so that a span of the text always is a run of words with times.
-        text = " ".join(
-            " ".join(word.text for word in segment.words) or " ".join(segment.text.split())
-            for segment in kept
-        ).strip()
-        return Transcript(
-            text=text,
-            confidence=calibrated(raw_confidence(segments), key) if text else 0.0,
-            words=tuple(word for segment in kept for word in segment.words),
-            language=language,
-            source=key,
-            duration_s=samples.size / RATE,
-        )
+        return transcript_of(segments, key, language, samples.size / RATE)
 
-    def _forget(self) -> None:
-        """What was encoded of another recording."""
-        if self._model is not None:
-            self._model.encode.forget()
+    def _noted(self, language: str) -> str:
+        """The language as the model knows it; the model's name goes to the trace."""
+        tracing.note({"saycart.model": self._name})
+        return _first_part(language)
 
     def key(self, language: str) -> str:
         """Model, precision, options and language: what a confidence table holds for."""

@@ -23,11 +23,6 @@ class Results:
             print(name, json.dumps(self.found[name])[:300], flush=True)
         return self.found[name]
 
-    def replace(self, found: dict[str, Any]) -> None:
-        """These answers in place of all that the file has."""
-        self.found = found
-        self._write()
-
     def _write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(self.found, indent=1) + "\n")

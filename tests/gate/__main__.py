@@ -2,7 +2,7 @@
 
     python -m tests.gate [SET ...] [--rows] [--people FOLDER]       replay, and compare with the baseline
     python -m tests.gate --live                                     60 samples by the embedded engines
-    python -m tests.gate --record [SET ...] [--again] [--minutes N] record what is not yet
+    python -m tests.gate --record [SET ...] [--again]               record what is not yet
 
 Replay needs no model. Exit status 1: a set is past its tolerance (`compare.py`).
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-import time
 from pathlib import Path
 
 import structlog
@@ -31,8 +30,7 @@ def main(argv: list[str] | None = None, data: Path = DATA) -> int:
     if args.record:
         from tests.gate.record import Recorder  # it loads the engines
 
-        until = time.monotonic() + 60 * args.minutes
-        Recorder(work, people, jobs=args.jobs, until=until, again=args.again).record(sets)
+        Recorder(work, people, jobs=args.jobs, again=args.again).record(sets)
         return 0
     if args.live:
         from tests.gate.live import compare_live
@@ -63,7 +61,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--live", action="store_true", help="run 60 samples by the embedded engines")
     parser.add_argument("--record", action="store_true", help="record the orders that are not yet")
     parser.add_argument("--again", action="store_true", help="record every order anew; keep the baseline")
-    parser.add_argument("--minutes", type=float, default=600.0, help="stop recording after so long")
     parser.add_argument("--jobs", type=int, default=2, help="embedded servers that record at once")
     parser.add_argument("--work", type=Path, default=Path("reports/gate"), help="where a recording is kept")
     return parser

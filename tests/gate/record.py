@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import queue
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +29,7 @@ SEED = 1  # that of `make ladder`
 
 
 class Recorder:
-    """Records sets with `jobs` embedded servers at once, until all are done or the clock passes `until`.
+    """Records sets with `jobs` embedded servers at once.
 
     With `again` each order is asked anew, for another decoder: the tape is replaced once all are done, and
     the baseline stays.
@@ -42,11 +41,10 @@ class Recorder:
         people: Path | None,
         *,
         jobs: int = 2,
-        until: float = float("inf"),
         again: bool = False,
     ) -> None:
         self._work, self._people, self._jobs = work, people, jobs
-        self._until, self._again = until, again
+        self._again = again
         self._waiting: queue.SimpleQueue[tuple[GateSet, Store, list[Order]]] = queue.SimpleQueue()
 
     def record(self, sets: list[GateSet]) -> None:
@@ -71,15 +69,13 @@ class Recorder:
 
     def _work_off(self) -> None:
         with live_engines(self._work, self._jobs) as live:
-            while time.monotonic() < self._until:
+            while True:
                 try:
                     one, store, orders = self._waiting.get_nowait()
                 except queue.Empty:
                     return
                 audio = recordings(one, orders, self._work, self._people)
                 for order in orders:
-                    if time.monotonic() > self._until:
-                        return
                     _record(order, live, audio, store)
 
 

@@ -60,12 +60,6 @@ def car(samples: int, rate: int, seed: int) -> Audio:
     return np.asarray(sum(w * p / np.std(p) for p, w in parts), dtype=np.float32)
 
 
-def hiss(samples: int, level_dbfs: float, seed: int) -> Audio:
-    """The noise of a microphone that nobody speaks into."""
-    noise = np.random.default_rng(seed).standard_normal(samples) * 10 ** (level_dbfs / 20)
-    return noise.astype(np.float32)
-
-
 def telephone(audio: Audio, rate: int) -> Audio:
     """What a telephone line leaves: 300 to 3400 Hz."""
     return _butterworth(audio, rate, 4, low=300, high=3400).astype(np.float32)

@@ -1,4 +1,4 @@
-"""`saycart eval`: score the pipeline's own steps on gold rows, in process; compare two runs."""
+"""`saycart eval`: score the pipeline's own steps on gold rows, in process."""
 
 from __future__ import annotations
 
@@ -16,20 +16,14 @@ from schemas.errors import InputError
 from schemas.menu import Menu
 from services.cli.client import errors_shown
 from services.learning.evaluation.cases import Names
-from services.learning.evaluation.compare import compare, load_run
 from services.learning.evaluation.figures import errors, figures
 from services.learning.evaluation.provenance import EvalRequest, EvalRun, about
 from services.learning.evaluation.report import write_report
 from services.learning.evaluation.run import read_rows
 from services.learning.evaluation.session import evaluate as scored
 
-app = typer.Typer(invoke_without_command=True)
-# Points of curves and bins: for the report, not for a terminal.
-_LONG = ("risk_coverage", "reliability")
-
-
-MenuFile = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="menu document")]
-Gold = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="gold rows (JSONL)")]
+MenuFile = Annotated[Path, typer.Option(exists=True, dir_okay=False, help="menu document")]
+Gold = Annotated[Path, typer.Option(exists=True, dir_okay=False, help="gold rows (JSONL)")]
 AudioDir = Annotated[
     Path | None,
     typer.Option(exists=True, file_okay=False, help="folder of recordings; without it, rows are text"),
@@ -43,11 +37,9 @@ Condition = Annotated[str | None, typer.Option(help="label of this run, such as 
 Jobs = Annotated[int, typer.Option(min=1, max=16, help="orders in parallel; more than one adds latency")]
 
 
-@app.callback(invoke_without_command=True)
 def evaluate(
-    context: typer.Context,
-    menu: MenuFile = None,
-    gold: Gold = None,
+    menu: MenuFile,
+    gold: Gold,
     audio_dir: AudioDir = None,
     out: Out = None,
     report: Report = None,
@@ -56,10 +48,6 @@ def evaluate(
     jobs: Jobs = 1,
 ) -> None:
     """Score exact carts, reviews and silent errors; needs no running stack."""
-    if context.invoked_subcommand is not None:
-        return
-    if menu is None or gold is None:
-        raise typer.BadParameter("required", param_hint="'--menu' and '--gold'")
     with errors_shown() as console:
         rows = _all_said(read_rows(gold)[:limit], audio_dir)
         asked = EvalRequest(_menu(menu), gold, rows, audio_dir, out, condition, jobs)
@@ -67,16 +55,6 @@ def evaluate(
         _print(console, run)
         if report is not None:
             console.print(f"report: {_written(report, asked, run)}")
-
-
-@app.command("compare")
-def compare_runs(
-    a: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="a report folder")],
-    b: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="that of the run to compare with")],
-) -> None:
-    """Show which orders changed between two runs of one gold file."""
-    with errors_shown() as console:
-        console.print_json(json.dumps(compare(load_run(a), load_run(b))))
 
 
 def _scored(asked: EvalRequest, console: Console) -> EvalRun:
@@ -105,17 +83,14 @@ def _scored(asked: EvalRequest, console: Console) -> EvalRun:
 def _print(console: Console, run: EvalRun) -> None:
     for row in errors(run.rows, run.broken):
         console.print(f"[yellow]{escape(row['id'])}[/] {escape(row['error'])}", soft_wrap=True)
-    found = figures(run.rows, settings().asr_threshold, run.broken)
-    console.print_json(json.dumps({name: value for name, value in found.items() if name not in _LONG}))
+    console.print_json(json.dumps(figures(run.rows, run.broken)))
 
 
 def _written(folder: Path, asked: EvalRequest, run: EvalRun) -> Path:
-    config = settings()
     return write_report(
         folder,
         run.rows,
-        about(asked, run, config),
-        asr_threshold=config.asr_threshold,
+        about(asked, run, settings()),
         names=Names.of(asked.menu),
         audio_dir=asked.audio_dir,
         broken=run.broken,

@@ -28,7 +28,6 @@ COUNTED = (
     "asked one question",
     "of them settled by the answer",
     "of them is this right",
-    "of them is this what was said",
     "of them was nothing ordered",
     "of them without a right answer",
     "wrong, unseen",

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from schemas.compare import canonical
 from schemas.lifecycle import StageName
 from services.learning.evaluation.answering import COUNTED, became
 from services.learning.evaluation.hearing import word_errors
-from services.learning.evaluation.score import LineScore, right_lines, score
-from services.learning.evaluation.statistics import (
-    auroc,
-    expected_calibration_error,
-    quantile,
-    reliability,
-    risk_coverage,
-    wilson,
-)
+from services.learning.evaluation.score import LineScore, score
+from services.learning.evaluation.statistics import quantile, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +62,9 @@ def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dic
     return [{"id": row["id"], "error": row["error"]} for row in (*broken, *failed)]
 
 
-def figures(
-    rows: Sequence[Scored], asr_threshold: float, broken: Sequence[dict[str, Any]] = ()
-) -> dict[str, Any]:
-    """Every figure of a run: shares of all rows, milliseconds. `asr_threshold` is the gate of triage. Gold
-    rows that are `broken` have no cart to be held against, and are counted among the errors alone."""
+def figures(rows: Sequence[Scored], broken: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """Every figure of a run: shares of all rows, milliseconds. Gold rows that are `broken` have no cart to be
+    held against, and are counted among the errors alone."""
     wrong: Counter[str] = Counter()
     for row in rows:
         wrong.update(row.score.wrong)
@@ -90,8 +81,6 @@ def figures(
         "ms": _times(rows),
         "by_tag": _groups(rows, lambda row: row.gold.get("tags") or ()),
         "by_voice": _groups(rows, _voice),
-        "risk_coverage": risk(rows, asr_threshold),
-        "reliability": _calibration(rows),
     }
 
 
@@ -178,54 +167,3 @@ def _groups(rows: Iterable[Scored], names: Callable[[Scored], Iterable[str]]) ->
 def _voice(row: Scored) -> tuple[str, ...]:
     voice = (row.gold.get("speech") or {}).get("voice")
     return (voice,) if voice else ()
-
-
-def risk(rows: Sequence[Scored], asr_threshold: float) -> dict[str, Any]:
-    """The curve of ordering by ASR confidence, by the least sure line if known, and where we stand on it."""
-    exact = [row.exact for row in rows]
-    over = [row for row in rows if row.confidence >= asr_threshold]
-    found: dict[str, Any] = {
-        "by_confidence": risk_coverage([row.confidence for row in rows], exact),
-        "triage": {
-            "coverage": _share(sum(not row.review for row in rows), len(rows)),
-            "risk": _share(sum(row.silent for row in rows), len(rows)),
-        },
-        "gate": {
-            "threshold": asr_threshold,
-            "coverage": _share(len(over), len(rows)),
-            "risk": _share(sum(not row.exact for row in over), len(rows)),
-        },
-    }
-    if any(row.predicted.get("line_confidence") for row in rows):
-        # A cart without lines is nothing to be sure of.
-        least = [min(row.predicted.get("line_confidence") or [0.0]) for row in rows]
-        found["by_least_sure_line"] = risk_coverage(least, exact)
-    return found
-
-
-def _calibration(rows: Sequence[Scored]) -> dict[str, Any]:
-    """ASR confidence of spoken rows against whole carts; confidence of lines, where
-    given, against lines."""
-    spoken = [row for row in rows if row.spoken]
-    lines: list[tuple[float, bool]] = []
-    for row in rows:
-        sure = row.predicted.get("line_confidence") or []
-        right = right_lines(row.gold["cart"]["lines"], row.predicted["cart"]["lines"])
-        if len(sure) == len(right):
-            lines += zip(sure, right, strict=True)
-    kinds = {"asr": [(row.confidence, row.exact) for row in spoken], "line": lines}
-    return {kind: _calibrated(pairs) for kind, pairs in kinds.items() if pairs}
-
-
-def _calibrated(pairs: Sequence[tuple[float, bool]]) -> dict[str, Any]:
-    """Figures of confidences, each with whether it was right."""
-    sure, right = [sure for sure, _ in pairs], [right for _, right in pairs]
-    bins = reliability(sure, right)
-    return {
-        "rows": len(pairs),
-        "ece": expected_calibration_error(bins),
-        "auroc": auroc(sure, right),
-        "bins": [
-            {**asdict(b), "right": _share(b.right, b.rows), "right_ci": wilson(b.right, b.rows)} for b in bins
-        ],
-    }

@@ -10,17 +10,17 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from services.learning.evaluation.cases import Names, side_by_side
-from services.learning.evaluation.charts import reliability_chart, risk_chart
+from services.learning.evaluation.cases import Names, shown
 from services.learning.evaluation.figures import Scored, errors, figures
-from services.learning.evaluation.page import write_page
 
 FIGURES = "figures.json"
 PREDICTIONS = "predictions.jsonl"
 MAX_RECORDINGS = 40
+TEMPLATE = Path(__file__).with_name("report.html.jinja")
 
 
 def write_report(
@@ -28,7 +28,6 @@ def write_report(
     rows: Sequence[Scored],
     about: Mapping[str, Any],
     *,
-    asr_threshold: float,
     names: Names | None = None,
     audio_dir: Path | None = None,
     broken: Sequence[dict[str, Any]] = (),
@@ -38,39 +37,42 @@ def write_report(
     `about` says what was run; `names` are the menu's, else ids are shown; recordings of the worst cases are
     copied from `audio_dir`; gold rows that are `broken` are listed with their errors.
     """
-    found = figures(rows, asr_threshold, broken)
-    page = write_page(
-        folder,
-        FIGURES,
-        {"about": about, **found},
-        "report.html.jinja",
-        about=about,
-        figures=found,
-        errors=errors(rows, broken),
-        cases=_cases(rows, names or Names(), folder, audio_dir),
-        risk_svg=risk_chart(found["risk_coverage"]),
-        calibrations=_calibrations(found["reliability"]),
-    )
+    folder.mkdir(parents=True, exist_ok=True)
+    found = figures(rows, broken)
+    document = json.dumps({"about": about, **found}, indent=1, ensure_ascii=False)
+    (folder / FIGURES).write_text(document + "\n", encoding="utf-8")
     with (folder / PREDICTIONS).open("w", encoding="utf-8") as out:
         for row in rows:
             kept = {**row.predicted, "exact": row.exact, "gold": row.gold["cart"]}
             out.write(json.dumps(kept, ensure_ascii=False) + "\n")
         out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in broken)
+    page = folder / "index.html"
+    wrong = _cases(rows, names or Names(), folder, audio_dir)
+    html = _template().render(about=about, figures=found, errors=errors(rows, broken), cases=wrong)
+    page.write_text(html, encoding="utf-8")
     return page
 
 
-def _calibrations(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A chart for each kind of confidence: of carts and lines, then of fields by kind."""
-    titles = {"asr": "ASR confidence against exact carts", "line": "Line confidence against right lines"}
-    charted = {"asr": "cart"}
-    return [
-        {
-            "title": titles.get(kind, f"Field confidence: {kind}"),
-            "svg": Markup(reliability_chart(charted.get(kind, kind), bins)),  # noqa: S704 (our own drawing)
-            **bins,
-        }
-        for kind, bins in reliability.items()
-    ]
+def percent(share: float | None) -> str:
+    """A share for people; what was not measured is a dash."""
+    return "–" if share is None else f"{share:.1%}"
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """Both ends of an interval of shares."""
+    return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%"
+
+
+def _template() -> Any:
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATE.parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(percent=percent, interval=interval, address=quote)
+    return made.get_template(TEMPLATE.name)
 
 
 def _cases(
@@ -83,12 +85,15 @@ def _cases(
         recording = None
         if audio_dir is not None and row.spoken and index < MAX_RECORDINGS:
             recording = _keep(audio_dir, row.gold["audio"], folder)
+        gold, predicted = row.gold["cart"]["lines"], row.predicted["cart"]["lines"]
+        doubts = [_doubt(f) for f in row.predicted["findings"] if f["severity"] == "blocking"]
         cases.append(
             {
                 "row": row,
                 "recording": recording,
-                "lines": side_by_side(row.gold["cart"]["lines"], row.predicted["cart"]["lines"], names),
-                "doubts": [_doubt(f) for f in row.predicted["findings"] if f["severity"] == "blocking"],
+                "gold": shown(gold, predicted, names),
+                "predicted": shown(predicted, gold, names),
+                "reasons": [*row.predicted.get("reasons", ()), *doubts],
             }
         )
     return cases

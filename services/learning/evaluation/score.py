@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.compare import LineKey, canonical, line_key
+from schemas.compare import LineKey, canonical
 
 Line = tuple[LineKey, int]
 
@@ -31,12 +31,6 @@ def score(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> LineSc
     want, got = canonical(gold), canonical(predicted)
     equal = sum(1 for key, quantity in want.items() if got.get(key) == quantity)
     return LineScore(want == got, len(want), len(got), equal, _differences(want, got))
-
-
-def right_lines(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> list[bool]:
-    """For each predicted line, in its order, whether gold has it with the same quantity."""
-    want, got = canonical(gold), canonical(predicted)
-    return [want.get(line_key(line)) == got[line_key(line)] for line in predicted]
 
 
 def paired(want: Counter[LineKey], got: Counter[LineKey]) -> list[tuple[Line | None, Line | None]]:

@@ -1,4 +1,4 @@
-"""The statistics of a run: intervals, the curve of risk over coverage, calibration.
+"""The statistics of a run: intervals, quantiles, and how well a confidence ranks.
 
 Each is a few lines of a textbook formula, so that a reader can check it; shares are 0..1.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
@@ -51,51 +49,6 @@ def auroc(confidences: Sequence[float], right: Sequence[bool]) -> float | None:
         return None
     wins = sum((g > b) + 0.5 * (g == b) for g in good for b in bad)
     return round(wins / (len(good) * len(bad)), 4)
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Rows whose confidence falls into one tenth: how sure they were on average, and how many were right."""
-
-    rows: int
-    confidence: float
-    right: int
-
-
-def reliability(confidences: Sequence[float], right: Sequence[bool], bins: int = 10) -> list[Bin]:
-    """Bins of equal width over 0..1, empty ones left out; 1.0 falls into the last."""
-    found: dict[int, list[tuple[float, bool]]] = {}
-    for confidence, ok in zip(confidences, right, strict=True):
-        found.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, ok))
-    return [
-        Bin(len(pairs), round(sum(c for c, _ in pairs) / len(pairs), 4), sum(ok for _, ok in pairs))
-        for _, pairs in sorted(found.items())
-    ]
-
-
-def expected_calibration_error(bins: Sequence[Bin]) -> float | None:
-    """The mean gap between confidence and share right, over rows; None without rows."""
-    rows = sum(b.rows for b in bins)
-    if rows == 0:
-        return None
-    return round(sum(abs(b.confidence * b.rows - b.right) for b in bins) / rows, 4)
-
-
-def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[tuple[float, float, float]]:
-    """Points (share accepted, silent errors among all rows, confidence of the last one accepted).
-
-    Rows are accepted from the surest down. Rows of one confidence come together.
-    """
-    rows = len(confidences)
-    points = [(0.0, 0.0, 1.0)]
-    accepted = wrong = 0
-    ordered = sorted(zip(confidences, right, strict=True), key=lambda pair: -pair[0])
-    for confidence, tied in groupby(ordered, key=lambda pair: pair[0]):
-        for _, ok in tied:
-            accepted += 1
-            wrong += not ok
-        points.append((round(accepted / rows, 4), round(wrong / rows, 4), round(confidence, 4)))
-    return points
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 TOLD = ROOT / "tests" / "told"
 JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
 GOLDEN = ROOT / "tests" / "golden"
-# What a recognizer made of some of them, spoken (tests/bench/hearing/heard_taught.py).
+# What a recognizer made of some of them, spoken in noise by synthetic voices.
 HEARD = TOLD / "taught" / "heard.jsonl"
 # What two recognizers made of some of them, spoken in noise: `first` and `second`.
 PAIRS = TOLD / "taught" / "pairs.jsonl"

@@ -18,7 +18,7 @@ from typing import Any
 
 from schemas.compare import LineKey, canonical
 from services.decoding.menu_names import Line, Unreadable
-from services.decoding.wire import Told, read_cart
+from services.decoding.wire import WireCart, read_cart
 from services.learning.evaluation.hearing import plain_words
 from services.learning.training.orders import Part, Row, Shop, shops
 
@@ -82,7 +82,7 @@ def answered(part: Part, answers: Path) -> list[Answered]:
 
 
 def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
-    cart: Told | None
+    cart: WireCart | None
     try:
         cart = read_cart(answer["text"], shop.names)
     except Unreadable:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from schemas.menu import Menu
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
-from services.decoding.wire import Told, read_cart
+from services.decoding.wire import WireCart, read_cart
 from services.learning.evaluation.answering import COUNTED, became
 from services.learning.evaluation.run import predict
 from services.learning.evaluation.statistics import wilson
@@ -49,7 +49,7 @@ class Recorded:
         try:
             cart = read_cart(text, self.shop.names)
         except Unreadable:
-            cart, overruled = Told([]), 1
+            cart, overruled = WireCart([]), 1
         return Reading(
             lines=tuple(cart.lines),
             notes=cart.notes,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from infra.observability.measures import engine_took
 from schemas.errors import (
     AudioDamaged,
+    AudioRefused,
     AudioTooCostly,
     AudioTooLarge,
     AudioTooLong,
@@ -116,22 +117,23 @@ def _too_long(limits: DecodeLimits) -> AudioTooLong:
     return AudioTooLong(f"The recording is longer than {limits.max_audio_s:.0f} s.")
 
 
+_REFUSED: dict[int, tuple[type[AudioRefused], str]] = {
+    audio_child.UNDECODABLE: (AudioDamaged, "The recording can't be decoded."),
+    audio_child.NO_AUDIO: (AudioDamaged, "There is no audio in it."),
+    audio_child.OTHER_CODEC: (UnsupportedAudio, "The container holds a codec that is not accepted."),
+    audio_child.OUT_OF_MEMORY: (AudioTooCostly, "Decoding it took more memory than speech ever needs."),
+    audio_child.TOO_MANY_FORMS: (AudioTooCostly, "It changes its sample rate or channels all the time."),
+    -signal.SIGXCPU: (AudioTooCostly, "Decoding it took more time than any recording of speech needs."),
+}
+
+
 def _verdict(status: int, limits: DecodeLimits) -> SaycartError:
     """What an exit status of the child means. A signal other than a kill is the input's doing."""
     if status == audio_child.TOO_LONG:
         return _too_long(limits)
-    if status == audio_child.UNDECODABLE:
-        return AudioDamaged("The recording can't be decoded.")
-    if status == audio_child.NO_AUDIO:
-        return AudioDamaged("There is no audio in it.")
-    if status == audio_child.OTHER_CODEC:
-        return UnsupportedAudio("The container holds a codec that is not accepted.")
-    if status == audio_child.OUT_OF_MEMORY:
-        return AudioTooCostly("Decoding it took more memory than any recording of speech needs.")
-    if status == audio_child.TOO_MANY_FORMS:
-        return AudioTooCostly("The recording changes its sample rate or its channels all the time.")
-    if status == -signal.SIGXCPU:
-        return AudioTooCostly("Decoding it took more time than any recording of speech needs.")
+    if status in _REFUSED:
+        kind, text = _REFUSED[status]
+        return kind(text)
     if status < 0 and status != -signal.SIGKILL:  # killed: by the system, short of memory, not by the file
         return AudioDamaged("The recording broke the decoder.")
     return EngineUnavailable(f"The decoding process ended with status {status}.")

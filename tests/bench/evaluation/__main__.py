@@ -2,22 +2,21 @@
 strangers, and people.
 
     python -m tests.bench.evaluation [--out FOLDER] [--human FOLDER] [--only NAME,NAME] [--jobs N]
-                                     [--ladder FOLDER] [--results FILE]
 
 Each set is scored by the product's own command, `saycart eval`, one after the other; its report goes to
 OUT/NAME, what it printed to OUT/logs. All sets take hours on two cores. A set that was scored at this very
 commit is not scored again, and a set that was cut off goes on from OUT/NAME.jsonl.
 
-Noisy recordings are made once, in OUT/ladder or the folder that `--ladder` names. `--human` names a folder
-of real people's orders: `gold.jsonl`, `menu.json` and `audio/`. Counts go to
-`docs/benchmarks/evaluation.json`. The folders under OUT hold sealed rows: of these reports, look at the
-figures only.
+Noisy recordings are made once, in OUT/ladder. `--human` names a folder of real people's orders: `gold.jsonl`,
+`menu.json` and `audio/`. Counts go to `docs/benchmarks/evaluation.json`. The folders under OUT hold sealed
+rows: of these reports, look at the figures only.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -39,7 +38,6 @@ from tests.bench.evaluation.sets import (
     prepare_menus,
     recordings,
 )
-from tests.bench.results import Results
 
 RESULTS = ROOT / "docs" / "benchmarks" / "evaluation.json"
 # Of an operator's settings only where weights lie and how many cores to use: any other could change carts.
@@ -133,12 +131,10 @@ def main() -> int:
     parser.add_argument("--human", type=Path, help="real people's orders: gold.jsonl, menu.json and audio/")
     parser.add_argument("--only", help="names of sets, with commas between, such as text-harbor-coffee")
     parser.add_argument("--jobs", type=int, default=2, help="orders at once")
-    parser.add_argument("--ladder", type=Path, help="where the rungs are made or found (OUT/ladder)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the counts of all sets, as JSON")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the set's process is ended too
     out: Path = args.out.resolve()
-    ladders = (args.ladder or out / "ladder").resolve()
+    ladders = out / "ladder"
     human = args.human.resolve() if args.human else None
     wanted = chosen(all_sets(out, ladders, human), args.only)
     prepare_menus(wanted)
@@ -154,9 +150,9 @@ def main() -> int:
 
     names = [one.name for one in all_sets(out, ladders, human or out)]  # real people's of an earlier run, too
     found = gather(out, names)
-    Results(args.results).replace(found)
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     print(table([*found["sets"], *joined(found["sets"])]))
-    print(f"written: {args.results}")
+    print(f"written: {RESULTS}")
     return 0
 
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from services.learning.evaluation.page import interval, percent
-from services.learning.evaluation.report import FIGURES
+from services.learning.evaluation.report import FIGURES, interval, percent
 from services.learning.evaluation.statistics import wilson
 from tests.bench.evaluation.sets import MENUS, RUNGS, STRANGERS_RUNGS, TEXT
 from tests.bench.markdown import markdown
@@ -26,7 +25,7 @@ COUNTS = {
     "needless": "needless_reviews",
     "silent": "silent_errors",
 }
-# The same with questions answered by a simulated customer, of sets that were scored since there are any.
+# The same with questions answered by a simulated customer.
 ANSWERED = {
     "asked": "asked one question",
     "exact_answered": "exact after the answers",
@@ -60,14 +59,14 @@ def gather(out: Path, names: Sequence[str]) -> dict[str, Any]:
 
 def entry(name: str, figures: Figures, about: Figures) -> dict[str, Any]:
     """The counts of one set."""
-    own, answered = figures["about"], figures.get("after_answers")
+    own, answered = figures["about"], figures["after_answers"]
     return {
         "set": name,
         "condition": own["condition"],
         "menu": own["menu"],
         "gold": own["gold"],
         **{ours: figures[theirs] for ours, theirs in COUNTS.items()},
-        **{ours: answered[theirs] for ours, theirs in ANSWERED.items() if answered},
+        **{ours: answered[theirs] for ours, theirs in ANSWERED.items()},
         "wer": figures["wer"],
         **({"commit": own["commit"]} if own["commit"] != about["commit"] else {}),
     }
@@ -91,26 +90,18 @@ def joined(entries: Sequence[Figures]) -> list[dict[str, Any]]:
 
 
 def summed(name: str, parts: Sequence[Figures]) -> dict[str, Any]:
-    """The counts that all of these sets have, as one set's."""
-    known = [count for count in (*COUNTS, *ANSWERED) if all(count in part for part in parts)]
-    return {"set": name, **{count: sum(part[count] for part in parts) for count in known}, "wer": None}
+    """The counts of these sets, as one set's."""
+    return {
+        "set": name,
+        **{count: sum(part[count] for part in parts) for count in (*COUNTS, *ANSWERED)},
+        "wer": None,
+    }
 
 
 def table(entries: Sequence[Figures]) -> str:
     """One row a set, as Markdown; shares are of all its rows, with their 95% intervals."""
-    head = [
-        "set",
-        "orders",
-        "exact (95%)",
-        "to review (95%)",
-        "of them needless",
-        "silent errors (95%)",
-        "asked",
-        "exact after the answers (95%)",
-        "to a human (95%)",
-        "wrong, unseen",
-        "WER",
-    ]
+    head = ["set", "orders", "exact (95%)", "to review (95%)", "of them needless", "silent errors (95%)"]
+    head += ["asked", "exact after the answers (95%)", "to a human (95%)", "wrong, unseen", "WER"]
     rows = [
         [
             one["set"],
@@ -118,19 +109,14 @@ def table(entries: Sequence[Figures]) -> str:
             *(_share(one[count], one["rows"]) for count in ("exact", "reviews")),
             str(one["needless"]),
             _share(one["silent"], one["rows"]),
-            *_answered(one),
+            str(one["asked"]),
+            *(_share(one[count], one["rows"]) for count in ("exact_answered", "to_a_human")),
+            str(one["wrong_unseen"]),
             percent(one["wer"]),
         ]
         for one in entries
     ]
     return markdown([head, *rows])
-
-
-def _answered(one: Figures) -> list[str]:
-    if "asked" not in one:
-        return ["–"] * len(ANSWERED)
-    shares = [_share(one[count], one["rows"]) for count in ("exact_answered", "to_a_human")]
-    return [str(one["asked"]), *shares, str(one["wrong_unseen"])]
 
 
 def _share(hits: int, rows: int) -> str:

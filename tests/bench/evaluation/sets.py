@@ -163,41 +163,16 @@ def make_ladder(data: Path, names: Sequence[str], ladder: Path) -> bool:
 
     Files are moved there when all are made, so a run that is cut off leaves none that is half written.
     """
-    if is_whole(data, names, ladder):
+    if all((ladder / rung.name / name).is_file() for rung in RUNGS for name in names):
         return False
     ladder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=ladder, prefix="part-") as made:
-        _climb(data, names, Path(made))
+    with TemporaryDirectory(dir=ladder, prefix="part-") as made, TemporaryDirectory() as some:
+        for name in names:  # a ladder is made of a whole folder, and the shipped one holds the tuned half too
+            shutil.copyfile(data / name, Path(some) / name)
+        for _ in climb(Path(some), Path(made), SEED):
+            pass
         for rung in RUNGS:
             (ladder / rung.name).mkdir(exist_ok=True)
             for name in names:
                 os.replace(Path(made) / rung.name / name, ladder / rung.name / name)
     return True
-
-
-def is_whole(data: Path, names: Sequence[str], ladder: Path) -> bool:
-    """Whether `ladder` has all rungs of these recordings, and would be made like this today.
-
-    Clean ones are compared with those of `data`. Of the noisy ones the last is made again: it is what a
-    ladder that was cut off lacks, and other noise, talkers or codecs would show in it too.
-    """
-    if not all((ladder / rung.name / name).is_file() for rung in RUNGS for name in names):
-        return False
-    if any((ladder / "clean" / name).read_bytes() != (data / name).read_bytes() for name in names):
-        return False
-    with TemporaryDirectory() as made:
-        _climb(data, names[-1:], Path(made))
-        return all(
-            (ladder / rung.name / name).read_bytes() == (Path(made) / rung.name / name).read_bytes()
-            for rung in RUNGS
-            for name in names[-1:]
-        )
-
-
-def _climb(data: Path, names: Sequence[str], out: Path) -> None:
-    # A ladder is made of a whole folder, and the shipped one holds the tuned half too.
-    with TemporaryDirectory() as some:
-        for name in names:
-            shutil.copyfile(data / name, Path(some) / name)
-        for _ in climb(Path(some), out, SEED):
-            pass

@@ -16,27 +16,20 @@ import argparse
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from infra.settings import settings
 from infra.weights.models import resolve
-from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.learning.evaluation.statistics import auroc
 from services.retrieval.names import MenuNames
-from services.transcription.adapted import of_name
-from services.transcription.audio.audio import RATE, DecodeLimits, Samples, decode
-from services.transcription.audio.containers import sniff_file
+from services.transcription.audio.audio import Samples
 from services.transcription.confidence import TABLES
 from services.transcription.denoiser import DENOISED, Denoiser
+from services.transcription.segments import raw_confidence, transcript_of
 from services.transcription.transcribe import clearer, in_doubt
-from services.transcription.whisper import WhisperTranscriber, raw_confidence
-from tests.bench.hearing.calibrate_asr import heard_right, in_noise, isotonic, write
-from tests.bench.hearing.segments import row_of, segment_of, transcript_of
-
-Row = dict[str, Any]
+from services.transcription.whisper import WhisperTranscriber
+from tests.bench.hearing.calibrate_asr import listener
+from tests.bench.hearing.people import People, Row, level, row_of, segment_of
+from tests.bench.hearing.tables import table, write
 
 
 def transcribed(kept: list[Row], key: str) -> tuple[Transcript, float]:
@@ -61,40 +54,6 @@ def heard(
     return row
 
 
-def hear_all(
-    ears: WhisperTranscriber,
-    clips: list[Samples],
-    gold: list[Row],
-    names: MenuNames,
-    snrs: list[int | None],
-    kept: Path,
-) -> list[Row]:
-    """A row a recording and level, in order; those already in the file `kept` are not heard again."""
-    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    known = {(row["id"], row["snr"]): row for row in rows}
-    config = settings()
-    denoiser = Denoiser(lambda: Path(resolve(config.denoiser, config.models_dir)), threads=2)
-    floor = config.asr_threshold
-    with kept.open("a") as file:
-        for snr in snrs:
-            for index, order in enumerate(gold):
-                if (order["id"], snr) not in known:
-                    row = heard(ears, denoiser, in_noise(clips, index, snr), names, floor)
-                    known[order["id"], snr] = {"id": order["id"], "snr": snr, **row}
-                    file.write(json.dumps(known[order["id"], snr]) + "\n")
-                    file.flush()
-            print(f"heard {len(gold)} at {snr if snr is not None else 'no noise'}", flush=True)
-    return [known[order["id"], snr] for snr in snrs for order in gold]
-
-
-def verdict(one: Transcript, gold: Row, names: MenuNames, floor: float) -> str:
-    """Return whether a transcript is right, and sure enough to be taken."""
-    if one.nothing_was_said:
-        return "nothing"
-    right = heard_right(one.text, gold["cart"], names)
-    return f"{'right' if right else 'wrong'}, {'sure' if one.confidence >= floor else 'unsure'}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
@@ -105,47 +64,29 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put what was measured into confidence.json")
     args = parser.parse_args()
     config = settings()
-    ears = WhisperTranscriber(
-        of_name(args.model, config.models_dir), name=args.model, threads=args.threads, fits=False
-    )
-    names = MenuNames(Menu.parse(json.loads((args.data / "menu.json").read_text())))
-    gold = [json.loads(line) for line in (args.data / "gold.jsonl").read_text().splitlines()]
-    files = [args.data / "audio" / row["audio"] for row in gold]
-    clips = [decode(file, sniff_file(file), DecodeLimits()) for file in files]
-    by_id = {row["id"]: row for row in gold}
-    key = ears.key("en")
+    floor, weights = config.asr_threshold, Path(resolve(config.denoiser, config.models_dir))
+    people, ears = People.of(args.data, args.snr), listener(args.model, args.threads)
+    denoiser, key = Denoiser(lambda: weights, threads=2), ears.key("en")
     raw, right, without = list[float](), list[bool](), 0
-    counts: dict[str, Counter[str]] = {}
-    for row in hear_all(ears, clips, gold, names, [None, *args.snr], args.heard):
-        order, level = by_id[row["id"]], "clean" if row["snr"] is None else f"{row['snr']} dB"
+    counts: Counter[str] = Counter()
+    for row in people.heard(lambda mix: heard(ears, denoiser, mix, people.names, floor), args.heard):
         first, _ = transcribed(row["segments"], key)
         quieter, of_quieter = transcribed(row["denoised"] or [], f"{key}+{DENOISED}")
-        taken = first if first.nothing_was_said else clearer(first, quieter, names)
+        taken = first if first.nothing_was_said else clearer(first, quieter, people.names)
         if taken is not first:
             raw.append(of_quieter)
-            right.append(heard_right(taken.text, order["cart"], names))
-        elif first.nothing_was_said:
-            without += 1
+            right.append(people.right(taken.text, row["id"]))
+        without += first.nothing_was_said
         for how, one in (("as it is", first), ("denoised too", taken)):
-            count = counts.setdefault(f"{level}, {how}", Counter())
-            count[verdict(one, order, names, config.asr_threshold)] += 1
-    for name, count in counts.items():
-        print(name, dict(sorted(count.items())))
-    scores, labels = np.array(raw), np.array(right)
-    table = isotonic(scores, labels)
-    print(f"{key}+{DENOISED}: {len(raw)} taken, {sum(right)} heard right, AUROC {auroc(raw, right)}")
-    print(*table, sep="\n")
+            good = "right" if people.right(one.text, row["id"]) else "wrong"
+            sure = "sure" if one.confidence >= floor else "unsure"
+            counts[f"{level(row['snr'])}, {how}: {good}, {sure}"] += not one.nothing_was_said
+    for name, count in sorted(counts.items()):
+        print(name, count)
+    about = f"{people.about}, where more was understood with the noise turned down"
+    document = json.loads(TABLES.read_text())
+    document["tables"][f"{key}+{DENOISED}"] = table(f"{key}+{DENOISED}", about, raw, right, without)
     if args.write:
-        document = json.loads(TABLES.read_text())
-        document["tables"][f"{key}+{DENOISED}"] = {
-            "data": f"{len(gold)} human orders, {RATE} Hz, at {args.snr} dB of babble or pink noise, where "
-            "more was understood with the noise turned down",
-            "heard": len(raw),
-            "heard_right": int(labels.sum()),
-            "without_words": without,
-            "auroc": round(auroc(raw, right) or 0.0, 3),
-            "rows": table,
-        }
         write(document)
 
 

@@ -63,7 +63,7 @@ def bundle(out: Path, files: list[Path]) -> list[Path]:
     """`first-NN`: code, wheels unpacked as `site`, the files, and the adapters to go on from. xz, whose long
     window finds the same menu in the next sequence."""
     made = out / "first.tar.xz"
-    code(out / "code.tgz", ())
+    code(out / "code.tgz")
     fetched(WHEELS, out / "wheels", "3.12")
     unzipped(out / "wheels", out / "site")
     with tarfile.open(made, "w:xz", preset=4) as archive:
@@ -88,7 +88,7 @@ def calls(pieces: dict[str, list[Path]], sizes: dict[str, int]) -> list[dict[str
     for number, piece in enumerate(pieces["first"], 1):
         command = f"mkdir -p {HERE} && cat {piece} >>{HERE}/first"
         if number == len(pieces["first"]):
-            command += f" && nvidia-smi -L && {unpack}; {first}python3 $first begin"
+            command += f" && nvidia-smi -L && {unpack}"
         made.append({"command": command, "carry": [str(piece)], "timeout_s": 90})
     for model, size in sizes.items():
         for piece in pieces[model]:

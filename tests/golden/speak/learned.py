@@ -37,7 +37,6 @@ VOICES = (
 ).split()
 WORDS = range(2, 46)
 SEED = 11
-TAUGHT_EACH = 3  # orders of the menus by writers for one of the told ones, as long as there are some
 PEAK = 0.7
 PIPER_RATE = 22_050
 
@@ -56,15 +55,7 @@ def texts(out: Path) -> None:
         if len(row.said.split()) in WORDS
     ]
     random.Random(SEED).shuffle(known)
-    taught = [row for row in known if row["source"].startswith("taught")]
-    told = [row for row in known if not row["source"].startswith("taught")]
-    turns = iter(told)
-    mixed = list[dict[str, str]]()
-    for number, row in enumerate(taught, 1):
-        mixed.append(row)
-        if number % TAUGHT_EACH == 0 and (other := next(turns, None)):
-            mixed.append(other)
-    said = {row["text"]: row for row in reversed([*mixed, *turns])}  # each once, where it came first
+    said = {row["text"]: row for row in reversed(known)}  # each once, where it came first
     out.mkdir(parents=True, exist_ok=True)
     (out / "texts.json").write_text(
         json.dumps([*said.values()][::-1], ensure_ascii=False) + "\n", encoding="utf-8"

@@ -87,7 +87,7 @@ def test_a_question_about_a_field_that_was_answered_may_leave_another_wrong() ->
 
 def test_a_run_tells_what_its_orders_came_to() -> None:
     rows = [judge(gold_row("a"), asked(RIGHT, "latte")), judge(gold_row("b"), prediction("b"))]
-    told = figures(rows, 0.72)["after_answers"]
+    told = figures(rows)["after_answers"]
     assert (told["exact"], told["exact after the answers"], told["to a human"]) == (2, 2, 0)
 
 

@@ -40,5 +40,5 @@ def test_a_fault_at_one_row_is_its_error_and_a_review() -> None:
     assert (predicted["decision"], predicted["reasons"]) == ("review", ["stage_failed"])
     row = judge(gold, predicted)
     assert errors([row], ()) == [{"id": "a", "error": "ValueError: seventeen options"}]
-    found = figures([row], 0.72, [{"id": "line 2", "error": "bad"}])
+    found = figures([row], [{"id": "line 2", "error": "bad"}])
     assert (found["rows"], found["reviews"], found["errors"], found["broken_rows"]) == (1, 1, 2, 1)

@@ -38,7 +38,7 @@ def rows() -> list[Scored]:
 
 
 def test_the_ruling_figures() -> None:
-    found = figures(rows(), 0.72)
+    found = figures(rows())
     assert (found["rows"], found["exact_carts"], found["reviews"], found["silent_errors"]) == (4, 2, 2, 1)
     assert (found["exact_share"], found["review_share"], found["silent_share"]) == (0.5, 0.5, 0.25)
     assert found["silent_ci"] == pytest.approx((0.0456, 0.6994), abs=1e-4)
@@ -48,14 +48,13 @@ def test_the_ruling_figures() -> None:
 
 def test_word_errors_are_taken_over_rows_that_were_heard_and_are_known() -> None:
     # "large" was left out of three words, "latte" was exchanged of three.
-    assert figures(rows(), 0.72)["wer"] == pytest.approx(2 / 6, abs=1e-4)
+    assert figures(rows())["wer"] == pytest.approx(2 / 6, abs=1e-4)
     read = judge(gold_row("t", utterance="a latte"), prediction("t", ms={"transcribe": 0.0, "decode": 5.0}))
-    assert figures([read], 0.72)["wer"] is None
-    assert "asr" not in figures([read], 0.72)["reliability"]
+    assert figures([read])["wer"] is None
 
 
 def test_needless_reviews_are_counted_by_cause() -> None:
-    found = figures(rows(), 0.72)
+    found = figures(rows())
     assert found["needless_reviews"] == 1
     assert found["reviews_by_reason"] == {"blocking_finding": {"reviews": 2, "needless": 1, "alone": 1}}
     assert found["reviews_by_finding"] == {
@@ -65,51 +64,22 @@ def test_needless_reviews_are_counted_by_cause() -> None:
 
 
 def test_parts_of_a_run_have_figures_of_their_own() -> None:
-    found = figures(rows(), 0.72)
+    found = figures(rows())
     assert {tag: part["rows"] for tag, part in found["by_tag"].items()} == {"filler": 1, "size": 2}
     assert found["by_tag"]["size"]["exact_share"] == 1.0
     assert found["by_voice"]["ann"]["review_share"] == 0.5
 
 
-def test_where_triage_and_the_gate_stand_on_the_curve() -> None:
-    risk = figures(rows(), 0.72)["risk_coverage"]
-    assert risk["by_confidence"][1:] == [
-        (0.25, 0.0, 0.9),
-        (0.5, 0.25, 0.8),
-        (0.75, 0.25, 0.6),
-        (1.0, 0.5, 0.5),
-    ]
-    assert risk["triage"] == {"coverage": 0.5, "risk": 0.25}
-    assert risk["gate"] == {"threshold": 0.72, "coverage": 0.5, "risk": 0.25}
-    assert "by_least_sure_line" not in risk
-
-
-def test_line_confidence_is_used_where_it_is_given() -> None:
-    sure = [
-        judge(gold_row("a"), prediction("a", line_confidence=[0.7])),
-        judge(gold_row("b"), prediction("b", "mocha", line_confidence=[0.95])),
-        judge(gold_row("c"), prediction("c", cart={"lines": []}, line_confidence=[])),
-    ]
-    found = figures(sure, 0.72)
-    assert found["risk_coverage"]["by_least_sure_line"] == [
-        (0.0, 0.0, 1.0),
-        (0.3333, 0.3333, 0.95),
-        (0.6667, 0.3333, 0.7),
-        (1.0, 0.6667, 0.0),
-    ]
-    assert (found["reliability"]["line"]["rows"], found["reliability"]["line"]["auroc"]) == (2, 0.0)
-
-
 def test_times_leave_out_stages_that_were_not_reached() -> None:
     cut = prediction("e", ms={"transcribe": 500.0, "decode": 0.0, "validate": 0.0})
-    ms = figures([*rows(), judge(gold_row("e"), cut)], 0.72)["ms"]
+    ms = figures([*rows(), judge(gold_row("e"), cut)])["ms"]
     assert ms["decode"] == {"rows": 4, "p50": 3000.0, "p95": 3000.0}
     assert ms["total"] == {"rows": 5, "p50": 4002.0, "p95": 4002.0}
 
 
 def test_no_rows_and_only_right_rows_make_a_report(tmp_path: Path) -> None:
     for name, some in (("none", []), ("right", rows()[:1])):
-        page = write_report(tmp_path / name, some, {}, asr_threshold=0.72)
+        page = write_report(tmp_path / name, some, {})
         assert "Exact carts" in page.read_text()
 
 
@@ -123,7 +93,7 @@ def hostile() -> Scored:
 def test_hostile_words_stay_words(tmp_path: Path) -> None:
     (tmp_path / 'x" onerror="y.flac').write_bytes(b"fLaC")
     told = {"menu": HOSTILE, "gold": HOSTILE, "condition": HOSTILE, "deep": {HOSTILE: HOSTILE}}
-    page = write_report(tmp_path / "r", [hostile()], told, asr_threshold=0.72, audio_dir=tmp_path).read_text()
+    page = write_report(tmp_path / "r", [hostile()], told, audio_dir=tmp_path).read_text()
     assert "<script" not in page
     assert ' onerror="' not in page
     assert page.count("&lt;script&gt;") > 10
@@ -144,7 +114,7 @@ def test_a_report_can_be_moved(tmp_path: Path) -> None:
     gold.write_text("{}")
     told = about(EvalRequest(CAFE, gold, [], condition="clean"), EvalRun(wrong), config)
     folder = tmp_path / "report"
-    page = write_report(folder, wrong, told, asr_threshold=0.72, audio_dir=audio).read_text()
+    page = write_report(folder, wrong, told, audio_dir=audio).read_text()
     kept = {path.name: path.read_text() for path in (folder / "audio").iterdir()}
     assert len(kept) == MAX_RECORDINGS - 1
     assert kept["clean-1.flac"] == "clean/1.flac"
@@ -161,7 +131,7 @@ def test_a_recording_never_leaves_the_report_s_folder(tmp_path: Path) -> None:
     outside.write_bytes(b"x")
     (tmp_path / "in").mkdir()
     row = judge(gold_row("a", audio="../x.flac"), prediction("a", "mocha"))
-    write_report(tmp_path / "r", [row], {}, asr_threshold=0.72, audio_dir=tmp_path / "in")
+    write_report(tmp_path / "r", [row], {}, audio_dir=tmp_path / "in")
     assert [str(p.relative_to(tmp_path)) for p in (tmp_path / "r" / "audio").iterdir()] == ["r/audio/x.flac"]
 
 
@@ -172,7 +142,7 @@ def test_the_report_says_what_was_run(tmp_path: Path) -> None:
     assert told["gold_sha256"] == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert told["decoder"]["model"] == Settings().llm_model
     assert "hearing" not in told
-    write_report(tmp_path / "r", rows(), told, asr_threshold=0.72)
+    write_report(tmp_path / "r", rows(), told)
     kept: dict[str, Any] = json.loads((tmp_path / "r" / "figures.json").read_text())
     assert kept["about"] == told
     stored = [json.loads(line) for line in (tmp_path / "r" / "predictions.jsonl").read_text().splitlines()]

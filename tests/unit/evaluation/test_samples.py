@@ -1,47 +1,30 @@
-"""The samples that the demo and the first evaluation rest on agree with each other."""
+"""The samples that the demo rests on agree with each other; the Spanish ones are the told orders, spoken."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from schemas.cart import CartDraft, ItemLine
+from infra.settings import REPOSITORY
+from schemas.compare import canonical
 from schemas.menu import Menu
+from services.learning.training.notation import read_menu, read_orders
+from tests.unit.evaluation.test_golden import MENUS, Row, listed, problems
 
-SAMPLES = Path(__file__).resolve().parents[3] / "infra" / "samples"
-RECORDINGS = SAMPLES / "recordings"
-
-
-def menu(name: str) -> Menu:
-    return Menu.parse(json.loads((SAMPLES / "menus" / f"{name}.json").read_text(encoding="utf-8")))
+RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
+SPANISH, TOLD = REPOSITORY / "infra" / "samples" / "spanish", REPOSITORY / "tests" / "told" / "es"
 
 
-def gold() -> list[dict[str, Any]]:
-    lines = (RECORDINGS / "gold.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def manifest() -> dict[str, dict[str, Any]]:
-    document = json.loads((RECORDINGS / "manifest.json").read_text(encoding="utf-8"))
-    return {entry["file"]: entry for entry in document["recordings"]}
-
-
-def draft(row: dict[str, Any]) -> CartDraft:
-    """The gold cart as the model would have to say it; a gold row may leave `kind` and `heard` out."""
-    lines = [{"kind": "item", "heard": "x", **line} for line in row["cart"]["lines"]]
-    return CartDraft.model_validate({"lines": lines})
+def gold(folder: Path) -> list[Row]:
+    return [json.loads(line) for line in (folder / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize(("name", "least"), [("harbor-coffee", 40), ("copper-skillet", 30)])
 def test_menu_parses_and_shows_what_menus_can_do(name: str, least: int) -> None:
-    parsed = menu(name)
-    assert parsed.id == name
-    assert parsed.currency == "USD"
-    assert len(parsed.items) >= least
+    parsed = MENUS[name]
+    assert (parsed.id, parsed.currency, len(parsed.items) >= least) == (name, "USD", True)
     sized = [item for item in parsed.items if item.prices]
     assert {bool(item.default_size) for item in sized} == {True, False}
     assert any(not item.available for item in parsed.items)
@@ -50,46 +33,36 @@ def test_menu_parses_and_shows_what_menus_can_do(name: str, least: int) -> None:
     assert any(group.required for group in parsed.option_groups)
 
 
-@pytest.mark.parametrize("row", gold(), ids=lambda row: str(row["id"]))
-def test_gold_can_be_ordered_from_its_menu(row: dict[str, Any]) -> None:
-    served = menu(row["menu"])
-    for line in draft(row).lines:
-        if not isinstance(line, ItemLine):
-            assert line.heard in row["utterance"]
-            continue
-        item = served.item(line.sku)
-        assert item is not None, line.sku
+@pytest.mark.parametrize("row", gold(RECORDINGS), ids=lambda row: str(row["id"]))
+def test_gold_can_be_ordered_from_its_menu(row: Row) -> None:
+    assert problems(row) == []
+    lines = [line for line in row["cart"]["lines"] if line.get("kind") != "not_on_menu"]
+    for line in lines if row["expect"] == "accept" else ():  # what is accepted leaves nothing to ask
+        item = MENUS[row["menu"]].item(line["sku"])
+        assert item is not None
         assert item.available
-        assert line.quantity <= item.max_quantity
-        assert line.size is None or line.size in item.size_ids
-        said: dict[str, list[str]] = {}
-        for option in line.options:
-            assert option.group in item.option_groups
-            group = served.group(option.group)
-            assert group is not None
-            assert option.id in {o.id for o in group.options}
-            said.setdefault(option.group, []).append(option.id)
-        for group_id in item.option_groups:
-            group = served.group(group_id)
-            assert group is not None
-            assert len(said.get(group_id, [])) == len(set(said.get(group_id, [])))
-            assert group.choose == "many" or len(said.get(group_id, [])) <= 1
-            # What is accepted unasked must leave nothing to ask.
-            assert row["expect"] == "review" or not group.required or group_id in said
-        if row["expect"] == "accept" and item.prices and item.default_size is None:
-            assert line.size is not None
+        said = {option["group"] for option in line["options"]}
+        groups = [MENUS[row["menu"]].group(name) for name in item.option_groups]
+        assert {group.id for group in groups if group and group.required} <= said
+        assert line["size"] or not item.prices or item.default_size
 
 
-def test_recordings_are_the_ones_in_the_manifest() -> None:
-    entries = manifest()
-    files = {path.name for path in RECORDINGS.glob("*.flac")}
-    rows = gold()
-    assert files == set(entries) == {row["audio"] for row in rows}
-    for row in rows:
-        entry = entries[row["audio"]]
-        assert entry["text"] == row["utterance"]
-        content = (RECORDINGS / row["audio"]).read_bytes()
-        assert hashlib.sha256(content).hexdigest() == entry["sha256"]
-    assert len({entry["voice"] for entry in entries.values()} - {None}) >= 6
-    noises = {(entry["noise"], entry["snr_db"]) for entry in entries.values()}
-    assert {"babble", "car"} <= {kind for kind, _ in noises}
+@pytest.mark.parametrize("folder", [RECORDINGS, SPANISH / "recordings"], ids=["English", "Spanish"])
+def test_recordings_are_the_ones_in_the_manifest(folder: Path) -> None:
+    entries, rows = listed(folder), gold(folder)
+    assert {path.name for path in folder.glob("*.flac")} == set(entries) == {row["audio"] for row in rows}
+    assert [entries[row["audio"]]["text"] for row in rows] == [row["utterance"] for row in rows]
+
+
+@pytest.mark.parametrize("file", sorted((SPANISH / "menus").glob("*.json")), ids=lambda file: str(file.stem))
+def test_a_spanish_menu_is_the_one_that_the_orders_were_told_of(file: Path) -> None:
+    menu = Menu.parse(json.loads(file.read_text(encoding="utf-8")))
+    assert menu == read_menu(TOLD / f"{file.stem}.menu")
+    assert menu.language == "es"
+
+
+def test_spanish_recordings_mean_what_was_told() -> None:
+    for row in gold(SPANISH / "recordings"):
+        orders, _ = read_orders(TOLD / f"{row['menu']}.orders", read_menu(TOLD / f"{row['menu']}.menu"))
+        told = orders[int(row["id"].rpartition("-")[2]) - 1]
+        assert (told.said, canonical(told.lines)) == (row["utterance"], canonical(row["cart"]["lines"]))

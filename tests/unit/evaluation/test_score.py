@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.learning.evaluation.run import read_rows
-from services.learning.evaluation.score import right_lines, score
+from services.learning.evaluation.score import score
 
 
 def line(sku: str = "latte", quantity: int = 1, size: str | None = None, *options: Any) -> dict[str, Any]:
@@ -64,12 +64,6 @@ def test_a_line_is_held_against_its_likest_twin() -> None:
     gold = [line("latte", 1, "L", OAT), line("latte", 1, "S", FOAM)]
     predicted = [line("latte", 2, "S", FOAM), line("latte", 1, "L")]
     assert score(gold, predicted).wrong == {"option missing": 1, "quantity": 1}
-
-
-def test_right_lines_follow_the_prediction_s_order() -> None:
-    predicted = [line("mocha"), line("latte"), line("latte")]
-    assert right_lines([line("latte", 2)], predicted) == [False, True, True]
-    assert right_lines([line("latte", 1)], predicted) == [False, False, False]
 
 
 @pytest.mark.parametrize(

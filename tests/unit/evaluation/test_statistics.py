@@ -1,19 +1,10 @@
-"""Intervals, curves and calibration, against figures worked out by hand."""
+"""Intervals, ranks and quantiles, against figures worked out by hand."""
 
 from __future__ import annotations
 
 import pytest
 
-from services.learning.evaluation.statistics import (
-    Bin,
-    auroc,
-    expected_calibration_error,
-    paired_interval,
-    quantile,
-    reliability,
-    risk_coverage,
-    wilson,
-)
+from services.learning.evaluation.statistics import auroc, paired_interval, quantile, wilson
 
 
 @pytest.mark.parametrize(
@@ -40,23 +31,11 @@ def test_the_paired_bootstrap_of_gains_alone_is_binomial() -> None:
     assert paired_interval([], []) == (0.0, 0.0)
 
 
-def test_risk_over_coverage_takes_equal_confidences_together() -> None:
-    points = risk_coverage([0.1, 0.8, 0.9, 0.8], [False, True, True, False])
-    assert points == [(0.0, 0.0, 1.0), (0.25, 0.0, 0.9), (0.75, 0.25, 0.8), (1.0, 0.5, 0.1)]
-
-
 def test_auroc_counts_ties_as_half() -> None:
     assert auroc([0.9, 0.8, 0.8, 0.1], [True, False, True, False]) == 0.875
     assert auroc([0.9, 0.1], [True, False]) == 1.0
     assert auroc([0.5, 0.5], [True, False]) == 0.5
     assert auroc([0.5, 0.6], [True, True]) is None
-
-
-def test_reliability_bins_and_their_gap() -> None:
-    bins = reliability([0.95, 0.91, 0.15, 1.0], [True, False, False, True])
-    assert bins == [Bin(1, 0.15, 0), Bin(3, 0.9533, 2)]
-    assert expected_calibration_error(bins) == pytest.approx((0.15 + 0.86) / 4, abs=1e-4)
-    assert expected_calibration_error([]) is None
 
 
 def test_quantiles_are_values_that_occurred() -> None:

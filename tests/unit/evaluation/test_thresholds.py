@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from services.decoding import wire
 from services.decoding.menu_context import MenuContext
 from services.learning.evaluation.answering import became
 from services.learning.training import score
-from services.learning.training.examples import question
 from services.learning.training.orders import Row, Shop
 from services.learning.training.thresholds import ACCEPT_FROM, Case, allowed, cases, outcome
 from services.learning.training.through import predicted
@@ -88,12 +86,3 @@ def test_an_answer_that_is_not_a_cart_or_was_overruled_has_no_probability(
 def test_a_recorded_answer_goes_through_the_pipeline(text: str, probability: float, counted: str) -> None:
     answer = {"text": text, "logprob": probability, "overruled": 0}
     assert counted in became(predicted(SHOP, SHOP.rows[0], answer), canonical(LATTE))
-
-
-def test_a_question_has_the_words_of_both_recognizers_and_the_names_in_them() -> None:
-    assert question("a large latte", SHOP, "a lard latte") == (
-        "a large latte\nOr: a lard latte\nNamed: large; latte"
-    )
-    assert question("a large latte", replace(SHOP, rows=[]), "A large latte!") == (
-        "a large latte\nNamed: large; latte"
-    )

@@ -20,7 +20,7 @@ import pytest
 from infra.settings import REPOSITORY
 from services.learning.training import pack
 from services.learning.training.hearing import as_heard
-from services.learning.training.notation import Misspelt, main, read_menu, read_orders
+from services.learning.training.notation import Misspelt, read_menu, read_orders
 from services.learning.training.orders import HEARD, TUNED, Shop, shops, still_told
 from services.learning.training.pack import Chat, Sequences, training
 
@@ -85,6 +85,7 @@ def test_a_menu_is_read_from_its_lines(tmp_path: Path) -> None:
         ("item Naan: 100 [breads]", "breads"),
         ("item Naan: XL 100", "XL"),
         ("item Cola: 100", "Cola|cola"),
+        ("group breads one halvs: naan", "halvs"),
     ],
 )
 def test_a_menu_that_cannot_be_read_says_where(line: str, told: str, tmp_path: Path) -> None:
@@ -107,15 +108,6 @@ def test_orders_are_read_and_each_problem_is_told(tmp_path: Path) -> None:
     assert "no item is called 'Coke'" in problems[2]
 
 
-@pytest.mark.parametrize(("orders", "code"), [("[plain] a cola => 1 Cola\n", 0), ("a cola\n", 1)])
-def test_the_check_ends_by_what_it_found(
-    orders: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written(tmp_path, MENU, orders)
-    assert main([str(tmp_path)]) == code
-    assert "curry-leaf: 2 items" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "file", sorted((TOLD / "taught").glob("*/*.menu")), ids=lambda file: f"{file.parent.name}/{file.stem}"
 )
@@ -130,14 +122,6 @@ def test_every_sealed_file_is_read_whole() -> None:
     for file in (TOLD / "sealed").glob("*/*.menu"):
         problems += len(read_orders(file.with_suffix(".orders"), read_menu(file))[1])
     assert problems == 0
-
-
-def test_there_is_enough_to_learn_from_and_to_score() -> None:
-    learned = sum(len(shop.rows) for shop in taught().values())
-    sealed = shops("sealed")
-    menus, orders = len(sealed), sum(len(shop.rows) for shop in sealed)
-    assert (len(taught()) >= 40, learned >= 6000) == (True, True)
-    assert (menus >= 12, orders >= 1000) == (True, True)
 
 
 def test_no_menu_is_in_two_parts() -> None:
@@ -163,13 +147,6 @@ def test_no_order_that_is_scored_is_learned() -> None:
 
 LETTERS = 12_000  # of a sequence, since letters are smaller than tokens
 SAID = "Two lattes, please, and four muffins: I'd like 3 of them warm. For Ann"
-
-
-def test_what_is_heard_is_the_same_from_the_same_seed() -> None:
-    one, other = ([as_heard(SAID, random.Random(n)) for n in range(200)] for _ in range(2))
-    assert one == other
-    assert len(set(one)) > 20
-    assert SAID in one
 
 
 def test_what_is_heard_keeps_what_is_ordered() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,10 @@ from services.decoding.menu_context import MenuContext
 from services.decoding.wire_mask import wire_mask
 from services.learning.training import orders, pack
 from services.learning.training.examples import Unspellable, notes_in, with_words
-from services.learning.training.notation import Misspelt, read_menu, read_orders
+from services.learning.training.notation import read_menu, read_orders
 from services.learning.training.orders import Row, Shop
 from services.learning.training.pack import Chat, training
-from services.learning.training.score import Answered, cart_of, figures, notes_of
+from services.learning.training.score import Answered, figures, notes_of
 from tests.unit.evaluation.test_training_data import LETTERS, Letters
 
 MENU = """
@@ -75,11 +74,6 @@ def test_what_cannot_be_meant_is_told(cart: str, told: str, tmp_path: Path) -> N
     assert told in problem
 
 
-def test_a_group_of_unknown_rules_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Misspelt, match="halvs"):
-        read_menu(written(tmp_path, menu=MENU.replace("halves", "halvs")))
-
-
 def shop_of(folder: Path) -> Shop:
     written(
         folder,
@@ -117,12 +111,6 @@ def test_a_note_that_was_not_heard_or_not_noted_is_not_learned(tmp_path: Path) -
         notes_in(row, SAID.replace("nuts", "notes"))
     with pytest.raises(Unspellable, match="not noted"):
         notes_in(replace(row, notes=()), SAID)
-
-
-def test_two_halves_are_another_cart_than_the_whole(tmp_path: Path) -> None:
-    lines = shop_of(tmp_path).rows[0].lines
-    whole = [{**lines[0], "options": [{**o, "portion": "whole"} for o in lines[0]["options"]]}, lines[1]]
-    assert cart_of(lines) != cart_of(whole)
 
 
 def test_notes_are_counted_apart_from_lines() -> None:
@@ -168,13 +156,6 @@ def test_pairs_are_learned_from_either_of_which_may_come_first(
     straight, swapped = told.count("A pizza\nOr: Apis, ah"), told.count("Apis, ah\nOr: A pizza")
     assert straight + swapped == 60
     assert 8 < swapped < 32
-
-
-@pytest.mark.parametrize(("first", "second"), [("", "A pizza"), ("A pizza", "")])
-def test_one_recognizer_may_have_heard_nothing(first: str, second: str) -> None:
-    row = Row("slice-1", "a", "one pizza", [], pairs=((first, second),) * 9)
-    made = list(pack._heard_twice([row], random.Random(0)))
-    assert {(one.said, one.second) for one in made} == {("A pizza", "")}
 
 
 def test_what_is_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

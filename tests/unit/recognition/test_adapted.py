@@ -104,10 +104,7 @@ def test_a_product_is_added_where_its_layer_lies() -> None:
     ("layer", "part"),
     [
         ("encoder.layers.5.self_attn.q_proj", ("encoder/layer_5/self_attention/linear_0", 0, 3)),
-        ("decoder.layers.0.self_attn.out_proj", ("decoder/layer_0/self_attention/linear_1", 0, 1)),
-        ("decoder.layers.0.encoder_attn.q_proj", ("decoder/layer_0/attention/linear_0", 0, 1)),
         ("decoder.layers.0.encoder_attn.v_proj", ("decoder/layer_0/attention/linear_1", 1, 2)),
-        ("decoder.layers.0.encoder_attn.out_proj", ("decoder/layer_0/attention/linear_2", 0, 1)),
         ("encoder.layers.2.fc1", ("encoder/layer_2/ffn/linear_0", 0, 1)),
     ],
 )

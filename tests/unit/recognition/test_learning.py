@@ -69,10 +69,10 @@ def test_an_order_is_written_as_a_sentence(text: str, sentence: str) -> None:
     assert written(text) == sentence
 
 
-def test_a_text_stands_between_its_times(writer: Writer) -> None:
-    tokens = writer.text("Two teas.", (0.0, 1.24))
-    assert (tokens[0], tokens[-2], tokens[-1]) == (writer.first_time, writer.first_time + 62, writer.end)
-    assert writer.read(tokens) == "Two teas."
+def test_a_text_stands_between_its_times(model: Path, writer: Writer) -> None:
+    first, *words, last, end = writer.text("Two teas.", (0.0, 1.24))
+    assert (first, last, end) == (writer.first_time, writer.first_time + 62, writer.end)
+    assert Tokenizer.from_file(str(model / "tokenizer.json")).decode(words).strip() == "Two teas."
 
 
 def test_only_a_recogniser_of_several_languages_is_told_which(model: Path, writer: Writer) -> None:

@@ -5,8 +5,7 @@
 BASE is what `unpack.py` made, with the model's `tokenizer.json` next to it; SPOKEN what `pack.py` made. Each
 recording sounds different each time (`sounds.py`), half of the time in a window of its own length, as a
 fitted one. It goes on for `--within` seconds, the rate falling with them. OUT gets an adapter as peft writes
-one, and `trained.json`. `--test`: packed orders that are not learned from, whose wrong words are counted
-afterwards (with `--steps 0` those of the base).
+one, and `trained.json`.
 
 Cost: 195 s on an H100 that trained two others (docs/training.md); not measured on a CPU.
 """
@@ -19,7 +18,7 @@ import math
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,11 @@ from torch.nn.functional import cross_entropy, gelu
 from torch.nn.utils.rnn import pad_sequence
 from transformers.modeling_outputs import BaseModelOutput
 
-from services.learning.evaluation.hearing import word_errors
 from services.learning.training.recogniser import sounds
 from services.learning.training.recogniser.spoken import Writer, orders
 
 LAYERS = r".*\.(q_proj|k_proj|v_proj|out_proj|fc1|fc2)"
 IGNORED, LANGUAGE = -100, "en"
-MOST_WRITTEN, TESTED_AT_ONCE = 70, 48
-BABBLE = replace(sounds.CLEAN, talk=1.0, talk_db=(5.0, 5.0))
 
 
 class Pool:
@@ -83,9 +79,7 @@ def shown(
     torch_draw: torch.Generator,
 ) -> Shown:
     device = mel.device
-    heard = sounds.batch(
-        [pool.sounds[n] for n in some], pool.sounds, mel, sounds.Chances(), torch_draw, draw.random() < 0.5
-    )
+    heard = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, torch_draw, draw.random() < 0.5)
     rows, targets = [], []
     for number, span in zip(some, heard.spans, strict=True):
         order = pool.orders[number]
@@ -121,43 +115,6 @@ def loss_of(model: Any, one: Shown) -> Tensor:
     return cross_entropy(logits.float().flatten(0, 1), one.targets.flatten(), ignore_index=IGNORED)
 
 
-def heard_by(model: Any, features: Tensor, writer: Writer) -> list[str]:
-    """Transcribe recordings, greedily."""
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    tokens = torch.tensor([[*writer.start, writer.first_time]] * len(features), device=features.device)
-    written, ended, cache = list[Tensor](), torch.zeros(len(features), dtype=torch.bool), None
-    with torch.no_grad(), autocast(features.device):
-        encoded = BaseModelOutput(encoded_by(inner.model.encoder, features))
-        while len(written) < MOST_WRITTEN and not ended.all():
-            out = inner(
-                encoder_outputs=encoded, decoder_input_ids=tokens, past_key_values=cache, use_cache=True
-            )
-            cache, tokens = out.past_key_values, out.logits[:, -1:].argmax(-1)
-            written.append(tokens[:, 0].cpu())
-            ended |= written[-1] >= writer.end
-    texts = []
-    for row in torch.stack(written, 1).tolist():
-        ends = (place for place, token in enumerate(row) if token >= writer.end)
-        texts.append(writer.read(row[: next(ends, len(row))]))
-    return texts
-
-
-def word_error_rates(model: Any, pool: Pool, mel: Tensor, writer: Writer) -> dict[str, float]:
-    """Return the share of wrong words of recordings that are not learned from, clean and in babble."""
-    found = dict[str, float]()
-    for name, chances in (("clean", sounds.CLEAN), ("babble", BABBLE)):
-        torch_draw, wrong, total = torch.Generator().manual_seed(1), 0, 0
-        for first in range(0, len(pool.orders), TESTED_AT_ONCE):
-            some = range(len(pool.orders))[first : first + TESTED_AT_ONCE]
-            heard = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, chances, torch_draw, True)
-            for number, text in zip(some, heard_by(model, heard.features, writer), strict=True):
-                errors, words = word_errors(pool.orders[number].text, text)
-                wrong, total = wrong + errors, total + words
-        found[name] = round(wrong / total, 4)
-        print(name, found[name], flush=True)
-    return found
-
-
 def rate_at(step: int, done: float, top: float) -> float:
     """Up over the first 50 steps, then with the share that is done down along a cosine to a fiftieth."""
     return top * min(1.0, (step + 1) / 50) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
@@ -172,7 +129,7 @@ def fit(model: Any, pool: Pool, mel: Tensor, writer: Writer, args: argparse.Name
     began, step, heard, losses = time.monotonic(), 0, 0, list[float]()
     for some in batches(args.batch, pool, draw):
         done = (time.monotonic() - began) / args.within
-        if done >= 1 or step == args.steps:
+        if done >= 1:
             break
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, done, args.rate)
@@ -205,13 +162,11 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--name", required=True, help="of the base in the model lock")
     parser.add_argument("--within", type=float, required=True, help="seconds")
-    parser.add_argument("--steps", type=int, default=-1, help="at most so many")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rank", type=int, default=32)
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--test", type=Path)
     args = parser.parse_args()
     from tokenizers import Tokenizer
     from transformers import WhisperForConditionalGeneration
@@ -228,20 +183,13 @@ def main() -> None:
     model = get_peft_model(model, config).train()
     pool = Pool(args.spoken, args.device)
     cost = fit(model, pool, mel, writer, args)
-    model.eval()
-    for name, value in model.named_parameters():
-        if "lora_" in name:
-            value.data = value.data.half().float()  # as it is kept
-    tested = {}
-    if args.test:
-        tested = {"wrong_words": word_error_rates(model, Pool(args.test, args.device), mel, writer)}
     args.out.mkdir(parents=True, exist_ok=True)
     config.base_model_name_or_path = args.name
     model.half().save_pretrained(args.out)
     on = torch.cuda.get_device_name() if args.device == "cuda" else args.device
     made = {"base": args.name, "languages": [LANGUAGE]}
     made |= {name: getattr(args, name) for name in ("rank", "rate", "seed", "batch")}
-    trained = made | cost | {"device": on, "torch": torch.__version__} | tested
+    trained = made | cost | {"device": on, "torch": torch.__version__}
     (args.out / "trained.json").write_text(json.dumps(trained, indent=1) + "\n")
 
 

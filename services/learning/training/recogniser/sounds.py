@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,33 +20,19 @@ RATE, HOP, FFT, FRAMES = 16_000, 160, 400, 3_000
 _CONTEXT_S = 2  # of silence that a shorter window has behind the recording, as `encoded.fitting` leaves it
 
 
+# How often each thing befalls a recording, and how badly.
+PACE, ROOM, TALK, NOISE, TELEPHONE, MISSING = 0.5, 0.3, 0.4, 0.3, 0.15, 0.4
+PACES = 0.88, 1.14
+TALK_DB, NOISE_DB, LEVEL_DB = (2.0, 22.0), (0.0, 25.0), (-38.0, -14.0)
+BEFORE_S, AFTER_S = (0.0, 0.6), (0.05, 0.8)
+
+
 @dataclass(frozen=True, slots=True)
-class Chances:
-    """How often each thing befalls a recording, and how badly. Levels in dB, times in seconds."""
-
-    pace: float = 0.5
-    paces: tuple[float, float] = (0.88, 1.14)
-    room: float = 0.3
-    talk: float = 0.4
-    talk_db: tuple[float, float] = (2.0, 22.0)
-    noise: float = 0.3
-    noise_db: tuple[float, float] = (0.0, 25.0)
-    telephone: float = 0.15
-    missing: float = 0.4
-    level_db: tuple[float, float] = (-38.0, -14.0)
-    before_s: tuple[float, float] = (0.0, 0.6)
-    after_s: tuple[float, float] = (0.05, 0.8)
-
-
-CLEAN = Chances(0, (1, 1), 0, 0, (0, 0), 0, (0, 0), 0, 0, (-24, -24), (0.35, 0.35), (0.4, 0.4))
-
-
-@dataclass(slots=True)
 class Heard:
     """A batch: `features` (n x mel bands x frames), and from where to where each order is spoken (s)."""
 
     features: Tensor
-    spans: list[tuple[float, float]] = field(default_factory=list)
+    spans: list[tuple[float, float]]
 
 
 def uniform(low_high: tuple[float, float], draw: torch.Generator) -> float:
@@ -116,30 +102,30 @@ def band(sound: Tensor, low: float, high: float) -> Tensor:
 
 
 def as_heard(
-    sound: Tensor, pool: Sequence[Tensor], chances: Chances, draw: torch.Generator
+    sound: Tensor, pool: Sequence[Tensor], draw: torch.Generator
 ) -> tuple[Tensor, tuple[float, float]]:
     """One recording of a spoken order (16 bits), and where in it the order is."""
     voice = sound.float() / 32768
-    if happens(chances.pace, draw):
-        voice = at_pace(voice, uniform(chances.paces, draw))
-    before, after = (int(uniform(s, draw) * RATE) for s in (chances.before_s, chances.after_s))
+    if happens(PACE, draw):
+        voice = at_pace(voice, uniform(PACES, draw))
+    before, after = (int(uniform(s, draw) * RATE) for s in (BEFORE_S, AFTER_S))
     span = before / RATE, (before + len(voice)) / RATE
     level = loudness(voice)
     mixed = pad(voice, (before, after))
-    if happens(chances.room, draw):
+    if happens(ROOM, draw):
         mixed = in_room(mixed, uniform((0.1, 0.6), draw), uniform((0.1, 0.7), draw))
-    if happens(chances.talk, draw):
+    if happens(TALK, draw):
         picked = torch.randint(len(pool), (int(torch.randint(1, 7, (), generator=draw)),), generator=draw)
         around = talk([pool[i] for i in picked.tolist()], len(mixed), draw)
         if happens(0.5, draw):
             around = band(around, 0, uniform((1500, 4000), draw))
-        mixed = over(mixed, around, level, uniform(chances.talk_db, draw))
-    if happens(chances.noise, draw):
+        mixed = over(mixed, around, level, uniform(TALK_DB, draw))
+    if happens(NOISE, draw):
         around = noise(len(mixed), uniform((0.0, 2.5), draw), mixed.device)
-        mixed = over(mixed, around, level, uniform(chances.noise_db, draw))
-    if happens(chances.telephone, draw):
+        mixed = over(mixed, around, level, uniform(NOISE_DB, draw))
+    if happens(TELEPHONE, draw):
         mixed = band(mixed, 300, 3400)
-    mixed = mixed * (10 ** (uniform(chances.level_db, draw) / 20) / level)
+    mixed = mixed * (10 ** (uniform(LEVEL_DB, draw) / 20) / level)
     return mixed.clamp(-1, 1), span
 
 
@@ -172,10 +158,10 @@ def features(sounds: Sequence[Tensor], mel: Tensor, whole: bool) -> Tensor:
     return pad(logs, (0, size - logs.shape[-1]))[..., :size]
 
 
-def with_gaps(shown: Tensor, chances: Chances, draw: torch.Generator) -> Tensor:
+def with_gaps(shown: Tensor, draw: torch.Generator) -> Tensor:
     """Some stretches of time, up to 0.3 s, and some bands put to nothing."""
     for one in shown:
-        if happens(chances.missing, draw):
+        if happens(MISSING, draw):
             for axis, most, times in ((1, 30, 2), (0, 12, 2)):
                 filled = int(one.any(0).sum()) if axis else one.shape[0]
                 for _ in range(times):
@@ -189,10 +175,9 @@ def batch(
     sounds: Sequence[Tensor],
     pool: Sequence[Tensor],
     mel: Tensor,
-    chances: Chances,
     draw: torch.Generator,
     whole: bool,
 ) -> Heard:
     """Some spoken orders, each as it may be heard; `pool` is who talks around them."""
-    mixed, spans = zip(*(as_heard(one, pool, chances, draw) for one in sounds), strict=True)
-    return Heard(with_gaps(features(mixed, mel, whole), chances, draw), list(spans))
+    mixed, spans = zip(*(as_heard(one, pool, draw) for one in sounds), strict=True)
+    return Heard(with_gaps(features(mixed, mel, whole), draw), list(spans))

@@ -65,7 +65,3 @@ class Writer:
         first, last = (self.first_time + min(1500, round(time / 0.02)) for time in span)
         tokens: list[int] = self._tokenizer.encode(" " + words.strip(), add_special_tokens=False).ids
         return [first, *tokens, last, self.end]
-
-    def read(self, tokens: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode([token for token in tokens if token < self.end])
-        return text.strip()

@@ -6,7 +6,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,7 +24,7 @@ from schemas.errors import (
     SaycartError,
     UnsupportedAudio,
 )
-from services.transcription.audio import audio, audio_child, audio_parent
+from services.transcription.audio import audio, audio_parent
 from services.transcription.audio.audio import RATE, DecodeLimits, decode, read
 from services.transcription.audio.containers import Container
 from tests.waiting import until
@@ -187,24 +187,6 @@ def test_floats_that_are_no_sound_are_tamed(tmp_path: Path) -> None:
     samples = hear(file)
     assert np.isfinite(samples).all()
     assert float(np.abs(samples).max()) <= 1.0
-
-
-@pytest.fixture
-def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Have the child do something once it is confined, before it decodes."""
-
-    source = Path(audio_child.__file__).read_text()
-
-    def tampered(code: str) -> None:
-        before = "    room = int("
-        assert source.count(before) == 1
-        program = tmp_path / "child.py"
-        program.write_text(source.replace(before, f"    {code}\n{before}"))
-        monkeypatch.setattr(audio_child, "__file__", str(program))
-        audio_parent.end()
-
-    yield tampered
-    audio_parent.end()
 
 
 def test_memory_is_limited(tones: Path) -> None:

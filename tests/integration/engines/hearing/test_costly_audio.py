@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
 from services.pipeline.runner import Runner
-from services.transcription.audio import audio, audio_child, audio_parent
+from services.transcription.audio import audio, audio_child
 from services.transcription.audio.audio import RATE, DecodeLimits
 from services.transcription.audio.containers import Container
 from services.transcription.audio.declared import read_declared
@@ -100,23 +100,12 @@ def test_a_chain_of_recordings_is_still_one(tmp_path: Path) -> None:
     assert audio.read(file, DecodeLimits()).size >= RATE
 
 
-@pytest.fixture
-def spinning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Children that compute for ever once they are confined, as a decoder does that a file has caught."""
-    source, before = Path(audio_child.__file__).read_text(), "    room = int("
-    assert source.count(before) == 1
-    program = tmp_path / "child.py"
-    program.write_text(source.replace(before, f"    while True: pass\n{before}"))
-    monkeypatch.setattr(audio_child, "__file__", str(program))
-    audio_parent.end()
-    yield
-    audio_parent.end()
-
-
-@pytest.mark.usefixtures("spinning")
 @pytest.mark.parametrize("limits", [DecodeLimits(child_s=20, cpu_s=1), DecodeLimits(child_s=4, cpu_s=60)])
-def test_time_that_a_recording_burns_is_its_own_fault(tmp_path: Path, limits: DecodeLimits) -> None:
+def test_time_that_a_recording_burns_is_its_own_fault(
+    tmp_path: Path, child_that: Callable[[str], None], limits: DecodeLimits
+) -> None:
     """The limit of CPU time comes first, whatever the settings say, so that the verdict is final."""
+    child_that("while True: pass")
     file = tmp_path / "order"
     file.write_bytes(hostile_audio.tiny_frames(100))
     with pytest.raises(AudioTooCostly, match="more time"):

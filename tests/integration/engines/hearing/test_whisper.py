@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import wave
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -15,23 +13,20 @@ import pytest
 from faster_whisper import WhisperModel
 from faster_whisper.audio import decode_audio
 
-from infra.blobs.folder import BlobFolder
 from infra.settings import REPOSITORY, Settings, settings
-from infra.sql.database import Database
 from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured
 from services.bootstrap import bootstrap
-from services.pipeline import stages
 from services.retrieval.names import MenuNames
-from services.transcription.audio import audio_parent
 from services.transcription.audio.audio import DecodeLimits, read
 from services.transcription.confidence import agreement, is_measured
 from services.transcription.encoded import Encoded, fitting
 from services.transcription.ports import Recording
 from services.transcription.second import SURE, with_second
+from services.transcription.segments import Segment, is_phantom
 from services.transcription.transcribe import hear
-from services.transcription.whisper import Segment, WhisperTranscriber, is_phantom
-from tests.stand_ins import TESTER, Works, sample_menu
+from services.transcription.whisper import WhisperTranscriber
+from tests.stand_ins import sample_menu
 
 pytestmark = pytest.mark.models
 
@@ -51,12 +46,6 @@ def ears() -> WhisperTranscriber:
 @pytest.fixture(scope="module")
 def second() -> WhisperTranscriber:
     return WhisperTranscriber(resolve(SECOND, settings().models_dir), name=SECOND)
-
-
-def made_in(home: Path) -> Database:
-    database = Database(Settings(home=home).database)
-    database.migrate()
-    return database
 
 
 def stored(file: Path) -> Recording:
@@ -178,54 +167,11 @@ def test_a_second_recognizer_agrees_where_it_hears_the_same(
     assert transcript.confidence == (max(heard.confidence, share) if agreed else heard.confidence)
 
 
-def test_an_order_is_decoded_once_however_often_it_is_transcribed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One child of the decoding parent, and one look at a model each time that one is asked: how often
-    depends on how unclear the first transcript was, which differs from processor to processor."""
-    children, hearings, asked = Mock(wraps=audio_parent.run), Mock(wraps=WhisperModel.transcribe), Mock()
-    monkeypatch.setattr(audio_parent, "run", children)
-    monkeypatch.setattr(WhisperModel, "transcribe", lambda *given, **more: hearings(*given, **more))
-    for name in ("transcribe_fitted", "transcribe"):
-        way = getattr(WhisperTranscriber, name)
-        monkeypatch.setattr(WhisperTranscriber, name, lambda *given, way=way: (asked(), way(*given))[1])
-    works = Works(made_in(tmp_path), BlobFolder(tmp_path / "blobs"))
-    works.menus.put(sample_menu("harbor-coffee"), by=TESTER)
-    parts = bootstrap(Settings(home=tmp_path))
-    tools = replace(
-        parts.tools,
-        asr_threshold=WHOLE,  # so that it is transcribed whole, too
-        recording=lambda _key: nullcontext(RECORDINGS / "hc-04.flac"),
-        menu=lambda shop, menu_id, version: works.menus.of(shop).get(menu_id, version),
-    )
-    order = replace(works.orders.get(works.spoken()), menu_id="harbor-coffee")
-    outcome = stages.transcribe(order, tools)
-    assert outcome.transcript is not None
-    assert 2 <= asked.call_count <= 4
-    assert hearings.call_count == asked.call_count
-    assert children.call_count == 1
-
-
-def test_a_window_that_was_encoded_is_not_encoded_again() -> None:
-    encoded: list[np.ndarray] = []
-
-    def encode(features: np.ndarray) -> object:
-        encoded.append(features)
-        return object()
-
-    window, other = np.ones((80, 3000), np.float32), np.ones((80, 3000), np.float32)
-    remembering = Encoded(encode)
-    first = remembering(window)
-    other[79, 2999] = 0.5
-    assert remembering(window.copy()) is first
-    assert remembering(other) is not first
-    assert remembering(window) is first
-    window[0, 0] = 0  # what is known must not change with its owner's array
-    assert remembering(window) is not first
-    assert len(encoded) == 3
-    remembering.forget()
-    assert remembering(other) is not first
-    assert len(encoded) == 4
+def test_a_recording_is_decoded_once_however_often_it_is_heard() -> None:
+    decode = Mock(return_value=np.zeros(1, np.float32))
+    recording = Recording(RECORDINGS / "hc-01.flac", decode)
+    assert recording.samples is recording.samples
+    decode.assert_called_once_with(RECORDINGS / "hc-01.flac")
 
 
 @pytest.mark.parametrize(
@@ -241,25 +187,13 @@ def test_a_fitted_window_keeps_all_that_was_said_and_two_seconds(frames: int, le
     assert kept.flags.c_contiguous, "the library reads the memory as it lies"
 
 
-def test_a_fitted_window_is_neither_remembered_nor_remembered_for_another() -> None:
-    encoded: list[int] = []
-    window = np.zeros((80, 3000), np.float32)
-    window[:, :100] = 1
-    remembering = Encoded(lambda features: encoded.append(features.shape[1]))
-    for fits in (True, False, True, False):
-        with remembering.fitted(fits):
-            remembering(window)
-    remembering(window)
-    assert encoded == [300, 3000, 300]
-
-
 def test_what_one_thread_hears_fitted_another_hears_whole() -> None:
     """As when several orders are evaluated at once, by one model."""
     encoded: list[int] = []
-    remembering = Encoded(lambda features: encoded.append(features.shape[1]))
-    with remembering.fitted(), ThreadPoolExecutor(1) as other:
-        other.submit(remembering, np.zeros((80, 3000), np.float32)).result()
-        remembering(np.zeros((80, 3000), np.float32))
+    encoder = Encoded(lambda features: encoded.append(features.shape[1]))
+    with encoder.fitted(True), ThreadPoolExecutor(1) as other:
+        other.submit(encoder, np.zeros((80, 3000), np.float32)).result()
+        encoder(np.zeros((80, 3000), np.float32))
     assert encoded == [3000, 200]
 
 
@@ -283,8 +217,6 @@ def test_a_fitted_hearing_is_only_had_where_it_was_measured(ears: WhisperTranscr
     assert ears.transcribe_fitted(sample, "es") is None
     unknown = WhisperTranscriber(resolve(MODEL, settings().models_dir), name="another")
     assert unknown.transcribe_fitted(sample, "en") is None
-    never = WhisperTranscriber(resolve(MODEL, settings().models_dir), name=MODEL, fits=False)
-    assert never.transcribe_fitted(sample, "en") is None
 
 
 def test_a_worker_has_both_recognisers_before_its_first_order(
