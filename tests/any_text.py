@@ -1,14 +1,20 @@
-"""Texts that a mask allows, drawn at random."""
+"""Texts that a mask allows, drawn at random, and whether a model's own tokens can spell a text."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import numpy as np
-from llguidance import LLMatcher
+from llguidance import LLMatcher, LLTokenizer
 
+from infra.settings import settings
+from infra.weights.models import resolve
 from services.decoding.mask import BYTES, Mask
+from services.decoding.server.llama import library
+from services.decoding.server.vocabulary import ModelVocabulary
 
 
 def any_text(mask: Mask, rng: random.Random) -> bytes:
@@ -32,5 +38,28 @@ def any_texts(mask: Mask, rng: random.Random, on: float = 0.0) -> Iterator[bytes
         matcher.reset()
 
 
+@cache
+def tokenizer_of(model: str) -> LLTokenizer:
+    """The tokenizer of a model of the lock. Raises ModelError where its weights are not here."""
+    file = Path(resolve(model, settings().models_dir))
+    params = library().llama_model_default_params()
+    params.vocab_only = True
+    # Never freed: llguidance goes on to call its tokenizer.
+    return ModelVocabulary(library().llama_model_load_from_file(str(file).encode(), params)).tokenizer()
+
+
+def takes(tokens: LLTokenizer, mask: Mask, text: str) -> bool:
+    """Whether `text` can be written and ended, token by token, each in the mask when its turn comes."""
+    matcher = LLMatcher(tokens, mask.lark)
+    for token in tokens.tokenize_str(text):
+        if not (matcher.compute_ff_bytes() or _bits(matcher)[token]) or not matcher.consume_token(token):
+            return False
+    return bool(matcher.is_accepting())
+
+
 def _open(matcher: LLMatcher) -> np.ndarray:
-    return np.unpackbits(np.frombuffer(matcher.compute_bitmask(), np.uint8), bitorder="little")[:256]
+    return _bits(matcher)[:256]
+
+
+def _bits(matcher: LLMatcher) -> np.ndarray:
+    return np.unpackbits(np.frombuffer(matcher.compute_bitmask(), np.uint8), bitorder="little")

@@ -18,19 +18,17 @@ from typing import Any, TypedDict, Unpack
 
 import structlog
 
-from infra.observability import measures, tracing
 from schemas.errors import (
     DecodeCancelled,
     DecodeTruncated,
     EngineError,
-    EngineMisconfigured,
     EngineUnavailable,
     MenuBeingRead,
 )
 from services.decoding import unmasked
 from services.decoding.calls import LEAST_S, Calls
 from services.decoding.mask import Mask
-from services.decoding.ports import GREEDY, Completed, Message, Sampling, Scored
+from services.decoding.ports import GREEDY, Completed, Message, Sampling, Token
 
 log = structlog.get_logger()
 
@@ -63,31 +61,22 @@ class How(TypedDict, total=False):
 @dataclass(frozen=True, slots=True)
 class Completions:
     """Completions by the model that the server behind `calls` runs; `dialect` is `llama.cpp` or `vllm`, and
-    `adapter` is empty where the base model is to answer as it is.
-
-    Raises:
-        EngineMisconfigured: another dialect.
-    """
+    `adapter` is empty where the base model is to answer as it is."""
 
     calls: Calls
     dialect: str
     model: str
     adapter: str = ""
 
-    def __post_init__(self) -> None:
-        if self.dialect not in ("llama.cpp", "vllm"):
-            raise EngineMisconfigured(
-                f"Unknown decoder dialect {self.dialect!r}", hint="Use `llama.cpp` or `vllm`."
-            )
-
     @property
     def engine(self) -> str:
         """Names server and model on what they made."""
         return f"{self.dialect}:{self.adapter or self.model}"
 
-    @tracing.traced("masked")
-    def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
-        """The whole answer, once it is held against `mask`; nothing is streamed.
+    def complete(
+        self, chat: Sequence[Message], mask: Mask, more: Document | None = None, **how: Unpack[How]
+    ) -> Completed:
+        """The whole answer, once it is held against `mask`; nothing is streamed. `more` is for the request.
 
         Raises:
             DecodeCancelled: it was called off.
@@ -95,40 +84,25 @@ class Completions:
             EngineMisconfigured: the server refused the request.
             DecodeTruncated: the server stopped before the answer was whole; the text is not parsed.
             DecodeInvalid: the mask does not compile, or the text is outside it: the server did not apply it.
+            MenuBeingRead: the menu is read in pieces, and this was not the last.
         """
         started = time.perf_counter()
-        within = how.get("timeout_s")
-        text, document = self.whole(chat, mask, **how)
+        text, document = self.whole(chat, mask, more, **how)
         mask.check(text)
-        scored = None
-        if how.get("score"):
-            left = None if within is None else max(LEAST_S, within - (time.perf_counter() - started))
-            scored = self._scored(text, document, how.get("called_off"), left)
-        completed = Completed(
+        return Completed(
             text=text,
             engine=self.engine,
             grammar=mask.version,
+            tokens=self._tokens(document, started, **how) if how.get("score") else None,
             seconds=time.perf_counter() - started,
-            scored=scored,
-            **usage(document),
+            **_usage(document),
         )
-        measures.tokens(
-            "masked",
-            prompt=completed.prompt_tokens,
-            cached=completed.cached_tokens,
-            completion=completed.completion_tokens,
-            overruled=sum(scored.overruled.values()) if scored else None,
-        )
-        return completed
 
     def whole(
         self, chat: Sequence[Message], mask: Mask, more: Document | None = None, **how: Unpack[How]
     ) -> tuple[str, Document]:
-        """The text of a whole answer, not yet held against the mask, and the document that it came in;
-        `more` goes into the request.
-
-        Raises: as `complete`, and MenuBeingRead where the menu is read in pieces.
-        """
+        """The text of a whole answer, not yet held against the mask, and the document that it came in.
+        Raises as `complete`."""
         mask.compile()
         body = self.request(chat, mask, mask.longest + ROOM, sampling=how.get("sampling", GREEDY))
         if how.get("score"):
@@ -159,22 +133,6 @@ class Completions:
         lora = {"lora": [{"id": ADAPTER, "scale": 1.0}]} if self.adapter else {}
         return {"messages": list(chat), "model": self.model, "cache_prompt": True} | lora
 
-    def tokens(
-        self, answer: Document, called_off: threading.Event | None, timeout_s: float | None
-    ) -> list[unmasked.Token]:
-        """The tokens of a whole answer with their scores; vLLM is asked for these.
-
-        Raises:
-            AttributeError, KeyError, IndexError, TypeError, ValueError: the answer has another shape.
-            EngineError: as `Calls.post`.
-        """
-        if self.dialect == "llama.cpp":
-            return unmasked.written(answer)
-        prompt, made = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
-        body = unmasked.request(self.adapter or self.model, prompt, made)
-        document = self.calls.post("/v1/completions", body, called_off=called_off, timeout_s=timeout_s)
-        return unmasked.read(document, made)
-
     def count(self, text: str, called_off: threading.Event | None = None) -> int:
         """The number of a text's tokens, by the server's own tokenizer; raises as `Calls.post`."""
         body: Document = {"content": text}
@@ -183,13 +141,21 @@ class Completions:
         found = self.calls.post(TOKENIZE, body, called_off=called_off, measured_as="counting")
         return len(found["tokens"])
 
-    def _scored(
-        self, text: str, answer: Document, called_off: threading.Event | None, timeout_s: float | None
-    ) -> Scored | None:
-        """The answer's scores; None where scoring fails or takes over `timeout_s`, since the answer is good
-        without them."""
+    def _tokens(self, answer: Document, started: float, **how: Unpack[How]) -> tuple[Token, ...] | None:
+        """The tokens of a whole answer with their scores, for which vLLM is asked once more, within what is
+        left of the time; None where that fails, since the answer is good without them."""
+        timeout_s = how.get("timeout_s")
+        if timeout_s is not None:
+            timeout_s = max(LEAST_S, timeout_s - (time.perf_counter() - started))
         try:
-            return unmasked.score(text, self.tokens(answer, called_off, timeout_s))
+            if self.dialect == "llama.cpp":
+                return tuple(unmasked.written(answer))
+            written = answer["choices"][0]["token_ids"]
+            body = unmasked.request(self.adapter or self.model, answer["prompt_token_ids"], written)
+            scores = self.calls.post(
+                "/v1/completions", body, called_off=how.get("called_off"), timeout_s=timeout_s
+            )
+            return tuple(unmasked.read(scores, written))
         except DecodeCancelled:
             raise
         except (EngineError, AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
@@ -213,7 +179,7 @@ def said(document: Document) -> tuple[str, str]:
         raise EngineUnavailable("The decode server sent no completion", quoted=f"{document!r:.200}") from None
 
 
-def usage(document: Document) -> dict[str, int]:
+def _usage(document: Document) -> dict[str, int]:
     """The tokens of an answer's prompt, those that were cached, and those of the answer."""
     used = document.get("usage") or {}
     return {

@@ -89,18 +89,13 @@ class OpenAIDecoder:
                 asked,
                 self._contexts.of(asked.menu),
                 model,
+                score=True,
                 timeout_s=self._timeout_s,
                 called_off=called_off,
                 most=2 * self._order_tokens if model.adapter else 0,
                 in_gaps=in_gaps,
             )
-        measures.tokens(
-            "decoder",
-            prompt=found.prompt_tokens,
-            cached=found.cached_tokens,
-            completion=found.completion_tokens,
-            overruled=found.overruled,
-        )
+        _count("decoder", found)
         return found
 
     def _check_budget(self, words: str, called_off: threading.Event | None) -> None:
@@ -125,9 +120,12 @@ class OpenAIDecoder:
         """Ask again what the server has, since another may have taken its place."""
         self._has_reader = None if self._trained.adapter else False
 
+    @tracing.traced("masked")
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """An answer of any kind under any mask; see `Completions.complete`."""
-        return self._base.complete(chat, mask, **how)
+        found = self._base.complete(chat, mask, **how)
+        _count("masked", found)
+        return found
 
     @property
     def _model(self) -> Completions:
@@ -168,13 +166,9 @@ class OpenAIDecoder:
         if text != PROBE_WORD:
             raise EngineMisconfigured(f"The decode server ignores the mask: it said {text[:40]!r}")
 
-    def answer(self, lark: str, max_tokens: int) -> str:
-        """What the server says under a grammar that is no cart's, for checks of an engine.
-
-        Raises: as `decode`.
-        """
-        mask = Mask(lark, "check", max_tokens - 8)
-        return self._base.whole(_HELLO, mask)[0]
+    def answer(self, lark: str, longest: int) -> str:
+        """Return a text of this grammar, not held against it; for checks of an engine. Raises as `decode`."""
+        return self._base.whole(_HELLO, Mask(lark, "check", longest))[0]
 
     def _look_for_reader(self) -> bool | None:
         """Whether the server has the adapter; None while it does not say."""
@@ -194,3 +188,13 @@ class OpenAIDecoder:
         if not found:
             log.warning("reader.absent", url=self.url, adapter=self._trained.adapter)
         return found
+
+
+def _count(engine: str, found: Completed | Reading) -> None:
+    measures.tokens(
+        engine,
+        prompt=found.prompt_tokens,
+        cached=found.cached_tokens,
+        completion=found.completion_tokens,
+        overruled=found.overruled,
+    )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from llguidance import LLMatcher, LLTokenizer
 
-from infra.observability import measures
 from schemas.errors import DecodeInvalid
 
 BYTES = LLTokenizer("byte")
@@ -39,14 +38,10 @@ class Mask:
 
     def compile(self) -> None:
         """Raises `DecodeInvalid` where a server would drop the mask in silence."""
-        with measures.mask_took("compile"):
-            problem = LLMatcher.validate_grammar(self.lark)
-        if problem:
+        if problem := LLMatcher.validate_grammar(self.lark):
             raise DecodeInvalid("The mask does not compile", quoted=problem[:300])
 
     def check(self, text: str) -> None:
         """Raises `DecodeInvalid` where a server's answer is outside the mask."""
-        with measures.mask_took("check"):
-            accepted = self.accepts(text)
-        if not accepted:
+        if not self.accepts(text):
             raise DecodeInvalid("The server's answer is outside the mask", quoted=text[:200])

@@ -8,7 +8,7 @@ from schemas.menu import Menu
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
 from services.decoding.ports import CartRequest, Message
-from services.decoding.prompt import messages, names_line, untrained
+from services.decoding.prompt import messages, names_line
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import Retrieval, retrieve
 
@@ -36,5 +36,4 @@ class MenuContext:
         what was retrieved for the transcript, where it was already."""
         other = self.retrieve(asked.second) if asked.second else None
         named = names_line(found or self.retrieve(asked.transcript), self.names, other)
-        put = messages if trained else untrained
-        return put(self.text, asked.transcript, named, asked.second)
+        return messages(self.text, asked.transcript, named, asked.second, trained=trained)

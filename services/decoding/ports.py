@@ -10,15 +10,13 @@ from schemas.menu import Menu
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """What the model thinks of its cart when no mask holds it. Keys are JSON pointers into the wire text.
+class Token:
+    """One token of an answer: its text, and its log probability and rank (1 is the likeliest) when no mask
+    holds it."""
 
-    `probability` is that of a field's whole value, given all before it; `overruled` counts the tokens of a
-    field that were not the model's own first choice. A field without such a token is not in it.
-    """
-
-    probability: dict[str, float]
-    overruled: dict[str, int]
+    text: str
+    logprob: float
+    rank: int
 
 
 Message = dict[str, str]
@@ -40,7 +38,8 @@ GREEDY = Sampling()
 @dataclass(frozen=True, slots=True)
 class Completed:
     """A whole answer under a mask, and how it was made. `grammar` is the version of the mask, `seconds` wall
-    time; of the prompt's tokens `cached_tokens` came from the server's prefix cache."""
+    time; of the prompt's tokens `cached_tokens` came from the server's prefix cache. `tokens` are None where
+    no scores were asked for, or the server can't tell them."""
 
     text: str
     engine: str
@@ -49,7 +48,12 @@ class Completed:
     completion_tokens: int
     cached_tokens: int
     seconds: float
-    scored: Scored | None = None
+    tokens: tuple[Token, ...] | None = None
+
+    @property
+    def overruled(self) -> int | None:
+        """How many tokens were not the model's own first choice."""
+        return None if self.tokens is None else sum(token.rank > 1 for token in self.tokens)
 
 
 @dataclass(frozen=True, slots=True)

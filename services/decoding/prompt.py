@@ -58,20 +58,14 @@ _EXAMPLE_LINES = (
 )  # fmt: skip
 
 
-def messages(menu_text: str, transcript: str, names: str = "", second: str = "") -> list[dict[str, str]]:
+def messages(
+    menu_text: str, transcript: str, names: str = "", second: str = "", *, trained: bool = True
+) -> list[dict[str, str]]:
     """The chat of one order, whose answer is compact cart JSON; `names` is the line of `names_line`, `second`
-    what another recognizer heard."""
+    what another recognizer heard. A model that was not `trained` for it is shown the format as well."""
+    shown = () if trained else (RULES, f"Fields:\n{field_notes()}", worked_example())
     return [
-        {"role": "system", "content": f"{TASK}\n\n{menu_text}"},
-        {"role": "user", "content": turn(transcript, names, second)},
-    ]
-
-
-def untrained(menu_text: str, transcript: str, names: str = "", second: str = "") -> list[dict[str, str]]:
-    """The same chat for a model that was not trained for it."""
-    system = "\n\n".join((TASK, RULES, f"Fields:\n{field_notes()}", worked_example(), menu_text))
-    return [
-        {"role": "system", "content": system},
+        {"role": "system", "content": "\n\n".join((TASK, *shown, menu_text))},
         {"role": "user", "content": turn(transcript, names, second)},
     ]
 

@@ -11,19 +11,17 @@ of the answer that was not guessed, and some 35 ms for the mask of 60 items (doc
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Sequence
+from typing import Unpack
 
-from infra.observability import measures
 from schemas.errors import DecodeInvalid, EngineUnavailable
-from services.decoding import unmasked, wire
-from services.decoding.calls import LEAST_S
-from services.decoding.completion import Completions, Document, usage
+from services.decoding import wire
+from services.decoding.completion import Completions, Document, How
 from services.decoding.guess import guess
 from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
-from services.decoding.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, Reading, Token
+from services.decoding.unmasked import probabilities, values
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.retrieval import Retrieval
 
@@ -38,54 +36,43 @@ def read(
     context: MenuContext,
     model: Completions,
     *,
-    timeout_s: float,
-    called_off: threading.Event | None = None,
     most: int = 0,
     in_gaps: bool = False,
+    **how: Unpack[How],
 ) -> Reading:
     """Return the cart that the model writes for an order. The answer may take `most` tokens; 0: the usual
-    number. `in_gaps`: a menu that is new to a server is read in pieces. `timeout_s` is of all requests.
+    number. `in_gaps`: a menu that is new to a server is read in pieces.
 
-    Raises:
-        DecodeTruncated: the server stopped before the cart was whole.
-        DecodeInvalid: the mask does not compile, or the answer is outside it.
-        EngineUnavailable: the answer has no shape that is known; besides what `Calls.post` raises.
-        MenuBeingRead: there are pieces of the menu left to read.
+    Raises as `Completions.complete`.
     """
-    started = time.perf_counter()
-    with measures.mask_took("build"):
-        mask = wire_mask(context.names, order.transcript)
+    mask = wire_mask(context.names, order.transcript)
     more: Document = {"max_tokens": most or MOST_TOKENS}
     found = context.retrieve(order.transcript)
     if model.dialect == "llama.cpp" and model.adapter:
         more |= _guessed(found, context) | ({"menu_s": MENU_S} if in_gaps else {})
     chat = context.messages(order, trained=bool(model.adapter), found=found)
-    text, document = model.whole(chat, mask, more, score=True, called_off=called_off, timeout_s=timeout_s)
-    mask.check(text)
-    left = max(LEAST_S, timeout_s - (time.perf_counter() - started))
-    try:
-        tokens, used = model.tokens(document, called_off, left), usage(document)
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-        raise EngineUnavailable(
-            "The decode server sent no answer that can be read", quoted=f"{error!r:.200}"
-        ) from None
-    cart = _cart(text, context)
+    done = model.complete(chat, mask, more, **how)
+    if done.tokens is None or done.overruled is None:
+        raise EngineUnavailable("The decode server did not say how sure it is of the cart")
+    cart = _cart(done.text, context)
     return Reading(
         lines=tuple(cart.lines),
         notes=cart.notes,
-        grammar=mask.version,
+        grammar=done.grammar,
         trained=bool(model.adapter),
-        text=text,
-        logprob=sum(token.logprob for token in tokens),
-        overruled=sum(token.rank > 1 for token in tokens),
-        engine=model.engine,
-        seconds=time.perf_counter() - started,
-        pieces=_by_piece(text, tokens),
-        **used,
+        text=done.text,
+        logprob=sum(token.logprob for token in done.tokens),
+        overruled=done.overruled,
+        engine=done.engine,
+        prompt_tokens=done.prompt_tokens,
+        completion_tokens=done.completion_tokens,
+        cached_tokens=done.cached_tokens,
+        seconds=done.seconds,
+        pieces=_by_piece(done.text, done.tokens),
     )
 
 
-def _cart(text: str, context: MenuContext) -> wire.Told:
+def _cart(text: str, context: MenuContext) -> wire.WireCart:
     try:
         return wire.read_cart(text, context.names)
     except Unreadable as error:
@@ -98,10 +85,8 @@ def _guessed(found: Retrieval, context: MenuContext) -> Document:
     return {"prediction": {"type": "content", "content": wire.write(lines, context.names)}}
 
 
-def _by_piece(text: str, tokens: Sequence[unmasked.Token]) -> tuple[tuple[str, float], ...]:
+def _by_piece(text: str, tokens: Sequence[Token]) -> tuple[tuple[str, float], ...]:
     """The numbers, names and words of an answer in their order, each with its probability."""
-    spans = sorted(unmasked.values(text))
-    scored = unmasked.score(text, tokens, {span: str(n) for n, span in enumerate(spans)}).probability
-    return tuple(
-        (text[begin:end].strip('"'), scored.get(str(n), 1.0)) for n, (begin, end) in enumerate(spans)
-    )
+    spans = {span: span for span in sorted(values(text))}
+    found = probabilities(text, tokens, spans)
+    return tuple((text[begin:end].strip('"'), found.get((begin, end), 1.0)) for begin, end in spans)

@@ -8,7 +8,7 @@ It is the same model in JSON that takes a decoder half the tokens. Four rules, a
 that a new field is spelled, masked and read without a word here:
 
 1. A line's `kind` is the key of its first field, so that it is decided before all else. So is a note's, as
-   the value of the field that `x-told-by` names is in any object.
+   the value of the field that `x-key-from` names is in any object.
 2. The menu's names stand for its ids. `x-named-by` fields are told by another's name, `x-aligned` ones are
    found afterwards; neither is written.
 3. A field at its default, or at `x-implied`, is left out. A number may be spelled out all the same: a model
@@ -34,7 +34,7 @@ _MENU_PARTS: tuple[MenuPart, ...] = ("items", "sizes", "options")
 _KEYWORDS = frozenset(
     "additionalProperties anyOf const default description discriminator enum items maximum maxItems "
     "maxLength minimum minLength oneOf properties required title type x-aligned x-each x-implied "
-    "x-key x-named-by x-told-by x-values x-where".split()
+    "x-key x-named-by x-key-from x-values x-where".split()
 )
 
 
@@ -158,16 +158,15 @@ class _Walk:
         raise TypeError(f"No compact spelling for this part of CartDraft: {schema}")
 
     def _element(self, schema: Schema) -> Node:
+        """An object of a list, or one of several, each with its kind before all else."""
         if "oneOf" in schema:
-            told_by = schema["discriminator"]["propertyName"]
+            name = schema["discriminator"]["propertyName"]
             ways = map(self._resolved, schema["oneOf"])
-            return Union(
-                tuple(self.object(one, (told_by, one["properties"][told_by]["const"])) for one in ways)
-            )
+            return Union(tuple(self.object(one, (name, one["properties"][name]["const"])) for one in ways))
         schema = self._resolved(schema)
-        if told_by := schema.get("x-told-by"):
-            values = self._resolved(schema["properties"][told_by])["enum"]
-            return Union(tuple(self.object(schema, (told_by, value)) for value in values))
+        if name := schema.get("x-key-from"):
+            values = self._resolved(schema["properties"][name])["enum"]
+            return Union(tuple(self.object(schema, (name, value)) for value in values))
         return self.object(schema)
 
     def _resolved(self, schema: Schema) -> Schema:
@@ -186,19 +185,3 @@ CART = spelling_of(SCHEMA)
 def schema_version(schema: Schema = SCHEMA) -> str:
     """Changes when and only when the shape of a cart does, and with it each of its spellings."""
     return hashlib.sha256(json.dumps(schema, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def integers(of: Integer) -> str:
-    """A regular expression of whole numbers, between slashes, by their count of digits."""
-    parts, low = [], of.least
-    while low <= of.most:
-        digits = len(str(low))
-        high = min(of.most, 10**digits - 1)
-        if digits == 1:
-            parts.append(f"[{low}-{high}]")
-        elif (low, high) == (10 ** (digits - 1), 10**digits - 1):
-            parts.append(f"[1-9][0-9]{{{digits - 1}}}")
-        else:
-            parts.append("|".join(map(str, range(low, high + 1))))
-        low = high + 1
-    return f"/{'|'.join(parts)}/"

@@ -14,26 +14,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from services.decoding.ports import Scored
+from services.decoding.ports import Token
+
+Span = tuple[int, int]
+Key = TypeVar("Key")
 
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
 _PARTIAL = "\ufffd"  # how a server shows a token that is a part of a character
-END = ""
-"""The pointer of everything that is no field's value: brackets, commas, and the end of the cart."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token of the answer: its text, and its log probability and rank (1 is the likeliest)."""
-
-    text: str
-    logprob: float
-    rank: int
 
 
 def asked(dialect: str) -> dict[str, Any]:
@@ -68,29 +59,23 @@ def read(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
     return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in found]
 
 
-def score(text: str, answer: Iterable[Token], spans: dict[tuple[int, int], str] | None = None) -> Scored:
-    """Each token's score, given to the field of `text` in whose value it begins; `spans` has those of a text
-    that is not JSON. One that is no object or list of JSON is one value, and its pointer the empty one."""
-    if spans is None:
-        spans = values(text) if text[:1] in ("{", "[") else {(0, len(text)): ""}
-    ends = sorted(spans.items())
-    logprobs: defaultdict[str, float] = defaultdict(float)
-    overruled: Counter[str] = Counter()
+def probabilities(text: str, answer: Iterable[Token], spans: Mapping[Span, Key]) -> dict[Key, float]:
+    """How likely the model held each span of `text`: a token counts for the one in which it begins."""
+    ends = sorted(spans)
+    logprobs: defaultdict[Key, float] = defaultdict(float)
     at = 0
     for token in answer:
         start = _place(text, token.text, at)
-        pointer = next((p for (begin, end), p in ends if begin <= start < end), None)
-        if pointer is not None:
-            logprobs[pointer] += token.logprob
-        if token.rank > 1:
-            overruled[END if pointer is None else pointer] += 1
+        span = next(((begin, end) for begin, end in ends if begin <= start < end), None)
+        if span is not None:
+            logprobs[spans[span]] += token.logprob
         at = start + (0 if _PARTIAL in token.text else len(token.text))
-    return Scored({p: math.exp(total) for p, total in logprobs.items()}, dict(overruled))
+    return {key: math.exp(total) for key, total in logprobs.items()}
 
 
-def values(text: str) -> dict[tuple[int, int], str]:
+def values(text: str) -> dict[Span, str]:
     """Spans (begin, end) in `text` of each plain value, with its JSON pointer (`/lines/0/sku`)."""
-    spans: dict[tuple[int, int], str] = {}
+    spans: dict[Span, str] = {}
     path: list[str | int] = []
     for part in _PARTS.finditer(text):
         sign = part[0]

@@ -26,7 +26,7 @@ Part = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WireCart:
     """What a compact JSON text says: lines without the `heard` that is aligned afterwards, and notes as
     (kind, words)."""
 
@@ -41,7 +41,7 @@ def write(lines: Iterable[Line], names: Names, notes: Iterable[tuple[str, str]] 
     return json.dumps(_spelled(CART, cart, _Scope(names)), ensure_ascii=False, separators=(",", ":"))
 
 
-def read_cart(text: str, names: Names) -> Told:
+def read_cart(text: str, names: Names) -> WireCart:
     """What a compact JSON text stands for.
 
     Raises:
@@ -52,7 +52,7 @@ def read_cart(text: str, names: Names) -> Told:
     except ValueError as error:
         raise Unreadable(f"not JSON: {error}") from None
     cart = _read(CART, document, _Scope(names))
-    return Told(cart["lines"], tuple((note["kind"], note["heard"]) for note in cart["notes"]))
+    return WireCart(cart["lines"], tuple((note["kind"], note["heard"]) for note in cart["notes"]))
 
 
 class _Scope:

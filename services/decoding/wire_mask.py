@@ -27,7 +27,6 @@ from services.decoding.spelling import (
     Object,
     Union,
     Words,
-    integers,
     schema_version,
 )
 
@@ -94,8 +93,9 @@ class _Maker:
                 return self._one_of(part.upper(), getattr(shape, part))
             case Choice(values):
                 return self._one_of("CHOICE", values)
-            case Integer():
-                return Piece(self._name("INTEGER", integers(node)), len(str(node.most)))
+            case Integer(least, most):
+                bounds = json.dumps({"type": "integer", "minimum": least, "maximum": most})
+                return Piece(self._name("integer", f"%json {bounds}"), len(str(most)))
             case Words(longest):
                 return self._words(longest)
             case Array(each, most, some):

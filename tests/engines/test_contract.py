@@ -79,10 +79,6 @@ def order(said: str, menu: Menu = CAFE) -> CartRequest:
     return CartRequest(said, menu)
 
 
-def test_it_passes_the_probe(engine: Engine) -> None:
-    engine.decoder().probe()
-
-
 @pytest.mark.parametrize("menu_id", ORDERS)
 def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) -> None:
     menu, decoder = sample_menu(menu_id), engine.decoder()
@@ -220,13 +216,6 @@ def test_a_decode_past_its_time_is_an_outage_and_stopped_too(engine: Engine) -> 
     engine.until(lambda: engine.busy() == 0, RARELY_S)
     assert engine.written() - before < WHOLE, "it was decoded to the end"
     assert engine.decoder().complete(CHAT, WORD).text
-
-
-def test_a_schema_that_no_mask_can_be_made_of_is_refused() -> None:
-    schema = copy.deepcopy(CartDraft.model_json_schema())
-    schema["$defs"]["ItemLine"]["properties"]["note"] = {"type": "string", "pattern": "^[a-z]+$"}
-    with pytest.raises(TypeError, match="No compact spelling"):
-        spelling_of(schema)
 
 
 def test_a_feature_that_llguidance_lacks_never_reaches_the_server(

@@ -8,27 +8,20 @@ from __future__ import annotations
 import json
 import os
 import random
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from llguidance import LLTokenizer
 
-from infra.settings import settings as configured
-from infra.weights.models import resolve
 from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount
 from schemas.menu import Item, Menu
 from schemas.writable import clean
 from services.decoding import wire
-from services.decoding.conformance import takes
 from services.decoding.menu_names import Line, Names, Unreadable
-from services.decoding.server.vocabulary import read_vocabulary
 from services.decoding.spelling import schema_version
 from services.decoding.wire_mask import check_menu, wire_mask
-from tests.any_text import any_text
+from tests.any_text import any_text, takes, tokenizer_of
 from tests.fuzz.menus import any_menu, any_order
 from tests.stand_ins import CAFE, NASTY
 
@@ -43,12 +36,6 @@ fuzz = settings(
     print_blob=True,
 )
 seeds = st.integers(0, 2**32)
-
-
-@cache
-def tokenizer() -> LLTokenizer:
-    """A real one; several bytes a token, and pieces of characters."""
-    return read_vocabulary(Path(resolve(MODEL, configured().models_dir))).tokenizer()
 
 
 def drawn(seed: int) -> tuple[random.Random, Menu, str]:
@@ -140,7 +127,7 @@ def test_a_models_own_tokens_can_spell_every_cart(seed: int) -> None:
     rng, menu, said = drawn(seed)
     names = Names(menu)
     text = wire.write(any_lines(rng, menu, "bicycle")[:3], names)
-    assert takes(tokenizer(), wire_mask(names, f"{said} bicycle").lark, text)
+    assert takes(tokenizer_of(MODEL), wire_mask(names, f"{said} bicycle"), text)
 
 
 @pytest.mark.parametrize("menu", [CAFE, NASTY], ids=["cafe", "nasty"])

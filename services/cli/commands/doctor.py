@@ -6,8 +6,7 @@ import ctypes.util
 import importlib.metadata
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated
 
 import httpx
@@ -18,10 +17,8 @@ from rich.markup import escape
 from infra.redis.server import version as redis_version
 from infra.settings import Settings, addresses, settings
 from infra.weights.models import ModelError, resolve
-from schemas.errors import SaycartError
+from services.cli.checks import Check, checked
 
-# (part, state, fix; the fix is empty when all is well)
-Check = tuple[str, str, str]
 PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
 
 
@@ -30,21 +27,17 @@ def doctor(
         bool, typer.Option(help="start the embedded engine, if no server is set, and probe its mask")
     ] = True,
     engine: Annotated[
-        bool, typer.Option("--engine", help="check the mask against schema, menus and the model's tokenizer")
+        bool, typer.Option("--engine", help="check what each decode server makes of the masks instead")
     ] = False,
-    tokenizer: Annotated[
-        Path | None, typer.Option(help="with --engine: GGUF file or tokenizer.json; default: the model's own")
-    ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="with --engine: print JSON")] = False,
 ) -> None:
     """Check this installation part by part; exit code 1 when something is missing."""
     console = Console(highlight=False)
-    if engine:
-        from services.cli.commands.doctor_engine import report
-
-        raise typer.Exit(report(console, settings(), tokenizer=tokenizer, ask=probe, as_json=json_))
     checks = [_python, _packages, _libraries, _models, _database, _recordings, _queue, _stack]
-    if probe:
+    if engine:
+        from services.cli.commands.doctor_engine import engine_checks
+
+        checks = [engine_checks]
+    elif probe:
         checks.append(_decoder)
     missing = 0
     for check in checks:
@@ -66,13 +59,13 @@ def _python(_config: Settings) -> Iterator[Check]:
 
 def _packages(_config: Settings) -> Iterator[Check]:
     versions = (f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
-    yield from _tried("packages", lambda: ", ".join(versions), "Run `make setup`.")
+    yield from checked("packages", lambda: ", ".join(versions), "Run `make setup`.")
 
 
 def _libraries(_config: Settings) -> Iterator[Check]:
     found = ctypes.util.find_library("gomp")
     yield "libgomp", found or "not found", "" if found else "apt-get install libgomp1"
-    yield from _tried("redis-server (embedded)", lambda: redis_version(), "Run `make setup` again.")
+    yield from checked("redis-server (embedded)", lambda: redis_version(), "Run `make setup` again.")
 
 
 def _models(config: Settings) -> Iterator[Check]:
@@ -103,13 +96,13 @@ def _database(config: Settings) -> Iterator[Check]:
         return
     from infra.sql.database import Database, DatabaseUnavailable
 
-    database = Database.of(config)
+    database = Database(config.database)
 
     def ping() -> str:
         database.ping()
         return "ok"
 
-    yield from _tried("database", ping, "Check DATABASE_URL.")
+    yield from checked("database", ping, "Check DATABASE_URL.")
     try:
         found = database.row_security()
         kept = f"the policies of {len(found.held)} tables apply to the role {found.role}"
@@ -130,21 +123,21 @@ def _recordings(config: Settings) -> Iterator[Check]:
         store_of(config).check()
         return f"{config.recordings_url} is writable"
 
-    yield from _tried("recordings", tried, "Check SAYCART_RECORDINGS_URL and the bucket's credentials.")
+    yield from checked("recordings", tried, "Check SAYCART_RECORDINGS_URL and the bucket's credentials.")
 
 
 def _queue(config: Settings) -> Iterator[Check]:
     if not config.redis_url:
         yield "queue", "Redis, embedded", ""
         return
-    from infra.redis.address import redis_address
+    from infra.redis.address import client
 
     def ping() -> str:
-        with redis_address(config.redis_url).client(connect_s=2, answer_s=2) as client:
-            client.ping()
+        with client(config.redis_url, connect_s=2, answer_s=2) as opened:
+            opened.ping()
         return "ok"
 
-    yield from _tried("queue", ping, "Check REDIS_URL.")
+    yield from checked("queue", ping, "Check REDIS_URL.")
 
 
 def _stack(config: Settings) -> Iterator[Check]:
@@ -173,13 +166,4 @@ def _decoder(config: Settings) -> Iterator[Check]:
                 ).probe()
             return f"{here.llm_dialect} applies the mask" + (f", all {len(urls)}" if len(urls) > 1 else "")
 
-    yield from _tried("decoder", masked, "Check SAYCART_LLM_URL: vLLM's begins with vllm+http://.")
-
-
-def _tried(what: str, attempt: Callable[[], str], fix: str) -> Iterator[Check]:
-    try:
-        yield what, attempt(), ""
-    except SaycartError as error:
-        yield what, error.detail, error.hint
-    except Exception as error:
-        yield what, str(error)[:200] or repr(error), fix
+    yield from checked("decoder", masked, "Check SAYCART_LLM_URL: vLLM's begins with vllm+http://.")

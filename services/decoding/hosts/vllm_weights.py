@@ -14,7 +14,6 @@ Cost, for 0.5B: 81 s on one busy core, 3 GB of memory, 1.3 GB on disk.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -42,14 +41,5 @@ def convert(gguf: Path, folder: Path) -> None:
     unfinished.rename(folder)
 
 
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="vllm_weights")
-    parser.add_argument("gguf", type=Path)
-    parser.add_argument("folder", type=Path)
-    args = parser.parse_args(argv)
-    convert(args.gguf, args.folder)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    convert(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -63,7 +63,7 @@ class Answering:
             task=name,
             version=task.output.version,
             answer=shown(found.value),
-            probability=dict(found.probability) if found.probability is not None else None,
+            probability=found.probability,
             engine=MaskedBy(
                 name=done.engine,
                 prompt_tokens=done.prompt_tokens,

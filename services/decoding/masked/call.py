@@ -7,7 +7,7 @@ ask again, with a seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, Unpack
 
@@ -18,6 +18,7 @@ from services.decoding.completion import How
 from services.decoding.mask import Mask
 from services.decoding.masked.output import OutputType, output_type
 from services.decoding.ports import Completed, Message
+from services.decoding.unmasked import probabilities, values
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -39,11 +40,14 @@ class Answer(Generic[T]):
     completed: Completed
 
     @property
-    def probability(self) -> Mapping[str, float] | None:
+    def probability(self) -> dict[str, float] | None:
         """How likely the model held each field's value when no mask held it, given all before it, by JSON
         pointer; of a grammar that is no JSON, the whole text under the empty pointer. None where it was not
         asked for (`score`), or the server can't tell."""
-        return self.completed.scored.probability if self.completed.scored else None
+        text, tokens = self.completed.text, self.completed.tokens
+        if tokens is None:
+            return None
+        return probabilities(text, tokens, values(text) if text[:1] in ("{", "[") else {(0, len(text)): ""})
 
 
 def answer(

@@ -22,7 +22,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 from schemas.errors import AnswerRefused, UnmaskableSchema
 from services.decoding.mask import Mask
-from services.decoding.masked.bounds import NONE_GIVEN, Bounds, bounded
+from services.decoding.masked.bounds import bounded
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -44,18 +44,16 @@ class OutputType(Generic[T]):
         return self.mask.version
 
     @staticmethod
-    def of(model: type[M], bounds: Bounds = NONE_GIVEN) -> OutputType[M]:
+    def of(model: type[M]) -> OutputType[M]:
         """JSON of `model`, its fields in the model's own order, without spaces.
 
         Raises:
             UnmaskableSchema: the schema can't be bounded or held, with every place and what to write there.
         """
         try:
-            schema, longest = bounded(model.model_json_schema(), bounds)
+            schema, longest = bounded(model.model_json_schema())
         except PydanticInvalidForJsonSchema as error:
             raise UnmaskableSchema([("/", f"it has no JSON Schema: {error.message}")]) from None
-        except RecursionError:
-            raise UnmaskableSchema([("/", "too many levels within each other: make it flatter")]) from None
         how = {"x-guidance": {"whitespace_flexible": False}}
         lark = f"start: %json {json.dumps(schema | how, ensure_ascii=False)}"
         return OutputType(model.__name__, _checked(lark, longest), _reader(model), schema)
@@ -72,9 +70,9 @@ class OutputType(Generic[T]):
 
 
 @lru_cache(maxsize=256)
-def output_type(model: type[M], bounds: Bounds = NONE_GIVEN) -> OutputType[M]:
-    """`OutputType.of`, made once for each model and bounds."""
-    return OutputType.of(model, bounds)
+def output_type(model: type[M]) -> OutputType[M]:
+    """`OutputType.of`, made once for each model."""
+    return OutputType.of(model)
 
 
 def _checked(rules: str, longest: int) -> Mask:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -14,12 +15,18 @@ from services.decoding.masked.output import OutputType
 from services.decoding.ports import Message
 
 T = TypeVar("T")
+# A part of an address, and a label of metrics.
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
     """`prompt` is the system's message; `examples` are pairs of what a user says and the answer's text, shown
-    as turns before the user's own. `about` is one line for lists."""
+    as turns before the user's own. `about` is one line for lists.
+
+    Raises:
+        ValueError: the name can't stand in an address, or the mask refuses an example.
+    """
 
     name: str
     about: str
@@ -28,6 +35,8 @@ class Task(Generic[T]):
     examples: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r}: a name is up to 64 small letters, digits, - and _")
         for said, text in self.examples:
             if not self.output.mask.accepts(text):
                 raise ValueError(f"{self.name}: the mask refuses the example for {said!r}: {text}")

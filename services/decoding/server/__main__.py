@@ -150,10 +150,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         try:
             asked = _document(body)
-            if not isinstance(asked, dict):
-                raise InputError("A request is a JSON object")
-            tokenized = self.path == "/tokenize"
-            self._say(HTTPStatus.OK, self._tokenize(asked) if tokenized else self._complete(asked))
+            if self.path == "/tokenize":  # while an answer is made: a text too long is not to wait its turn
+                self._say(HTTPStatus.OK, {"tokens": self.server.reader.tokenize(_text(asked))})
+            else:
+                self._say(HTTPStatus.OK, self.server.reader.complete(asked, self._gone))
         except DecodeCancelled:
             self.close_connection = True
         except (InputError, DecodeInvalid, EngineMisconfigured) as error:
@@ -161,16 +161,6 @@ class Handler(BaseHTTPRequestHandler):
         except Exception as error:
             log.exception("reader.failed")
             self._fail(HTTPStatus.INTERNAL_SERVER_ERROR, type(error).__name__)
-
-    def _complete(self, asked: dict[str, Any]) -> Any:
-        return self.server.reader.complete(asked, self._gone)
-
-    def _tokenize(self, asked: dict[str, Any]) -> Any:
-        """While an answer is made, too: a text that is too long is not to wait for its turn."""
-        content = asked.get("content")
-        if not isinstance(content, str):
-            raise InputError("content is a text")
-        return {"tokens": self.server.reader.tokenize(content)}
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: an order's request is a line of the worker's log already."""
@@ -220,11 +210,21 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
-def _document(body: bytes) -> Any:
+def _document(body: bytes) -> dict[str, Any]:
     try:
-        return json.loads(body)
+        found = json.loads(body)
     except ValueError as error:
         raise InputError(f"The request is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError("A request is a JSON object")
+    return found
+
+
+def _text(asked: dict[str, Any]) -> str:
+    content = asked.get("content")
+    if not isinstance(content, str):
+        raise InputError("content is a text")
+    return content
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -57,7 +57,7 @@ class Llama:
         let_go(model)
         self._adapter = self._loaded(loaded, adapter) if adapter is not None else None
         self.adapt(on=True)
-        self.vocabulary = ModelVocabulary(loaded, model.name)
+        self.vocabulary = ModelVocabulary(loaded)
         self._template = self._c.llama_model_chat_template(loaded, None)
         self._memory = self._c.llama_get_memory(self._context)
         self._batch = self._c.llama_batch_init(batch, 0, 1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import InputError
 from services.decoding.ports import Sampling
@@ -55,14 +55,6 @@ class Request(_Part):
     cache_prompt: bool = True
     logprobs: bool = True
     top_logprobs: Annotated[int, Field(ge=0, le=1)] = 1
-    stream: Literal[False] = False
-    n: Literal[1] = 1
-    top_p: Annotated[float, Field(ge=1, le=1)] = 1.0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_nulls(cls, body: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in body.items() if value is not None}
 
     @property
     def adapted(self) -> bool:

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
-import uuid
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -94,7 +92,6 @@ class Reader:
             self._in_hand.discard(threading.get_ident())
 
     def _complete(self, asked: Request, gone: Callable[[], bool]) -> Document:
-        started = time.perf_counter()
         if asked.adapted != self._adapted:
             self._prefixes.use(self._about[asked.adapted])
             self._model.adapt(on=asked.adapted)
@@ -110,7 +107,7 @@ class Reader:
             menu_s=asked.menu_s,
             sampling=asked.sampling,
         )
-        return self._document(answer, time.perf_counter() - started)
+        return self._document(answer)
 
     def _tokens(self, messages: list[dict[str, str]]) -> tuple[list[int], int]:
         """A prompt, and how many of its first tokens are there whatever the last message says."""
@@ -120,7 +117,7 @@ class Reader:
         shared = min(common_length(one, other), common_length(one, prompt))
         return prompt, min(shared, len(prompt) - 1)
 
-    def _document(self, answer: Answer, seconds: float) -> Document:
+    def _document(self, answer: Answer) -> Document:
         # What ends an answer is a mark of the chat, which has no text.
         text = b"".join(self._vocabulary.piece(drawn.token) for drawn in answer.tokens)
         content = [
@@ -131,13 +128,9 @@ class Reader:
             for drawn in answer.tokens
         ]
         return {
-            "id": f"chatcmpl-{uuid.uuid4().hex}",
-            "object": "chat.completion",
-            "created": int(time.time()),
             "model": self.name,
             "choices": [
                 {
-                    "index": 0,
                     "message": {"role": "assistant", "content": _shown(text)},
                     "logprobs": {"content": content},
                     "finish_reason": "stop" if answer.ended else "length",
@@ -150,7 +143,6 @@ class Reader:
                 "prompt_tokens_details": {"cached_tokens": answer.cached},
                 "completion_tokens_details": {"accepted_prediction_tokens": answer.accepted},
             },
-            "timings": {"seconds": round(seconds, 4)},
         }
 
     def _token(self, token: int, logprob: float) -> Document:

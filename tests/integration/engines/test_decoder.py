@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from llguidance import LLMatcher
 
 from infra.processes.ports import any_free
 from schemas.errors import (
-    DecodeCancelled,
     DecodeInvalid,
     DecodeTruncated,
     EngineError,
@@ -74,11 +71,6 @@ def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and
     assert server.decoder(adapter="orders").decode(ORDER).trained
 
 
-def test_an_empty_cart_is_a_cart(server: StagedServer) -> None:
-    server.answer = model('{"lines":[]}')
-    assert server.decoder().decode(CartRequest("hello, how are you", CAFE)).lines == ()
-
-
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServer, dialect: str) -> None:
     server.decoder(dialect).decode(ORDER)
@@ -99,27 +91,11 @@ def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServe
     assert not LLMatcher.validate_grammar(mask.lark)
 
 
-def test_what_is_fixed_comes_first_and_the_orders_own_words_last(server: StagedServer) -> None:
-    decoder = server.decoder()
-    decoder.decode(ORDER)
-    server.answer = model('{"lines":[]}')
-    decoder.decode(CartRequest("hello", CAFE))
-    first, second = (body["messages"] for body in server.bodies)
-    assert first[:-1] == second[:-1]
-    assert first[-1]["content"].startswith(SAID)
-
-
 def test_the_prompt_shows_no_price(server: StagedServer) -> None:
     server.decoder().decode(ORDER)
     shown = json.dumps(server.bodies[0]["messages"])
     for price in ("450", "500", "350", "480", "0.60", "USD"):
         assert price not in shown
-
-
-def test_the_key_is_sent_where_there_is_one(server: StagedServer) -> None:
-    server.decoder(api_key="s3cret").decode(ORDER)
-    server.decoder().decode(ORDER)
-    assert server.authorizations == ["Bearer s3cret", None]
 
 
 ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
@@ -172,11 +148,6 @@ def test_a_server_that_is_not_there_is_an_outage() -> None:
         decoder.probe()
 
 
-def test_an_unknown_dialect_is_refused_at_once() -> None:
-    with pytest.raises(EngineMisconfigured, match="guidance"):
-        OpenAIDecoder("http://127.0.0.1:1", dialect="guidance", model="qwen")
-
-
 def test_a_server_that_honours_the_mask_passes_the_probe(server: StagedServer) -> None:
     server.answer = lambda body: completion(PROBE_WORD)
     for dialect in ("llama.cpp", "vllm"):
@@ -185,14 +156,6 @@ def test_a_server_that_honours_the_mask_passes_the_probe(server: StagedServer) -
         mask = body.get("grammar") or body["structured_outputs"]["grammar"]
         assert PROBE_WORD in mask
         assert PROBE_WORD not in json.dumps(body["messages"]), "the prompt gives the word away"
-
-
-def test_a_server_with_the_reader_is_probed_with_its_adapter(server: StagedServer) -> None:
-    server.answer = lambda body: completion(PROBE_WORD)
-    server.adapters = (200, b'[{"id": 0}]')
-    server.decoder(adapter="orders").probe()
-    server.decoder().probe()
-    assert [body.get("lora") for body in server.bodies] == [[{"id": 0, "scale": 1.0}], None]
 
 
 @pytest.mark.parametrize(
@@ -211,16 +174,6 @@ def test_a_server_that_ignores_the_mask_fails_the_probe(server: StagedServer, an
         server.decoder().probe()
 
 
-def test_warming_asks_for_the_fixed_part_and_one_token(server: StagedServer) -> None:
-    server.answer = lambda body: completion("x", "length")
-    decoder = server.decoder()
-    decoder.warm(CAFE)
-    (warmed,) = server.bodies
-    assert warmed["max_tokens"] == 1
-    assert warmed["messages"] == CONTEXT.messages(CartRequest("hello", CAFE), trained=False)
-    assert not {"grammar", "structured_outputs"} & set(warmed)
-
-
 def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     decoder = server.decoder()
     decoder.decode(ORDER)
@@ -229,34 +182,6 @@ def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     wish = spelled(RIGHT, second_menu)
     server.answer = model(wish)
     assert decoder.decode(CartRequest(SAID, second_menu)).text == wish
-
-
-def test_a_call_that_is_called_off_closes_its_connection(server: StagedServer) -> None:
-    called_off, begun = threading.Event(), threading.Event()
-
-    def slow(body: dict[str, Any]) -> Answer:
-        begun.set()
-        server.gone.wait(10)
-        return completion(WIRE)
-
-    server.answer = slow
-    threading.Thread(target=lambda: begun.wait(10) and called_off.set()).start()
-    with pytest.raises(DecodeCancelled):
-        server.decoder().decode(ORDER, called_off)
-    assert server.gone.wait(5), "the server was left to decode for nobody"
-
-
-def test_an_answer_before_the_call_is_called_off_counts(server: StagedServer) -> None:
-    assert server.decoder().decode(ORDER, threading.Event()).text == WIRE
-
-
-def test_tokens_from_the_prefix_cache_are_counted(server: StagedServer) -> None:
-    usage = {"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 7}}
-    server.answer = lambda body: scores(body, WIRE) if "prompt" in body else completion(WIRE, usage=usage)
-    assert server.decoder("vllm").decode(ORDER).cached_tokens == 7
-    usage = {"prompt_tokens_details": None}
-    server.answer = lambda body: scores(body, WIRE) if "prompt" in body else completion(WIRE, usage=usage)
-    assert server.decoder("vllm").decode(ORDER).cached_tokens == 0
 
 
 def test_vllm_is_asked_for_the_scores_of_the_very_tokens_that_made_a_cart(server: StagedServer) -> None:
@@ -289,17 +214,6 @@ def test_each_number_and_name_has_its_own_probability(server: StagedServer) -> N
     pieces = server.decoder().decode(ORDER).pieces
     assert {piece: p for piece, p in pieces if p < 1} == {"latte": pytest.approx(0.5)}
     assert [piece for piece, _ in pieces[:2]] == ["latte", "large"]
-
-
-def test_llama_cpp_tells_the_scores_with_the_cart(server: StagedServer) -> None:
-    token = {"id": 5, "token": WIRE, "logprob": -0.5, "top_logprobs": [{"id": 7}]}
-    document = json.loads(completion(WIRE)[1])
-    document["choices"][0]["logprobs"] = {"content": [token]}
-    server.answer = lambda body: (200, json.dumps(document).encode())
-    decoded = server.decoder("llama.cpp").decode(ORDER)
-    assert (server.bodies[0]["logprobs"], server.bodies[0]["top_logprobs"]) == (True, 1)
-    assert server.paths == ["/v1/chat/completions"]
-    assert (decoded.logprob, decoded.overruled) == (-0.5, 1)
 
 
 def test_only_a_trained_model_gets_a_guess_and_answers_by_its_adapter(server: StagedServer) -> None:

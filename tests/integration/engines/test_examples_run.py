@@ -9,7 +9,6 @@ import pytest
 from services.decoding.calls import Calls
 from services.decoding.completion import Completions
 from services.examples import __main__ as command
-from services.examples.registered import EXAMPLES
 from services.examples.runner import figures, run
 from services.examples.triage import EXAMPLE
 from tests.servers.staged_server import StagedServer, completion, staged_server
@@ -53,12 +52,3 @@ def test_the_command_says_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> N
     assert "absent.gguf" in capsys.readouterr().err
     assert command.main(["triage", "--limit", "1", "--url", "http://127.0.0.1:9"]) == 2
     assert capsys.readouterr().err
-
-
-@pytest.mark.models
-def test_every_example_is_valid_under_its_mask(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--model", MODEL, "--limit", "1"]) == 0
-    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [(name, asked, valid) for name, asked, valid, *_ in rows] == [
-        (example.name, "1", "1") for example in EXAMPLES
-    ]

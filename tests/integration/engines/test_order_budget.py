@@ -11,11 +11,11 @@ import pytest
 from llguidance import LLTokenizer
 
 from infra.settings import Settings, settings
-from infra.weights.models import ModelError, resolve
+from infra.weights.models import ModelError
 from schemas.errors import TooMuchToRead
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.ports import CartRequest
-from services.decoding.server.vocabulary import read_vocabulary
+from tests.any_text import tokenizer_of
 from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 from tests.stand_ins import CAFE
 
@@ -31,9 +31,8 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def tokenizer() -> LLTokenizer:
-    here = settings()
     try:
-        return read_vocabulary(Path(resolve(here.llm_model, here.models_dir))).tokenizer()
+        return tokenizer_of(settings().llm_model)
     except ModelError:
         pytest.skip("the default weights are not here: saycart models fetch")
 

@@ -125,8 +125,10 @@ def test_other_requests_go_to_the_base_as_it_is(server: str, request: pytest.Fix
     assert first() == pytest.approx(plain, abs=1e-4)
 
 
-def test_the_proof_that_a_server_masks_does_not_cost_the_next_order_its_menu(config: Settings) -> None:
-    Container(config).decoder.warm(MENU)
-    # Of another process, which asks for a proof of its own.
+@pytest.mark.parametrize("server", ["config", "own"])
+def test_what_is_warmed_need_not_be_read_by_the_order(server: str, request: pytest.FixtureRequest) -> None:
+    """Nor does the proof that a server masks push it out, for which another process asks."""
+    config: Settings = request.getfixturevalue(server)
+    Container(config).warm_menu(MENU)
     found = Container(config).decoder.decode(CartRequest("a cheeseburger", MENU))
     assert found.cached_tokens > found.prompt_tokens - 20, "all but the customer's words and names"

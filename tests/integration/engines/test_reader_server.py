@@ -132,18 +132,6 @@ def test_what_the_mask_forces_is_told_with_what_the_model_would_have_said(desk: 
     assert logprob(forced) < math.log(0.001)
 
 
-def test_without_a_mask_the_likeliest_tokens_are_drawn(desk: Desk) -> None:
-    free = desk.ask("one plum cake please", grammar="", most=3)
-    assert (len(free.tokens), free.ended) == (3, False)
-    assert all(one.token == one.best for one in free.tokens)
-
-
-def test_an_answer_is_cut_off_at_the_most_that_was_asked_for(desk: Desk) -> None:
-    whole = desk.text(desk.ask("one plum cake please"))
-    cut = desk.ask("one plum cake please", prediction=whole, most=2)
-    assert (len(cut.tokens), cut.ended) == (2, False)
-
-
 def test_a_mask_that_does_not_compile_is_an_error(desk: Desk) -> None:
     with pytest.raises(DecodeInvalid):
         desk.ask("one plum cake please", grammar="%llguidance {}\nstart: MISSING\n")
@@ -211,13 +199,6 @@ def test_a_menu_whose_reading_was_called_off_is_gone_on_with_after_another(desk:
     with pytest.raises(DecodeCancelled):
         desk.ask("one plum cake please", gone=lambda: not looked.acquire(blocking=False))
     desk.ask("a green tea", menu=TEAS, grammar="", most=1)
-    assert desk.ask("one plum cake please").cached >= desk.model.batch
-
-
-def test_who_is_gone_is_noticed_between_two_batches_and_what_was_read_is_kept(desk: Desk) -> None:
-    looked = threading.Semaphore(2)
-    with pytest.raises(DecodeCancelled):
-        desk.ask("one plum cake please", gone=lambda: not looked.acquire(blocking=False))
     assert desk.ask("one plum cake please").cached >= desk.model.batch
 
 

@@ -92,15 +92,6 @@ def test_another_server_does_what_one_that_is_away_can_not(two: tuple[StagedServ
     assert len(two[0].bodies) == 1, "a server that failed is asked last for a while"
 
 
-def test_only_when_none_can_it_is_an_outage(two: tuple[StagedServer, StagedServer]) -> None:
-    servers = behind_one_name(*two)
-    for server in two:
-        server.answer = lambda body: AWAY
-    with pytest.raises(EngineUnavailable):
-        servers.decode(ORDER)
-    assert [len(server.bodies) for server in two] == [1, 1]
-
-
 def test_an_order_in_hand_waits_for_a_server_that_was_killed(two: tuple[StagedServer, StagedServer]) -> None:
     for server in two:
         server.answer, server.health = (lambda body: AWAY), 503
@@ -247,18 +238,6 @@ def test_what_readyz_says_of_them(two: tuple[StagedServer, StagedServer]) -> Non
     assert behind_one_name(server, other).state(5) == "ok"
     absent = OpenAIDecoder(f"http://127.0.0.1:{any_free()}", dialect="vllm", model="m")
     assert Servers([absent], patience_s=1).state(5) == "no answer"
-
-
-def test_a_server_too_busy_for_the_probe_is_ready(two: tuple[StagedServer, StagedServer]) -> None:
-    done = threading.Event()
-
-    def busy(body: dict[str, Any]) -> Answer:
-        done.wait(10)
-        return masked(body)
-
-    two[0].answer = busy
-    assert behind_one_name(two[0]).state(0.2) == "ok"
-    done.set()
 
 
 def test_one_setting_names_them_all(two: tuple[StagedServer, StagedServer], tmp_path: Path) -> None:

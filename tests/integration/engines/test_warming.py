@@ -71,16 +71,6 @@ def running(prompts: Prompts) -> tuple[Warming, Callable[[], None]]:
     return warming, end
 
 
-def test_menus_are_warmed_in_their_order_one_at_a_time() -> None:
-    prompts = Prompts()
-    _, end = running(prompts)
-    assert prompts.begun.wait(SOON_S)
-    assert prompts.asked == [3]
-    prompts.go.set()
-    end()
-    assert prompts.done == [3, 1, 2]
-
-
 def test_an_order_calls_off_what_is_being_warmed_and_nothing_begins_beside_it() -> None:
     prompts = Prompts()
     warming, end = running(prompts)
@@ -219,7 +209,7 @@ class Partless(Stack):
         raise SupervisorError("no parts in this test", "")
 
     def stored(self) -> list[MenuVersion]:
-        database = Database.of(self.settings)
+        database = Database(self.settings.database)
         try:
             return MenuStore(database, MAIN_SHOP).lately_used(8)
         finally:

@@ -31,14 +31,6 @@ def draft(*lines: dict[str, Any]) -> CartDraft:
     return CartDraft.model_validate({"lines": lines})
 
 
-def test_fields_left_out_mean_their_defaults() -> None:
-    line = draft({**ITEM, "options": [OAT]}).lines[0]
-    assert isinstance(line, ItemLine)
-    assert line.size is None
-    assert line.options == (OptionDraft(group="milk", id="oat", amount=Amount.NORMAL, count=1),)
-    assert draft().lines == ()
-
-
 def test_kind_comes_first_and_heard_before_any_decision() -> None:
     """Field order is decoding order: what rests on the customer's words comes after them."""
     assert list(ItemLine.model_fields) == ["kind", "heard", "sku", "quantity", "size", "options"]
@@ -89,15 +81,6 @@ def test_no_more_lines_than_the_bound() -> None:
     assert len(draft(*[ITEM] * MAX_LINES).lines) == MAX_LINES
     with pytest.raises(ValidationError):
         draft(*[ITEM] * (MAX_LINES + 1))
-
-
-def test_a_draft_does_not_change() -> None:
-    with pytest.raises(ValidationError, match="frozen"):
-        draft(ITEM).lines[0].quantity = 5  # type: ignore[misc]
-
-
-def test_kinds_are_told_apart() -> None:
-    assert [type(line) for line in draft(ITEM, OFF).lines] == [ItemLine, NotOnMenuLine]
 
 
 @pytest.mark.parametrize("model", [Cart, CartLine])

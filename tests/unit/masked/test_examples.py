@@ -15,7 +15,6 @@ from llguidance import LLMatcher
 
 from services.decoding.mask import BYTES, Mask
 from services.examples import actions, conjugation, fields, query, triage
-from services.examples.conjugation import Form
 from services.examples.registered import EXAMPLES, TASKS
 from services.examples.runner import Example
 from tests.any_text import any_texts
@@ -98,14 +97,6 @@ def test_a_form_never_contradicts_its_evidence() -> None:
     assert len(forms) == 20 * 5 * 3 + 1, "every form can be reached, and none"
 
 
-def test_a_form_is_exact_in_verb_tense_and_person() -> None:
-    gold = {"verb": "go", "tense": "past", "person": "first"}
-    assert conjugation.exact(Form(verb="go", tense="past", person="first"), gold)
-    assert not conjugation.exact(Form(verb="go", tense="past", person="third"), gold)
-    assert not conjugation.exact(None, gold)
-    assert conjugation.exact(None, None)
-
-
 def test_a_day_is_a_day_that_exists() -> None:
     days = {(date(1900, 1, 1) + timedelta(days=n)).isoformat() for n in range(73_049)}
     numbers = [f"{y}-{m:02}-{d:02}" for y in range(1890, 2110) for m in range(14) for d in range(33)]
@@ -151,38 +142,15 @@ def test_no_query_writes_or_names_what_is_not_there() -> None:
     assert allowed(query.TASK.output.mask, texts) == []
 
 
-def test_a_query_is_exact_by_its_rows() -> None:
-    gold = "SELECT name FROM products WHERE stock = 0"
-    assert query.exact("SELECT name FROM products WHERE stock < 1 ORDER BY name", gold)
-    assert not query.exact("SELECT name FROM products", gold)
-    assert not query.exact("SELECT name, stock FROM products WHERE stock = 0", gold)
-
-
 @pytest.mark.parametrize(
     ("action", "gold", "exact"),
     [
         ({"kind": "search", "text": "red sofa"}, {"kind": "search", "text": ["sofa"]}, True),
-        (
-            {"kind": "search", "text": "who was it that bought the sofa"},
-            {"kind": "search", "text": ["sofa"]},
-            False,
-        ),
+        ({"kind": "search", "text": "who bought it, the sofa"}, {"kind": "search", "text": ["sofa"]}, False),
         ({"kind": "finish", "text": "It is 8443."}, {"kind": "finish", "text": ["8443"]}, True),
         ({"kind": "finish", "text": "18443"}, {"kind": "finish", "text": ["8443"]}, False),
-        ({"kind": "read_file", "path": "a.txt"}, {"kind": "read_file", "path": "b.txt"}, False),
         ({"kind": "read_file", "path": "a.txt"}, {"kind": "finish", "text": ["a.txt"]}, False),
-        (
-            {"kind": "write_file", "path": "a", "text": "yes\n"},
-            {"kind": "write_file", "path": "a", "text": ["yes"]},
-            True,
-        ),
-        (
-            {"kind": "write_file", "path": "a", "text": "yes, no"},
-            {"kind": "write_file", "path": "a", "text": ["yes"]},
-            False,
-        ),
     ],
-)
+)  # fmt: skip
 def test_an_action_is_exact_in_tool_and_arguments(action: Any, gold: Any, exact: bool) -> None:
-    value = actions.TASK.output.read(compact(action))
-    assert actions.exact(value, gold) is exact
+    assert actions.exact(actions.TASK.output.read(compact(action)), gold) is exact
