@@ -1,15 +1,40 @@
-"""Settings of the sign-in by a provider of one's own (OpenID Connect); part of `Settings`."""
+"""Settings of signing in through your own identity provider (OpenID Connect); part of `Settings`.
+
+Light: `oidc.py`, which talks to the provider, is imported only where one is set.
+"""
 
 from __future__ import annotations
 
-from pydantic import field_validator
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from infra.oidc_url import OidcProvider
+from infra.addresses import LOOPBACK, parameters
+
+
+class OidcProvider(BaseModel):
+    """What `SAYCART_OIDC_URL` names: the provider's issuer, and the parameters behind it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: str
+    client_id: str = Field(min_length=1)
+    name: str = Field("your organisation", min_length=1, max_length=60)
+    scope: str = "openid email profile"
+    only: bool = False
+
+    @field_validator("issuer")
+    @classmethod
+    def _encrypted(cls, issuer: str) -> str:
+        parts = urlsplit(issuer)
+        if not is_safe(issuer) or parts.query or parts.fragment:
+            raise ValueError("the issuer must be an https address; http works on loopback only")
+        return issuer
 
 
 class OidcSettings(BaseSettings):
-    """As `Settings`, which takes these over."""
+    """Taken over by `Settings`."""
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True)
 
@@ -21,17 +46,29 @@ class OidcSettings(BaseSettings):
     oidc_client_secret: str = ""
     """The secret of that registration. Empty: a public client, which PKCE alone protects."""
 
-    oidc_roles: str = ""
-    """Which group is which role of which shop, a comma list: `baristas=main:reviewer, leads=main:manager`.
-    Whoever is in one gets an account, and their role anew at each sign-in. Empty: invited accounts alone
-    (`saycart staff invite`), with the role that they have here."""
-
     @field_validator("oidc_url")
     @classmethod
     def _readable(cls, url: str) -> str:
-        OidcProvider.of(url)
+        _provider(url)
         return url
 
     @property
     def oidc(self) -> OidcProvider | None:
-        return OidcProvider.of(self.oidc_url)
+        return _provider(self.oidc_url)
+
+
+def is_safe(url: object) -> bool:
+    """Return whether requests to `url` are encrypted, or stay on this machine."""
+    try:
+        parts = urlsplit(str(url))
+    except ValueError:
+        return False
+    local = parts.scheme == "http" and parts.hostname in LOOPBACK
+    return bool(parts.hostname) and (parts.scheme == "https" or local)
+
+
+def _provider(url: str) -> OidcProvider | None:
+    if not url:
+        return None
+    issuer, given = parameters(url, *OidcProvider.model_fields)
+    return OidcProvider.model_validate({**given, "issuer": issuer})

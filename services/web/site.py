@@ -6,14 +6,13 @@ from fastapi import FastAPI
 
 from services.web.customers import customer, order_access
 from services.web.pages import STATIC, Shipped
-from services.web.staff import account, line, menus, provider, review, sign_in, stats
+from services.web.staff import account, menus, provider, review, sign_in, stats
 
 PARTS = (order_access, customer, menus, sign_in, provider, account, stats, review)
 
 
 def install(app: FastAPI) -> None:
     """Add the pages and the files that they load."""
-    line.install(app)
     for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", Shipped(directory=STATIC), name="static")

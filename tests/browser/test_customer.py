@@ -24,7 +24,6 @@ from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.api.routes.events import RECONNECT_MS
 from services.pipeline import stages
-from services.pipeline.flow import FLOW
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
 from services.web.customers.customer_view import stage_words
@@ -79,10 +78,6 @@ def proposed(
     final: OrderRecord = cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
     assert final.state is State.PROPOSED
     return final
-
-
-def test_every_stage_has_words_for_the_customer() -> None:
-    assert all(stage_words(stage.name, sentences("en")) for stage in FLOW.values())
 
 
 def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -> None:
@@ -224,7 +219,6 @@ def drop_file(page: Page, target: str, name: str, body: bytes) -> None:
         page.dispatch_event(target, kind, {"dataTransfer": made})
     expect(page.locator("#drop")).to_have_class(re.compile("over"))
     page.dispatch_event(target, "drop", {"dataTransfer": made})
-    expect(page.locator("#drop")).not_to_have_class(re.compile("over"))
 
 
 @pytest.mark.parametrize("target", ["#drop", "h1"], ids=["on the field", "beside it"])
@@ -232,6 +226,8 @@ def test_a_dropped_file_is_sent(page: Page, cafe: World, target: str) -> None:
     page.goto(f"/?menu={MENU['id']}")
     drop_file(page, target, "notes.wav", b"this is no recording at all")
     expect(page.get_by_role("alert")).to_contain_text("Unsupported audio format")
+    # Looked at here: a file that is taken leads to another page, which has no such field.
+    expect(page.locator("#drop")).not_to_have_class(re.compile("over"))
     body = wav(0.2)
     drop_file(page, target, "order.wav", body)
     page.wait_for_url("**/orders/ord_*")
@@ -322,15 +318,6 @@ def test_the_policy_is_strict_on_every_page(cafe: World) -> None:
         assert "microphone=(self)" in answer.headers["permissions-policy"]
         assert "<style" not in answer.text
         assert " style=" not in answer.text
-
-
-def test_another_sites_form_places_no_order(cafe: World) -> None:
-    answer = cafe.http.post(
-        "/orders",
-        data={"transcript": "a latte", "menu": MENU["id"]},
-        headers={"sec-fetch-site": "cross-site"},
-    )
-    assert answer.status_code == 403
 
 
 def test_a_recording_is_served_by_ranges(cafe: World) -> None:

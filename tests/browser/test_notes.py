@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from schemas.menu import Menu
-from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
+from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk, take
 from tests.browser.test_customer import proposed
 from tests.integration.api_world import World
@@ -24,13 +22,10 @@ NOTES = [
 TOLD = ["Allergy: “I'm allergic to nuts”", "cheese pizza, how to make it: “well done”"]
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_customer_sees_notes_and_halves_and_keeps_them(
-    browser: Browser, cafe: World, size: dict[str, int]
-) -> None:
+def test_a_customer_sees_notes_and_halves_and_keeps_them(browser: Browser, cafe: World) -> None:
     menu = PIZZERIA.model_dump(mode="json", exclude_none=True)
     order = proposed(cafe, PIZZA, text=SAID, notes=NOTES, menu=menu)
-    with watched(browser, cafe.url, viewport=size) as page:
+    with watched(browser, cafe.url, viewport=PHONE) as page:
         page.goto(cafe.link(order.id))
         expect(page.locator(".notes li")).to_have_text(TOLD)
         expect(page.locator(".lines")).to_contain_text("ham on the first half (+$1.01)")
@@ -57,16 +52,9 @@ def pizzas(cafe: World) -> Desk:
     return desk
 
 
-def waiting(desk: Desk, **more: Any) -> Any:
-    return desk.order(SAID, [PIZZA], notes=NOTES, recording=None, **more)
-
-
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_reviewer_edits_a_note_and_nothing_else_is_lost(
-    pizzas: Desk, browser: Browser, size: dict[str, int]
-) -> None:
-    review = waiting(pizzas)
-    with pizzas.staff(browser, viewport=size) as page:
+def test_a_reviewer_edits_a_note_and_nothing_else_is_lost(pizzas: Desk, browser: Browser) -> None:
+    review = pizzas.order(SAID, [PIZZA], notes=NOTES, recording=None)
+    with pizzas.staff(browser, viewport=PHONE) as page:
         expect(page.locator(f"#open-{review.id}")).to_contain_text(TOLD[0])
         expect(page.locator(f"#open-{review.id}")).to_contain_text(TOLD[1])
         page.goto(f"/review/{review.id}")
@@ -76,7 +64,10 @@ def test_a_reviewer_edits_a_note_and_nothing_else_is_lost(
         expect(page.get_by_label("Part", exact=True)).to_have_count(2)
         assert_fits(page)
         assert_accessible(page)
-        settled(page, "well done, cut in four")
+        page.get_by_label("Note for the kitchen", exact=True).first.fill("well done, cut in four")
+        expect(page.locator("#changes .new")).to_contain_text("well done, cut in four")
+        page.get_by_role("button", name="Send correction").click()
+        page.wait_for_url("**/review?after=*")
     order = pizzas.world.parts.orders.get(review.order_id)
     assert [(note.kind, note.heard) for note in order.draft.notes] == [
         ("preparation", "well done, cut in four"),
@@ -84,27 +75,3 @@ def test_a_reviewer_edits_a_note_and_nothing_else_is_lost(
     ]
     assert [option.portion for option in order.draft.lines[0].options] == ["left", "right", "whole"]
     assert [note.text for note in order.cart.notes] == ["I'm allergic to nuts", "well done, cut in four"]
-
-
-def settled(page: Page, words: str) -> None:
-    """Write other words for the first note, and send the correction."""
-    page.get_by_label("Note for the kitchen", exact=True).first.fill(words)
-    expect(page.locator("#changes .new")).to_contain_text(words)
-    page.get_by_role("button", name="Send correction").click()
-    page.wait_for_url("**/review?after=*")
-
-
-def test_a_reviewer_adds_and_removes_notes(pizzas: Desk, browser: Browser) -> None:
-    review = waiting(pizzas)
-    with pizzas.staff(browser) as page:
-        take(page, review.id)
-        page.get_by_role("button", name="Remove note 1").click()
-        expect(page.get_by_label("Note for the kitchen", exact=True)).to_have_count(1)
-        page.keyboard.press("t")
-        expect(page.get_by_label("Note for the kitchen", exact=True)).to_have_count(2)
-        page.get_by_label("Note for the kitchen", exact=True).last.fill("to go")
-        expect(page.locator("#changes .new")).to_contain_text("How to make it: “to go”")
-        page.get_by_role("button", name="Send correction").click()
-        page.wait_for_url("**/review?after=*")
-    order = pizzas.world.parts.orders.get(review.order_id)
-    assert [note.heard for note in order.draft.notes] == ["I'm allergic to nuts", "to go"]

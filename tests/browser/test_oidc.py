@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, Watch, assert_accessible, assert_fits
+from tests.browser.conftest import PHONE, Watch, assert_accessible, assert_fits
 from tests.integration.api_world import World, running
+from tests.integration.oidc_world import bind
 from tests.servers.oidc_provider import OidcProvider, oidc_provider
 
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[OidcProvider]:
     with oidc_provider() as started:
-        started.knows("bob-1", preferred_username="Bob", groups=["baristas"])
         yield started
 
 
 @pytest.fixture(scope="module")
 def desk(provider: OidcProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    wanted = provider.settings(oidc_roles="baristas=main:reviewer")
-    with running(tmp_path_factory.mktemp("oidc"), **wanted) as world:
+    with running(tmp_path_factory.mktemp("oidc"), **provider.settings()) as world:
+        bind(world, provider, "Bob", "bob-1")
         yield world
 
 
@@ -52,12 +51,9 @@ def at_provider(page: Page, subject: str) -> None:
     page.locator("input[name=sub]").press("Enter")
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_there_and_back_and_out_again(
-    desk: World, provider: OidcProvider, browser: Browser, size: dict[str, Any]
-) -> None:
+def test_there_and_back_and_out_again(desk: World, browser: Browser) -> None:
     watch = Between(urlsplit(desk.url).netloc)
-    context = browser.new_context(base_url=desk.url, viewport=size)
+    context = browser.new_context(base_url=desk.url, viewport=PHONE)
     watch.follow(context)
     # The provider's own pages want a style sheet from elsewhere.
     context.route(lambda url: urlsplit(url).hostname != "127.0.0.1", lambda route: route.abort())
@@ -87,16 +83,3 @@ def test_there_and_back_and_out_again(
     page.wait_for_url("**/sign-in")
     context.close()
     assert not watch.faults, "\n".join(watch.faults)
-
-
-def test_the_page_in_between_can_be_read(desk: World, provider: OidcProvider, browser: Browser) -> None:
-    """For whoever's browser does not go on by itself."""
-    context = browser.new_context(base_url=desk.url, viewport=PHONE)
-    page = context.new_page()
-    page.goto("/sign-in")
-    # The provider's page never comes, so this one stays.
-    page.route(f"{provider.url}/**", lambda route: route.fulfill(status=204))
-    page.get_by_role("button", name="Sign in with Harbor Login").click()
-    expect(page.get_by_role("link", name="Continue to Harbor Login")).to_be_visible()
-    sound(page)
-    context.close()

@@ -235,25 +235,6 @@ def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Pag
     assert plays()[:3] == [0.81, 1.08, 1.35]
 
 
-def test_two_reviewers_race_for_one_order(desk: Desk, browser: Browser) -> None:
-    review = desk.order()
-    with desk.staff(browser, "Ann") as ann, desk.staff(browser, "Bob") as bob:
-        for page in (ann, bob):
-            page.goto(f"/review/{review.id}")
-        ann.keyboard.press("c")
-        expect(ann.locator("#settle")).to_be_visible()
-        bob.keyboard.press("c")
-        expect(bob.get_by_role("alert")).to_contain_text("Ann has this review")
-        expect(bob.locator("#settle")).to_have_count(0)
-        bob.goto("/review")
-        expect(bob.locator(f"#open-{review.id}")).to_contain_text("Ann has it")
-        bob.keyboard.press("n")
-        expect(bob).to_have_url(re.compile(r"/review$"))
-        ann.keyboard.press("a")
-        ann.wait_for_url(re.compile(r"/review\?after="))
-    assert desk.acts(review) == [("Ann", "claimed"), ("Ann", "decided")]
-
-
 def test_a_stale_decision_shows_what_changed(desk: Desk, browser: Browser) -> None:
     review = desk.order()
     parts = desk.world.parts
@@ -303,31 +284,6 @@ def test_the_lease_is_renewed_while_the_page_is_open_and_ends_with_it(
         assert desk.acts(review) == [("Ann", "claimed"), ("Bob", "taken_over")]
 
 
-def test_a_dear_order_needs_a_second_person(browser: Browser, tmp_path: Path) -> None:
-    with running(tmp_path, second_review_above=500) as world:
-        desk = Desk(world)
-        review = desk.order()
-        with desk.staff(browser, "Ann") as ann:
-            take(ann, review.id)
-            ann.keyboard.press("a")
-            ann.wait_for_url(re.compile(r"/review\?after="))
-            expect(ann.get_by_role("status").first).to_contain_text("needs a second approval")
-            ann.keyboard.press("n")  # not by herself
-            expect(ann).to_have_url(re.compile(r"/review$"))
-            ann.goto(f"/review/{review.id}")
-            expect(ann.locator("main")).to_contain_text("waiting for a colleague")
-        with desk.staff(browser, "Bob") as bob:
-            expect(bob.locator(f"#open-{review.id}")).to_contain_text("second approval: Ann decided")
-            take(bob, review.id)
-            expect(bob.locator("main")).to_contain_text("Ann decided to approve this order")
-            assert_accessible(bob)
-            bob.keyboard.press("a")
-            bob.wait_for_url(re.compile(r"/review\?after="))
-        settled = after(desk, review)
-        assert (settled.status, settled.decided_by) == ("decided", "Bob")
-        assert [act for _, act in desk.acts(review)] == ["claimed", "awaits_second", "claimed", "decided"]
-
-
 def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
     document = desk.menu.menu.model_dump(mode="json") | {"id": "evil", "name": EVIL[:80]}
     document["items"][0]["name"] = "<script>alert(2)</script>"
@@ -372,20 +328,6 @@ def test_pages_are_accessible_and_fit(desk: Desk, browser: Browser, size: dict[s
             approve = page.get_by_role("button", name="Approve").bounding_box()
             assert approve is not None
             assert approve["y"] + approve["height"] <= size["height"]
-
-
-def test_the_sign_in_page_is_accessible_and_says_what_is_wrong(desk: Desk, browser: Browser) -> None:
-    with desk.staff(browser, viewport=PHONE) as page:
-        page.get_by_role("link", name="Ann").click()
-        page.get_by_role("button", name="Sign out here").click()
-        page.wait_for_url("**/sign-in")
-        page.get_by_label("Name").fill("Ann")
-        page.get_by_label("Password").fill("a wrong guess")
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("alert").last).to_contain_text("Wrong name or password")
-        expect(page.get_by_label("Password")).to_be_focused()
-        assert_accessible(page)
-        assert_fits(page)
 
 
 def test_statistics_count_what_was_settled(desk: Desk, page: Page) -> None:

@@ -7,12 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from infra.blobs.folder import BlobFolder
-from schemas.lifecycle import State
-from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
+from tests.browser.conftest import assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk
 from tests.integration.api_world import World
 from tests.stand_ins import RIGHT, SAID, ScriptedDecoder, Works, read_as
@@ -27,27 +25,6 @@ def asked(cafe: World, folder: Path) -> tuple[Works, dict[str, Any]]:
     order_id = cafe.text(SAID, menu="trap-cafe")["id"]
     works.until_settled(order_id)
     return works, cafe.http.get(f"/v1/orders/{order_id}").json()
-
-
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_cart_is_confirmed_beside_its_words(
-    browser: Browser, cafe: World, tmp_path: Path, viewport: dict[str, int]
-) -> None:
-    works, order = asked(cafe, tmp_path)
-    with watched(browser, cafe.url, viewport=viewport) as page:
-        page.goto(cafe.link(order["id"]))
-        expect(page.get_by_role("heading", level=1)).to_have_text("One question")
-        expect(page.locator("#question")).to_contain_text("Is this your order: 1 × large latte (oat milk)")
-        expect(page.locator("blockquote").first).to_contain_text(SAID)
-        expect(page.locator(".doubt")).to_have_count(0)
-        assert_accessible(page)
-        assert_fits(page)
-        page.get_by_role("button", name="Yes", exact=True).click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Thanks")
-    settled = works.orders.get(order["id"])
-    assert settled.state is State.COMPLETED
-    assert settled.cart is not None
-    assert settled.cart.total == 910
 
 
 def test_a_no_brings_a_colleague_who_sees_what_the_model_doubted(

@@ -9,24 +9,21 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from schemas.errors import NotFound
-from schemas.shops.audit import Head
 from services.cli.client import errors_shown, opened
 from services.cli.commands.replay import seconds
 
 app = typer.Typer(no_args_is_help=True)
-Shop = Annotated[str | None, typer.Option("--shop", help="one shop's log; default: all")]
 
 
 @app.command("list")
 def list_(
-    shop: Shop = None,
+    shop: Annotated[str | None, typer.Option(help="one shop's log; default: all")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="90s, 30m, 2h or 3d ago, or a UTC time such as 2026-11-23 or 2026-11-23T18:00"),
     ] = None,
     action: Annotated[
-        str | None, typer.Option(help="such as price.changed, or menu for all menu actions")
+        str | None, typer.Option(help="such as menu.edited, or menu for all menu actions")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="newest entries to show; not with --json")] = 50,
     json: Annotated[bool, typer.Option("--json", help="all entries as JSON Lines, for an auditor")] = False,
@@ -55,36 +52,21 @@ def list_(
 
 
 @app.command()
-def head(shop: Shop = None) -> None:
-    """Print the newest entry of each shop with a digest of all up to it, to be kept where this database's
-    owner can't change it."""
-    with errors_shown(), opened() as box:
-        for one in box.audit.heads(shop):
-            typer.echo(str(one))
-
-
-@app.command()
 def verify(
-    shop: Shop = None,
     head: Annotated[
-        list[str] | None, typer.Option("--head", help="a line that `audit head` printed earlier; repeatable")
+        list[str] | None,
+        typer.Option(help="a line that this command printed earlier, SHOP:SEQ:DIGEST; repeatable"),
     ] = None,
 ) -> None:
-    """Look for gaps from the first entry on, and for heads that no longer match; ends with 1 where there is
-    one."""
+    """Look for missing entries, and with --head for changed ones; ends with 1 where there are any. Prints the
+    head of each shop's log, to be kept where this database's owner can't change it."""
     with errors_shown() as console, opened() as box:
-        noted = [Head.parse(text) for text in head or ()]
-        found = box.audit.verify(shop, noted)
-        if shop is not None and not any(one.head.seq or one.fault for one in found):
-            raise NotFound(f"No entry of a shop {shop!r}", hint="`saycart audit head` shows every shop's.")
-        for one in found:
-            verdict = f"broken: {one.fault}" if one.fault else "whole"
-            console.print(
-                f"{one.head.shop_id}: {one.head.seq} entries, {verdict}", markup=False, soft_wrap=True
-            )
-        if not found:
-            console.print("No entries yet")
-        if any(one.fault for one in found):
+        found = box.audit.verify(head or ())
+        for one in found.heads:
+            typer.echo(one)
+        for fault in found.faults:
+            console.print(f"broken: {fault}", markup=False, soft_wrap=True)
+        if found.faults:
             raise typer.Exit(1)
 
 

@@ -12,17 +12,15 @@ import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from sqlalchemy.engine import URL
 
 from infra import private
 from infra.settings import settings
 from infra.sql import dumps
 from schemas.errors import InputError
-from schemas.shops.audit import Head
 from services.bootstrap import Container, bootstrap
 from services.cli.client import errors_shown, opened
 
@@ -40,9 +38,8 @@ def backup(folder: Folder) -> None:
         made = folder / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
         half = made.with_name(f"{made.name}.unfinished")
         half.mkdir(parents=True)
-        heads = [str(head) for head in box.audit.heads()]
         file = half / dumps.name_of(box.database.url)
-        dumps.dump(_past_pooler(box), file)
+        dumps.dump(box.database.url, file)
         secret = box.settings.home / "secret"
         if secret.is_file():
             private.write(half / "secret", secret.read_text())
@@ -50,7 +47,7 @@ def backup(folder: Folder) -> None:
         if not box.settings.recordings_url:
             copied = _copy_recordings(box.settings.blobs, folder / RECORDINGS)
             removed = _let_go(box, folder / RECORDINGS)
-        manifest = {"made_at": made.name, "sha256": dumps.sha256(file), "audit_heads": heads}
+        manifest = {"made_at": made.name, "sha256": dumps.sha256(file)}
         private.write(half / MANIFEST, json.dumps(manifest, indent=1) + "\n")
         half.rename(made)
         files = f"{copied} new, {removed} unused ones removed"
@@ -68,7 +65,7 @@ def restore(
         private.keep_private()
         config = settings()
         chosen = _chosen(folder, backup)
-        manifest = _manifest(chosen)
+        checksum = _checksum(chosen)
         box = bootstrap(config)
         try:
             file = chosen / dumps.name_of(box.database.url)
@@ -76,17 +73,15 @@ def restore(
                 raise InputError(
                     f"{chosen} was made from a different database than {box.database.url.drivername}"
                 )
-            if dumps.sha256(file) != manifest["sha256"]:
+            if dumps.sha256(file) != checksum:
                 raise InputError(f"{file} doesn't match its checksum", hint="Choose another backup.")
-            dumps.load(file, _past_pooler(box))
+            dumps.load(file, box.database.url)
             if (chosen / "secret").is_file():
                 private.write(config.home / "secret", (chosen / "secret").read_text())
             copied = 0 if config.recordings_url else _copy_recordings(folder / RECORDINGS, config.blobs)
             box.database.migrate()
             # Who held an order when the copy was made does not work on this one.
             freed = box.orders.free_leases()
-            noted = [Head.parse(head) for head in manifest["audit_heads"]]
-            broken = [one for one in box.audit.verify(noted=noted) if one.fault]
             counts = {state.value: count for state, count in box.orders.counts().items() if count}
         finally:
             box.close()
@@ -94,18 +89,6 @@ def restore(
             f"As of {chosen.name}: {counts or 'no orders'}; {copied} recordings; {freed} leases freed"
         )
         console.print("Later changes, including erasures, are missing: see docs/operations.md, Backups.")
-        for one in broken:
-            console.print(f"[bold red]audit log[/] {one.head.shop_id}: {escape(str(one.fault))}")
-        if broken:
-            raise typer.Exit(1)
-
-
-def _past_pooler(box: Container) -> URL:
-    if box.database.session_url is None:
-        raise InputError(
-            "A backup can't be made through a connection pooler", hint="Set SAYCART_DATABASE_DIRECT_URL."
-        )
-    return box.database.session_url
 
 
 def _chosen(folder: Path, name: str | None) -> Path:
@@ -117,13 +100,11 @@ def _chosen(folder: Path, name: str | None) -> Path:
     return found[-1]
 
 
-def _manifest(chosen: Path) -> dict[str, Any]:
+def _checksum(chosen: Path) -> str:
     try:
-        manifest: dict[str, Any] = json.loads((chosen / MANIFEST).read_text())
-        manifest["sha256"], manifest["audit_heads"]
+        return str(json.loads((chosen / MANIFEST).read_text())["sha256"])
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{chosen} is not a complete backup: {error}") from None
-    return manifest
 
 
 def _copy_recordings(source: Path, target: Path) -> int:

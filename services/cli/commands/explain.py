@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.errors import InputError
-from schemas.explanation import MATCHES, Explanation
+from schemas.explanation import Explanation
 from schemas.menu import Menu
 from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.shops.access import MAIN_SHOP
@@ -59,17 +59,7 @@ def _table(found: Explanation) -> Table:
     table = Table(box=None, padding=(0, 3, 0, 2), pad_edge=True)
     for name in ("words", "may mean", "found by"):
         table.add_column(name, header_style="dim", overflow="fold")
-    rows = [
-        (one.start, one.words, Text(one.meaning, style="green"), Text(MATCHES[one.match], style="dim"))
-        for one in found.mentions
-    ]
-    rows += [
-        (one.start, one.words, Text(str(one.value), style="green"), Text("a number", style="dim"))
-        for one in found.numbers
-    ]
-    rows += [
-        (one.start, one.words, Text("not explained", style="yellow"), Text()) for one in found.unexplained
-    ]
-    for _, words, meaning, by in sorted(rows, key=lambda row: row[0]):
-        table.add_row(Text(words), meaning, by)
+    for part in found.parts:
+        meaning = Text(part.meaning, style="green") if part.meaning else Text("not explained", style="yellow")
+        table.add_row(Text(part.words), meaning, Text(part.found_by, style="dim"))
     return table

@@ -70,18 +70,6 @@ def revoke(key: KeyId) -> None:
         console.print(f"{box.keys.revoke(_id(key), by=operator()).name} revoked")
 
 
-@app.command()
-def rotate(
-    key: KeyId,
-    overlap_hours: Annotated[float, typer.Option(min=0, help="hours until the old key expires")] = 24,
-) -> None:
-    """Replace a key with a new one, printed once; the old one expires after the overlap."""
-    with errors_shown() as console, opened() as box:
-        _, token = box.keys.rotate(_id(key), overlap_hours * 3600, by=operator())
-        console.print(f"The old key works for {overlap_hours:g} more hours. New key (shown only once):")
-        typer.echo(token)
-
-
 def _scopes(named: tuple[str, ...] | list[str]) -> list[Scope]:
     words = [word.strip() for text in named for word in text.split(",") if word.strip()]
     try:

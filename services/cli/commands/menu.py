@@ -10,11 +10,10 @@ from urllib.parse import quote
 import typer
 from rich.console import Console
 
-from infra.settings import settings
 from schemas.errors import InputError, InvalidMenu
 from schemas.menu import Menu
-from services.bootstrap import Container
 from services.cli.client import answer, api, errors_shown, shown_json
+from services.decoding.wire_mask import check_menu
 
 app = typer.Typer(no_args_is_help=True)
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="menu document (JSON)")]
@@ -47,7 +46,7 @@ def check(file: File) -> None:
         document = _document(file)
         try:
             menu, notes = Menu.read(document)
-            Container(settings()).check_menu(menu, version=0)
+            check_menu(menu)
         except InvalidMenu as error:
             for path, problem in error.problems:
                 _say(console, path, problem)

@@ -10,8 +10,7 @@ import typer
 
 from infra.settings import settings
 from infra.sql.database import Database, DatabaseUnavailable
-from infra.sql.migrating import as_sql
-from schemas.errors import InputError, StorageUnavailable
+from schemas.errors import StorageUnavailable
 from services.cli.client import errors_shown
 
 NEEDED = 3
@@ -22,13 +21,10 @@ def migrate(
     check: Annotated[
         bool, typer.Option("--check", help="only check; exits with 3 if a migration is needed")
     ] = False,
-    sql: Annotated[bool, typer.Option("--sql", help="only print the SQL for PostgreSQL")] = False,
 ) -> None:
     """Bring the tables up to date. Safe while parts are running, on many machines at once, and again."""
     with errors_shown() as console, _database() as database:
-        if check and sql:
-            raise InputError("Either --check or --sql")
-        if not check and not sql:
+        if not check:
             before, after = database.migrate()
             went = f"went from {before or 'none'} to {after}." if before != after else f"are at {after}."
             console.print(f"The tables {went}")
@@ -36,18 +32,15 @@ def migrate(
         found = database.standing()
         if found.is_ == "newer":
             found.check()
-        if sql and found.is_ == "older":
-            as_sql(found.at)
-        elif found.is_ == "older":
+        if found.is_ == "older":
             console.print(f"The tables are at {found.at or 'none'}: run `saycart migrate`.")
             raise typer.Exit(NEEDED)
-        elif check:
-            console.print(f"The tables are at {found.at}: nothing to do.")
+        console.print(f"The tables are at {found.at}: nothing to do.")
 
 
 @contextmanager
 def _database() -> Iterator[Database]:
-    database = Database.of(settings())
+    database = Database(settings().database)
     try:
         yield database
     except DatabaseUnavailable as error:

@@ -54,7 +54,7 @@ def export(
 
     with errors_shown() as console, opened() as box:
         desk = operators_desk(box, shop)
-        found = desk.customers.orders(*_named(metadata))
+        found = desk.erasures.of_customer(*_named(metadata))
         files = write(desk, found, out)
         console.print(f"{len(found)} orders and {len(files) - 1} recordings in {out}", markup=False)
 

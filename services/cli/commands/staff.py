@@ -99,7 +99,7 @@ def password(name: Name, password_stdin: FromStdin = False) -> None:
 def sign_out(name: Name) -> None:
     """End all sessions of an account."""
     with errors_shown() as console, opened() as box:
-        box.sessions.end_named(name)
+        box.sessions.end_all(name)
         console.print(f"{name} is signed out everywhere")
 
 
@@ -107,7 +107,7 @@ def sign_out(name: Name) -> None:
 def totp_reset(name: Name) -> None:
     """Turn off two-step sign-in for someone who lost phone and codes; ends their sessions."""
     with errors_shown() as console, opened() as box:
-        box.second_steps.reset(name, by=operator())
+        box.second_steps.off(name, by=operator())
         console.print(f"{name} now signs in with the password only, until two-step sign-in is set up again")
 
 

@@ -13,8 +13,6 @@ from schemas.shops.access import MAIN_SHOP
 from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
-Id = Annotated[str, typer.Argument(help="the endpoint's id; see `saycart webhooks endpoints`")]
-_SECRET = "Secret for verifying signatures (shown only once):"  # noqa: S105 (words about one)
 
 
 @app.command("list")
@@ -55,12 +53,11 @@ def replay(
 def endpoints() -> None:
     """List all shops' endpoints, without secrets."""
     with errors_shown() as console, opened() as box:
-        table = Table("endpoint", "shop", "url", "events", "waiting", "dead", "", box=None)
+        table = Table("endpoint", "shop", "url", "events", "waiting", "dead", box=None)
         for one in box.endpoints.list():
             events = "all" if one.events is None else " ".join(one.events)
-            state = "" if one.disabled_at is None else "disabled"
             counts = (str(one.waiting), str(one.dead))
-            table.add_row(one.id, one.shop, escape(one.url), events, *counts, state)
+            table.add_row(one.id, one.shop, escape(one.url), events, *counts)
         console.print(table)
 
 
@@ -74,26 +71,14 @@ def add(
     with errors_shown() as console, opened() as box:
         types = [word.strip() for word in events.split(",") if word.strip()]
         made, secret = box.endpoints.add(shop, url, None if types == ["all"] else types, by=operator())
-        console.print(f"{made.id} receives the orders of {shop}. {_SECRET}")
+        console.print(f"{made.id} receives the orders of {shop}. Its secret (shown only once):")
         typer.echo(secret)
 
 
 @app.command()
-def rotate(
-    endpoint: Id,
-    overlap_hours: Annotated[
-        float, typer.Option(min=0, help="hours during which messages are signed with the old secret too")
-    ] = 24,
+def remove(
+    endpoint: Annotated[str, typer.Argument(help="the endpoint's id; see `saycart webhooks endpoints`")],
 ) -> None:
-    """Give an endpoint a new secret and print it once."""
-    with errors_shown() as console, opened() as box:
-        _, secret = box.endpoints.rotate(endpoint, overlap_hours * 3600, by=operator())
-        console.print(f"The old secret is also used for {overlap_hours:g} more hours. {_SECRET}")
-        typer.echo(secret)
-
-
-@app.command()
-def remove(endpoint: Id) -> None:
     """Remove an endpoint and drop its waiting messages."""
     with errors_shown() as console, opened() as box:
         dropped = box.endpoints.remove(endpoint, by=operator())

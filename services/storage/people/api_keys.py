@@ -1,4 +1,4 @@
-"""Keys of shops: made once, shown once, kept as a hash.
+"""Keys of shops: made once, shown once, kept as a hash; and what a key opens.
 
 `saycart_ID_SECRET`: the id finds the row and may be shown; the secret is 256 random bits, of which the row
 holds the SHA-256. (No slow hash: 256 bits are not guessed, and each request pays for it.) A page key is an id
@@ -8,28 +8,34 @@ alone: it stands in the address of a shop's order page, and opens no more than t
 from __future__ import annotations
 
 import builtins
+import hmac
+import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from schemas.errors import Conflict, InputError, NotFound
-from schemas.shops.access import EVERY_SHOP, VISITOR_SCOPES, Access, Scope
+from infra.sql.database import Database
+from schemas.errors import InputError, NotFound
+from schemas.shops.access import VISITOR_SCOPES, Access, Scope
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
-from services.storage.base.changes import reading, writing
-from services.storage.base.ids import DIGITS, cursor_after, paged
-from services.storage.base.scoping import of_shop
+from services.storage.base.changes import glancing, reading, writing
+from services.storage.base.ids import DIGITS
+from services.storage.base.scoping import shop_row
 from services.storage.base.tables import ApiKeyRow
 from services.storage.base.tables_staff import StaffRow
-from services.storage.people.key_access import ID_CHARS, PAGE_ID_CHARS, KeyAccess, is_good
-from services.storage.people.key_grants import Grant
 from services.storage.people.sessions import hash_token, new_token
 
 MAX_NAME_CHARS = 80
+ID_CHARS, PAGE_ID_CHARS = 10, 20
+_TOKEN = re.compile(rf"saycart_([{DIGITS}]{{{ID_CHARS}}})_([A-Za-z0-9_-]{{43}})", re.ASCII)
+_PAGE_KEY = re.compile(rf"[{DIGITS}]{{{PAGE_ID_CHARS}}}", re.ASCII)
+USED_S = 60
+"""Last use is written down at most so often: a write for each request would cost more than the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +54,30 @@ class ApiKey:
     revoked_at: datetime | None
     last_used_at: datetime | None
 
-    @property
-    def cursor(self) -> str:
-        """Where a list goes on after this key."""
-        return cursor_after(self.created_at, self.id)
 
+class KeyStore:
+    """Keys of all shops. A call is one transaction or two, and may raise StorageUnavailable."""
 
-class KeyStore(KeyAccess):
-    """Keys of a shop."""
+    def __init__(self, database: Database) -> None:
+        self._database = database.everywhere()
+
+    def access(self, token: str) -> Access | None:
+        """What a token opens; None for one that is unknown, over, or of a person who may no more."""
+        parts = _TOKEN.fullmatch(token)
+        found = self._valid(parts[1]) if parts else None
+        if parts is None or found is None:
+            return None
+        row, person = found
+        if row.secret_hash is None or not hmac.compare_digest(row.secret_hash, hash_token(parts[2])):
+            return None
+        return Access(row.shop_id, f"key:{row.id}", Scope.stored(row.scopes), person)
+
+    def page_access(self, key_id: str) -> Access | None:
+        """What a page key opens; None for one that is unknown or over."""
+        found = self._valid(key_id) if _PAGE_KEY.fullmatch(key_id) else None
+        if found is None or found[0].secret_hash is not None:
+            return None
+        return Access(found[0].shop_id, f"page:{key_id}", VISITOR_SCOPES)
 
     def add(
         self,
@@ -66,13 +88,10 @@ class KeyStore(KeyAccess):
         by: Actor,
         person: str | None = None,
         lasts_s: float | None = None,
-        grant: Grant | None = None,
     ) -> tuple[ApiKey, str]:
         """Make a key for `lasts_s` seconds, or for good; the key, and the token that is never shown again.
-        `grant`: what the caller may hand on; None for an operator, who may all.
 
         Raises:
-            Forbidden: the grant does not reach so far.
             InputError: no or an overlong name, no scopes, or the scope `reviews` without a person.
             NotFound: no such shop, or no such account in it.
         """
@@ -85,16 +104,10 @@ class KeyStore(KeyAccess):
             raise InputError(
                 "A key with the scope `reviews` needs a person", hint="Name the account: `--person NAME`."
             )
-        if grant is not None:
-            grant.check(scopes, person)
         secret = new_token()
-        with writing(self._database) as (session, now):
-            key_id = _new_id(ID_CHARS)
-            row = self._new(session, now, key_id, shop, name, lasts_s)
-            row.expires_at = grant.end(row.expires_at) if grant else row.expires_at
-            row.secret_hash, row.scopes = hash_token(secret), sorted(scopes)
-            row.staff_id = None if person is None else _account(session, shop, person).id
-            return self._recorded(session, now, "key.added", row, by), f"saycart_{key_id}_{secret}"
+        row = ApiKeyRow(id=_new_id(ID_CHARS), shop_id=shop, name=name, scopes=sorted(scopes))
+        row.secret_hash = hash_token(secret)
+        return self._added(row, by, person, lasts_s), f"saycart_{row.id}_{secret}"
 
     def add_page(self, shop: str, name: str, *, by: Actor) -> ApiKey:
         """Make the public key of an order page, its id.
@@ -102,30 +115,15 @@ class KeyStore(KeyAccess):
         Raises:
             NotFound: no such shop.
         """
-        with writing(self._database) as (session, now):
-            key_id = _new_id(PAGE_ID_CHARS)
-            row = self._new(session, now, key_id, shop, name, None)
-            row.scopes = sorted(VISITOR_SCOPES)
-            return self._recorded(session, now, "key.added", row, by)
+        row = ApiKeyRow(id=_new_id(PAGE_ID_CHARS), shop_id=shop, name=name, scopes=sorted(VISITOR_SCOPES))
+        return self._added(row, by)
 
-    def list(self, *, limit: int | None = None, after: str | None = None) -> builtins.list[ApiKey]:
-        """Every key, or up to `limit`, oldest first, those that are over included; `after` is the `cursor` of
-        the last one that was seen.
-
-        Raises:
-            InputError: not a cursor of ours.
-        """
-        query = paged(ApiKeyRow, after, limit).where(of_shop(ApiKeyRow, self._shop))
-        query = query.add_columns(StaffRow.name).outerjoin(StaffRow, StaffRow.id == ApiKeyRow.staff_id)
+    def list(self) -> builtins.list[ApiKey]:
+        """Every key, oldest first, those that are over included."""
+        query = select(ApiKeyRow, StaffRow.name).outerjoin(StaffRow, StaffRow.id == ApiKeyRow.staff_id)
         with reading(self._database) as session:
-            return [_key(row, person) for row, person in session.execute(query)]
-
-    def grant(self, access: Access) -> Grant:
-        """What a caller may hand on in a key: see `key_grants.py`."""
-        with reading(self._database) as session:
-            row = session.get(ApiKeyRow, access.actor.removeprefix("key:"))
-            own = row is not None and access.shop in (EVERY_SHOP, row.shop_id)
-            return Grant(access.person, row.expires_at if row is not None and own else None)
+            found = session.execute(query.order_by(ApiKeyRow.created_at, ApiKeyRow.id))
+            return [_key(row, person) for row, person in found]
 
     def revoke(self, key_id: str, *, by: Actor) -> ApiKey:
         """End a key now; one that was revoked stays so.
@@ -134,80 +132,40 @@ class KeyStore(KeyAccess):
             NotFound: no such key.
         """
         with writing(self._database) as (session, now):
-            row = self._existing(session, key_id)
+            row = session.get(ApiKeyRow, key_id)
+            if row is None:
+                raise NotFound(f"No key {key_id[:60]}", hint="`saycart keys list` lists all keys.")
             row.revoked_at = row.revoked_at or now
-            return self._recorded(session, now, "key.revoked", row, by)
+            return _recorded(session, now, "key.revoked", row, by)
 
-    def rotate(
-        self, key_id: str, overlap_s: float, *, by: Actor, grant: Grant | None = None
-    ) -> tuple[ApiKey, str]:
-        """A new key like an old one, which ends `overlap_s` seconds from now; the new key and its token.
-        `grant`: as `add`.
-
-        Raises:
-            Forbidden: the grant does not reach so far.
-            NotFound: no such key.
-            Conflict: it is over, or a page key, which has no secret to change.
-        """
-        secret = new_token()
+    def _added(
+        self, row: ApiKeyRow, by: Actor, person: str | None = None, lasts_s: float | None = None
+    ) -> ApiKey:
         with writing(self._database) as (session, now):
-            old = self._existing(session, key_id)
-            if old.secret_hash is None or not is_good(old, now):
-                raise Conflict(f"Key {key_id} can't be rotated", hint="Make a new one: `saycart keys add`.")
-            if grant is not None:
-                grant.check(old.scopes, _stored(session, old).person)
-            expires_at = None if old.expires_at is None else now + (old.expires_at - old.created_at)
-            new = ApiKeyRow(
-                id=_new_id(ID_CHARS),
-                shop_id=old.shop_id,
-                name=old.name,
-                family=old.family,
-                secret_hash=hash_token(secret),
-                scopes=old.scopes,
-                staff_id=old.staff_id,
-                created_at=now,
-                expires_at=grant.end(expires_at) if grant else expires_at,
-            )
-            end = now + timedelta(seconds=overlap_s)
-            old.expires_at = end if old.expires_at is None else min(end, old.expires_at)
-            session.add(new)
-            return self._recorded(session, now, "key.rotated", new, by), f"saycart_{new.id}_{secret}"
+            shop_row(session, row.shop_id)
+            row.created_at = now
+            row.expires_at = None if lasts_s is None else now + timedelta(seconds=lasts_s)
+            row.staff_id = None if person is None else _account(session, row.shop_id, person).id
+            session.add(row)
+            return _recorded(session, now, "key.added", row, by)
 
-    def _new(
-        self, session: Session, now: datetime, key_id: str, shop: str, name: str, lasts_s: float | None
-    ) -> ApiKeyRow:
-        self._check_shop(session, shop)
-        expires_at = None if lasts_s is None else now + timedelta(seconds=lasts_s)
-        row = ApiKeyRow(
-            id=key_id,
-            shop_id=shop,
-            name=name,
-            family=key_id,
-            scopes=[],
-            created_at=now,
-            expires_at=expires_at,
+    def _valid(self, key_id: str) -> tuple[ApiKeyRow, str | None] | None:
+        """The row of a key that is not over, and its person; one message to the database."""
+        query = select(ApiKeyRow, StaffRow, self._database.clock()).outerjoin(
+            StaffRow, StaffRow.id == ApiKeyRow.staff_id
         )
-        session.add(row)
-        return row
-
-    def _recorded(self, session: Session, now: datetime, action: str, row: ApiKeyRow, by: Actor) -> ApiKey:
-        """The key as stored, with an entry of the audit log."""
-        key = _stored(session, row)
-        after = {
-            "name": key.name,
-            "scopes": " ".join(sorted(key.scopes)),
-            "person": key.person,
-            "family": row.family,
-            "expires_at": None if key.expires_at is None else key.expires_at.isoformat(),
-        }
-        record(session, now, by, action, ("key", key.id), shop=key.shop, after=after)
-        return key
-
-    def _existing(self, session: Session, key_id: str) -> ApiKeyRow:
-        row = self._owned(session, ApiKeyRow, key_id)
-        if row is None:
-            raise NotFound(f"No key {key_id[:60]}", hint="`saycart keys list` lists all keys.")
-        return row
+        with glancing(self._database) as session:
+            found = session.execute(query.where(ApiKeyRow.id == key_id)).one_or_none()
+        if found is None:
+            return None
+        row, person, now = found
+        over = row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
+        if over or (person is not None and person.disabled_at is not None):
+            return None
+        if row.last_used_at is None or (now - row.last_used_at).total_seconds() > USED_S:
+            with writing(self._database) as (session, _):
+                session.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=now))
+        return row, None if person is None else person.name
 
 
 def _account(session: Session, shop: str, name: str) -> StaffRow:
@@ -218,9 +176,18 @@ def _account(session: Session, shop: str, name: str) -> StaffRow:
     return row
 
 
-def _stored(session: Session, row: ApiKeyRow) -> ApiKey:
+def _recorded(session: Session, now: datetime, action: str, row: ApiKeyRow, by: Actor) -> ApiKey:
+    """The key as stored, with an entry of the audit log."""
     session.flush()
-    return _key(row, session.scalar(select(StaffRow.name).where(StaffRow.id == row.staff_id)))
+    key = _key(row, session.scalar(select(StaffRow.name).where(StaffRow.id == row.staff_id)))
+    after = {
+        "name": key.name,
+        "scopes": " ".join(sorted(key.scopes)),
+        "person": key.person,
+        "expires_at": None if key.expires_at is None else key.expires_at.isoformat(),
+    }
+    record(session, now, by, action, ("key", key.id), shop=key.shop, after=after)
+    return key
 
 
 def _key(row: ApiKeyRow, person: str | None) -> ApiKey:

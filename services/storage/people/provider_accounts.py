@@ -1,4 +1,4 @@
-"""Which account a person of the provider has: bound, invited, or made by what their groups say.
+"""Signing in by a provider: which account a person of the provider has, by an invitation or a binding.
 
 Bound is bound: by issuer and subject, which a provider gives to one person for good. An e-mail address is
 looked at once, for an invitation that was not taken up, and only where the provider has verified it.
@@ -6,164 +6,96 @@ looked at once, for an invitation that was not taken up, and only where the prov
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
-from schemas.shops.access import MAIN_SHOP, Role
+from schemas.shops.access import MAIN_SHOP
 from schemas.shops.audit import Actor
-from schemas.shops.staff import Identity
-from services.storage.audit.entries import record_account
-from services.storage.audit.log import record
+from schemas.shops.sign_in_errors import NotLetIn
+from schemas.shops.staff import Entered, Identity, Visit
+from services.storage.audit.log import record, record_account
 from services.storage.base.changes import writing
-from services.storage.base.tables import ShopRow
-from services.storage.base.tables_staff import StaffOidcRow, StaffRow
-from services.storage.people.names import is_name, taken
-from services.storage.people.sessions import end_sessions, existing, held
-from services.storage.people.staff import NO_PASSWORD, new_account
+from services.storage.base.tables_staff import StaffOidcRow
+from services.storage.people.attempts import Attempts, Counted
+from services.storage.people.sessions import begin_session, end_sessions, existing, held
 
 MAX_EMAIL_CHARS = 254
+# Signing out at the provider asks the person where its ID token is longer than this, and not kept.
+MAX_ID_TOKEN_CHARS = 6000
 # Of a subject in the audit log: enough to find it again at the provider.
 SHOWN_CHARS = 120
-_RANK = list(Role)
-
-Roles = Mapping[str, tuple[str, Role]]
-"""Shop and role by group; empty where groups say nothing."""
-Act = tuple[str, dict[str, Any] | None, dict[str, Any] | None]
-"""What was done to an account, for the audit log: action, before, after."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a person gets no account: a word for the log, a sentence for the page, and what to do about it.
-    `row` is the account that they would have had."""
-
-    reason: str
-    detail: str
-    hint: str
-    row: StaffRow | None = None
-
-
-def account_of(
-    database: Database, session: Session, now: datetime, who: Identity, roles: Roles
-) -> tuple[StaffRow, list[Act]] | Refusal:
-    """The account that a person signs in to, bound to them and with the role that their groups give, and what
-    had to be done for that; inside the caller's write transaction."""
-    database.lock(session, f"oidc:{who.issuer}\n{who.subject}")
-    acts: list[Act] = []
-    bound = session.scalars(
-        select(StaffOidcRow).where(StaffOidcRow.issuer == who.issuer, StaffOidcRow.subject == who.subject)
-    ).one_or_none() or _invited(database, session, who)
-    if bound is None:
-        made = _make(database, session, now, who, roles)
-        if isinstance(made, Refusal):
-            return made
-        bound, row = made
-        acts.append(("account.added", None, {"disabled": False, "role": row.role}))
-    else:
-        row = held(session, bound.staff_id)
-        if row.disabled_at:
-            return Refusal("disabled", "Your account here is shut", "Ask the person who runs the shop.", row)
-        if roles and (act := _renew(row, who, roles)):
-            if isinstance(act, Refusal):
-                return act
-            acts.append(act)
-    if bound.bound_at is None:
-        # The address has done its part: who is given it next is another person.
-        bound.subject, bound.email, bound.bound_at = who.subject, None, now
-        acts.append(("account.bound", None, {"issuer": who.issuer, "subject": who.subject[:SHOWN_CHARS]}))
-    return row, acts
-
-
-def _invited(database: Database, session: Session, who: Identity) -> StaffOidcRow | None:
-    if not who.email:
-        return None
-    # Two people whom the provider gave one address must not both take it up.
-    database.lock(session, f"oidc:{who.issuer}\n{who.email}")
-    return session.scalars(
-        select(StaffOidcRow).where(
-            StaffOidcRow.issuer == who.issuer,
-            StaffOidcRow.email == who.email,
-            StaffOidcRow.bound_at.is_(None),
-        )
-    ).one_or_none()
-
-
-def _granted(who: Identity, roles: Roles) -> dict[str, Role]:
-    """The highest role in each shop that a person's groups give."""
-    found: dict[str, Role] = {}
-    for shop, role in (roles[group] for group in who.groups if group in roles):
-        found[shop] = max(role, found.get(shop, role), key=_RANK.index)
-    return found
-
-
-def _renew(row: StaffRow, who: Identity, roles: Roles) -> Act | Refusal | None:
-    role = _granted(who, roles).get(row.shop_id)
-    if role is None:
-        return Refusal(
-            "no_role",
-            "None of your groups gives you a role in your shop any more",
-            "Ask your organisation's administrator.",
-            row,
-        )
-    if row.role == role:
-        return None
-    was, row.role = row.role, role.value
-    return "account.role", {"role": was}, {"role": role.value}
-
-
-def _make(
-    database: Database, session: Session, now: datetime, who: Identity, roles: Roles
-) -> tuple[StaffOidcRow, StaffRow] | Refusal:
-    granted = _granted(who, roles)
-    if not granted:
-        hint = "Ask the person who runs the shop to invite you: `saycart staff invite NAME`."
-        return Refusal("unknown", "Nobody here has invited you", hint)
-    if len(granted) > 1:
-        hint = "An account belongs to one shop: ask your organisation's administrator."
-        return Refusal("two_shops", "Your groups give you roles in more than one shop", hint)
-    ((shop, role),) = granted.items()
-    if session.get(ShopRow, shop) is None:
-        return Refusal("no_shop", "Your groups name a shop that is not here", "Tell the operator of saycart.")
-    name = next(filter(is_name, who.names), "")
-    if not name:
-        hint = "It tells a user name or a verified e-mail address to those who ask for them."
-        return Refusal("no_name", "Your organisation does not say what you are called", hint)
-    if (other := taken(database, session, name)) is not None:
-        # A second account for the same person would make two who agree out of one (ADR 13), and one for
-        # another person of that name would decide under a colleague's.
-        hint = f"If it is yours, ask the operator to bind it to you: `saycart staff invite {other}`."
-        return Refusal("name_taken", f"There is an account {other} already, which is not bound to you", hint)
-    row = new_account(session, now, name, shop, role, NO_PASSWORD)
-    bound = StaffOidcRow(staff_id=row.id, issuer=who.issuer, subject=None, email=None, bound_at=None)
-    session.add(bound)
-    return bound, row
-
-
-def _invited_by(email: str | None, subject: str | None) -> str:
-    """The address, in small letters, or the subject that a person is invited by; raises InputError."""
-    given = (email or subject or "").strip()
-    if bool(email) == bool(subject) or not 1 <= len(given) <= MAX_EMAIL_CHARS or not given.isprintable():
-        raise InputError(
-            "An invitation needs either an email address or a subject",
-            hint="`--email ann@example.com`, or `--subject` with the provider's own id of the person.",
-        )
-    if email and "@" not in given:
-        raise InputError("That's not an email address", hint="Use --subject for the provider's id.")
-    return given.casefold() if email else given
 
 
 class ProviderAccounts:
-    """Invitations and bindings. Every call may raise StorageUnavailable in addition to what it names."""
+    """Invitations, bindings and sign-ins. Every call may raise StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
+        self._attempts = Attempts(database)
+
+    def count(self, address: str) -> Counted:
+        """Count an answer of the provider's before it is looked at.
+
+        Raises:
+            TooManyAttempts: too many from there led nowhere; nothing was counted.
+        """
+        return self._attempts.count_provider(address)
+
+    def give_back(self, counted: Counted) -> None:
+        """Take an attempt back that was not looked at: the provider was away."""
+        with writing(self._database) as (session, _):
+            self._attempts.give_back(session, counted)
+
+    def enter(
+        self, who: Identity, visit: Visit, lasting_s: float, *, counted: Counted, by: Callable[[str], Actor]
+    ) -> tuple[str, Entered]:
+        """Return the name of the person's account and a new session of `lasting_s` seconds. `by` makes the
+        audit log's actor of a name.
+
+        Raises:
+            NotLetIn: they have no account here, or not any more. The attempt counts.
+        """
+        subject = who.subject[:SHOWN_CHARS]
+        with writing(self._database) as (session, now):
+            bound = self._bound(session, who)
+            row = held(session, bound.staff_id) if bound else None
+            if bound and row and not row.disabled_at:
+                self._attempts.give_back(session, counted)
+                kept = who.id_token if len(who.id_token) <= MAX_ID_TOKEN_CHARS else ""
+                entered = Entered(begin_session(session, row.id, visit, now, lasting_s, kept))
+                person, after = by(f"staff:{row.name}"), {"issuer": who.issuer}
+                if bound.bound_at is None:
+                    # The address has done its part: who is given it next is another person.
+                    bound.subject, bound.email, bound.bound_at = who.subject, None, now
+                    bound_to = after | {"subject": subject}
+                    record_account(session, now, person, "account.bound", row, after=bound_to)
+                record_account(session, now, person, "sign_in.by_provider", row, after=after)
+                return row.name, entered
+            about = ("account", row.name) if row else ("identity", subject)
+            refused = {"issuer": who.issuer, "reason": "disabled" if row else "unknown"}
+            shop = row.shop_id if row else MAIN_SHOP
+            record(session, now, by(f"oidc:{subject}"), "sign_in.refused", about, shop=shop, after=refused)
+        # After the commit: the attempt and the entry stay.
+        if row:
+            raise NotLetIn("Your account here is shut", hint="Ask the person who runs the shop.")
+        hint = "Ask the person who runs the shop to invite you: `saycart staff invite NAME`."
+        raise NotLetIn("Nobody here has invited you", hint=hint)
+
+    def _bound(self, session: Session, who: Identity) -> StaffOidcRow | None:
+        """The person's binding, or else the invitation for their address."""
+        of_issuer = select(StaffOidcRow).where(StaffOidcRow.issuer == who.issuer)
+        self._database.lock(session, f"oidc:{who.issuer}\n{who.subject}")
+        bound = session.scalars(of_issuer.where(StaffOidcRow.subject == who.subject)).one_or_none()
+        if bound is not None or not who.email:
+            return bound
+        # Two people whom the provider gave one address must not both take it up.
+        self._database.lock(session, f"oidc:{who.issuer}\n{who.email}")
+        invited = of_issuer.where(StaffOidcRow.email == who.email, StaffOidcRow.bound_at.is_(None))
+        return session.scalars(invited).one_or_none()
 
     def invite(
         self, name: str, issuer: str, *, by: Actor, email: str | None = None, subject: str | None = None
@@ -217,16 +149,14 @@ class ProviderAccounts:
                 record_account(session, now, by, "account.unbound", row, before)
 
 
-def record_acts(session: Session, now: datetime, by: Actor, row: StaffRow, acts: list[Act]) -> None:
-    """Entries of the audit log. The shop's log is locked from here on."""
-    for action, before, after in acts:
-        record_account(session, now, by, action, row, before, after)
-
-
-def record_refusal(session: Session, now: datetime, by: Actor, who: Identity, refusal: Refusal) -> None:
-    """An entry of a person who was not let in; where the shop is unknown, with the first shop's."""
-    row = refusal.row
-    about = ("account", row.name) if row else ("identity", who.subject[:SHOWN_CHARS])
-    after = {"issuer": who.issuer, "reason": refusal.reason}
-    shop = row.shop_id if row else MAIN_SHOP
-    record(session, now, by, "sign_in.refused", about, shop=shop, after=after)
+def _invited_by(email: str | None, subject: str | None) -> str:
+    """The address, in small letters, or the subject that a person is invited by; raises InputError."""
+    given = (email or subject or "").strip()
+    if bool(email) == bool(subject) or not 1 <= len(given) <= MAX_EMAIL_CHARS or not given.isprintable():
+        raise InputError(
+            "An invitation needs either an email address or a subject",
+            hint="`--email ann@example.com`, or `--subject` with the provider's own id of the person.",
+        )
+    if email and "@" not in given:
+        raise InputError("That's not an email address", hint="Use --subject for the provider's id.")
+    return given.casefold() if email else given

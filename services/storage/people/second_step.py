@@ -23,7 +23,7 @@ from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import UNKNOWN, Actor
 from schemas.shops.staff import StaffSession
-from services.storage.audit.entries import record_account
+from services.storage.audit.log import record_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.tables_staff import StaffRecoveryRow, StaffTotpRow
 from services.storage.people.sessions import end_sessions, existing, held
@@ -109,27 +109,20 @@ class SecondSteps:
         with reading(self._database) as session:
             return codes_left(session, staff_id)
 
-    def off(self, staff_id: str, *, by: Actor = UNKNOWN) -> None:
-        """Take the second step away; an account without one is fine."""
-        with writing(self._database) as (session, now):
-            account = held(session, staff_id)
-            was = has_second_step(session, staff_id)
-            _remove(session, staff_id)
-            if was:
-                record_account(session, now, by, "second_step.off", account)
-
-    def reset(self, name: str, *, by: Actor = UNKNOWN) -> None:
-        """Take the second step away from a person who lost phone and codes, and end their sessions.
+    def off(self, name: str, *, keeping: str = "", by: Actor = UNKNOWN) -> None:
+        """Take the second step away, and end the account's sessions but for the one with the id `keeping`.
 
         Raises:
             NotFound: no such account.
         """
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
-            was = has_second_step(session, row.id)
-            _remove(session, row.id)
-            end_sessions(session, row.id)
-            record_account(session, now, by, "second_step.reset", row, after={"had_one": was})
+            had_one = has_second_step(session, row.id)
+            for table in (StaffRecoveryRow, StaffTotpRow):
+                session.execute(delete(table).where(table.staff_id == row.id))
+            end_sessions(session, row.id, but=keeping)
+            if had_one:
+                record_account(session, now, by, "second_step.off", row)
 
 
 def has_second_step(session: Session, staff_id: str) -> bool:
@@ -188,11 +181,6 @@ def _recovery_code() -> str:
 def _hash(code: str) -> str:
     """Dashes, spaces and capitals are as people type them."""
     return hashlib.sha256(re.sub(r"[\s-]", "", code).lower().encode()).hexdigest()
-
-
-def _remove(session: Session, staff_id: str) -> None:
-    for table in (StaffRecoveryRow, StaffTotpRow):
-        session.execute(delete(table).where(table.staff_id == staff_id))
 
 
 def _changed(result: object) -> bool:

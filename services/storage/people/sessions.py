@@ -85,14 +85,8 @@ class SessionStore:
                 )
             )
 
-    def end_all(self, staff_id: str) -> None:
-        """Sign an account out everywhere."""
-        with writing(self._database) as (session, _):
-            held(session, staff_id)
-            end_sessions(session, staff_id)
-
-    def end_named(self, name: str) -> None:
-        """As `end_all`, by the account's name.
+    def end_all(self, name: str) -> None:
+        """Sign an account out everywhere.
 
         Raises:
             NotFound: no such account.

@@ -16,7 +16,7 @@ from infra.sql.database import Database
 from schemas.errors import NotFound, SignInBusy
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
-from services.storage.audit.entries import record_account
+from services.storage.audit.log import record_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
 from services.storage.people.attempts import Attempts, Counted

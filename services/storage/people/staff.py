@@ -14,7 +14,7 @@ from infra.sql.database import Database
 from schemas.errors import Conflict, InputError, SignInBusy
 from schemas.shops.access import MAIN_SHOP, Role
 from schemas.shops.audit import Actor
-from services.storage.audit.entries import record_account
+from services.storage.audit.log import record_account
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.scoping import shop_row
@@ -22,11 +22,9 @@ from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotp
 from services.storage.people.attempts import Attempts
 from services.storage.people.guessable import is_guessable
 from services.storage.people.names import MAX_NAME_CHARS, is_name, taken
-from services.storage.people.sessions import end_sessions, existing, held
+from services.storage.people.sessions import end_sessions, existing
 
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 200
-NO_PASSWORD = ""
-"""In place of a hash, where no password lets anybody in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +70,31 @@ class StaffStore:
         name = name.strip()
         if not is_name(name):
             raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
-        hashed = NO_PASSWORD if password is None else _hashed(password, name, shop)
+        # In place of a hash: no password lets anybody in.
+        hashed = "" if password is None else _hashed(password, name, shop)
         with writing(self._database) as (session, now):
-            if (other := taken(self._database, session, name)) is not None:
-                alike = "" if other == name else f", and {name!r} looks like it"
-                raise Conflict(
-                    f"The account {other!r} already exists{alike}",
-                    hint="Choose another name; names are never reused.",
-                )
+            self._refuse_taken(session, name)
             shop_row(session, shop)
-            row = new_account(session, now, name, shop, role, hashed)
+            row = StaffRow(
+                id=new_id("stf"),
+                shop_id=shop,
+                role=role.value,
+                name=name,
+                password_hash=hashed,
+                created_at=now,
+            )
+            session.add(row)
             after = {"disabled": False, "role": role.value}
             record_account(session, now, by, "account.added", row, None, after)
             return _staff(row)
+
+    def _refuse_taken(self, session: Session, name: str) -> None:
+        if (other := taken(self._database, session, name)) is not None:
+            alike = "" if other == name else f", and {name!r} looks like it"
+            raise Conflict(
+                f"The account {other!r} already exists{alike}",
+                hint="Choose another name; names are never reused.",
+            )
 
     def list(self) -> builtins.list[Staff]:
         """Every account by name, disabled ones included."""
@@ -131,77 +141,36 @@ class StaffStore:
             record_account(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
             return _staff(row)
 
-    def set_password(self, name: str, password: str, *, by: Actor | None = None) -> Staff:
-        """Give an account a new password and end its sessions.
+    def set_password(self, name: str, password: str, *, keeping: str = "", by: Actor | None = None) -> Staff:
+        """Give an account a new password and end its sessions. `keeping`: the account's own person does it,
+        and stays signed in by the session with this id.
 
         Raises:
             NotFound: no such account.
             InputError: as `add`.
         """
         with reading(self._database) as session:
-            staff_id = existing(session, name).id
-        return self._set_password(staff_id, password, "password.set", by)
-
-    def change_password(self, staff_id: str, password: str, *, keeping: str, by: Actor | None = None) -> None:
-        """The account's own new password; its sessions end but for the one with the id `keeping`.
-
-        Raises:
-            NotFound: no such account.
-            InputError: as `add`.
-        """
-        self._set_password(staff_id, password, "password.changed", by, keeping=keeping)
-
-    def _set_password(
-        self, staff_id: str, password: str, action: str, by: Actor | None, *, keeping: str = ""
-    ) -> Staff:
-        with reading(self._database) as session:
-            row = session.get(StaffRow, staff_id)
-            names = (row.name, row.shop_id) if row else ()
+            row = existing(session, name)
         # Outside of a transaction: it takes a good while on purpose.
-        hashed = _hashed(password, *names)
+        hashed = _hashed(password, row.name, row.shop_id)
         with writing(self._database) as (session, now):
-            row = held(session, staff_id)
+            row = existing(session, name, hold=True)
             row.password_hash = hashed
-            end_sessions(session, staff_id, but=keeping)
+            end_sessions(session, row.id, but=keeping)
             if not keeping:
                 self._attempts.forget(session, row.name)
-            record_account(session, now, by, action, row)
+            record_account(session, now, by, "password.changed" if keeping else "password.set", row)
             return _staff(row)
 
 
-def new_account(
-    session: Session, now: datetime, name: str, shop: str, role: Role, password_hash: str
-) -> StaffRow:
-    """The row of a new account, written in the caller's transaction, who has looked that the name is free."""
-    row = StaffRow(
-        id=new_id("stf"),
-        shop_id=shop,
-        role=role.value,
-        name=name,
-        password_hash=password_hash,
-        created_at=now,
-    )
-    session.add(row)
-    session.flush()
-    return row
-
-
-def _fit(password: str, *names: str) -> str:
-    if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
-        raise InputError(
-            f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters",
-            hint="A sentence of four or five words is easy to remember.",
-        )
-    if is_guessable(password, *names):
-        raise InputError(
-            "That password is easy to guess", hint="A sentence of four or five words is easy to remember."
-        )
-    return password
-
-
 def _hashed(password: str, *names: str) -> str:
+    hint = "A sentence of four or five words is easy to remember."
+    if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
+        raise InputError(f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters", hint=hint)
+    if is_guessable(password, *names):
+        raise InputError("That password is easy to guess", hint=hint)
     try:
-        return hash_password(_fit(password, *names))
+        return hash_password(password)
     except PasswordsBusy:
         raise SignInBusy from None
 

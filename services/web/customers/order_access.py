@@ -83,7 +83,7 @@ async def _visiting(request: Request) -> Desk:
     key = request.cookies.get(PAGE_COOKIE, "")
     access = await run_in_threadpool(box.keys.page_access, key) if key else None
     if access is not None:
-        await rates.count(("address", f"{access.family} {address(request)}"))
+        await rates.count(("address", f"{access.actor} {address(request)}"))
         return desk(request, access)
     await by_address(request)
     if not box.settings.page_shop:

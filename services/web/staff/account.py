@@ -21,7 +21,6 @@ from services.api.deps import Wired
 from services.bootstrap import Container
 from services.web.pages import Fields, Form, PageRoute, go, page
 from services.web.staff.leaving import provider_name, signed_out
-from services.web.staff.line import in_line
 from services.web.staff.staff import COOKIE, ENROL, IDLE_S, Enrolling, Signed, SignedIn, read_cookie
 
 router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
@@ -47,11 +46,9 @@ async def change_password(request: Request, box: Wired, staff: Signed, fields: F
     try:
         if new != again:
             raise InputError("The new passwords don't match")
-        await _prove(request, box, staff, fields)
+        await _prove(box, staff, fields)
         own = staff.session
-        await in_line(
-            request, lambda: box.staff.change_password(own.staff_id, new, keeping=own.id, by=staff.desk.by)
-        )
+        await run_in_threadpool(box.staff.set_password, own.name, new, keeping=own.id, by=staff.desk.by)
     except SaycartError as error:
         return await run_in_threadpool(_page, request, box, staff, error=error, about="password")
     return go(request, "/account?done=password")
@@ -68,7 +65,7 @@ def end_session(request: Request, box: Wired, staff: Signed, fields: Fields) -> 
 async def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Response:
     """End every session, this one too."""
     id_token = await run_in_threadpool(box.sessions.end, read_cookie(request, COOKIE))
-    await run_in_threadpool(box.sessions.end_all, staff.session.staff_id)
+    await run_in_threadpool(box.sessions.end_all, staff.name)
     return await signed_out(request, box, id_token)
 
 
@@ -84,7 +81,7 @@ def second_step(request: Request, box: Wired, staff: Enrolling) -> Response:
 async def begin(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
     """Make a secret, to be confirmed by its first code."""
     try:
-        await _prove(request, box, staff, fields)
+        await _prove(box, staff, fields)
         await run_in_threadpool(box.second_steps.begin, staff.session)
     except SaycartError as error:
         return await run_in_threadpool(_enrol, request, box, staff, error)
@@ -105,7 +102,7 @@ def confirm(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> R
 async def renew_codes(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
     """New recovery codes; the old ones are worth nothing from now on."""
     try:
-        await _prove(request, box, staff, fields)
+        await _prove(box, staff, fields)
         codes = await run_in_threadpool(
             box.second_steps.renew_codes, staff.session.staff_id, by=staff.desk.by
         )
@@ -120,14 +117,15 @@ async def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) 
     try:
         if box.settings.staff_totp == "required":
             raise Conflict("Everyone here needs a code to sign in", hint="Ask your saycart administrator.")
-        await _prove(request, box, staff, fields)
-        await run_in_threadpool(box.second_steps.off, staff.session.staff_id, by=staff.desk.by)
+        await _prove(box, staff, fields)
+        own = staff.session
+        await run_in_threadpool(box.second_steps.off, own.name, keeping=own.id, by=staff.desk.by)
     except SaycartError as error:
         return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
     return go(request, "/account?done=off")
 
 
-async def _prove(request: Request, box: Container, staff: SignedIn, fields: Form) -> None:
+async def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
     """See that the form's `current` is the account's password.
 
     Raises:
@@ -135,7 +133,7 @@ async def _prove(request: Request, box: Container, staff: SignedIn, fields: Form
         TooManyAttempts, SignInBusy: it was not looked at.
     """
     current = _typed(fields, "current")
-    if not await in_line(request, lambda: box.sign_ins.proves(staff.session, current)):
+    if not await run_in_threadpool(box.sign_ins.proves, staff.session, current):
         raise InputError("That's not your current password")
 
 

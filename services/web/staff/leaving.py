@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from fastapi import Request
 from starlette.responses import Response
 
-from infra.oidc import ProviderAway, ProviderBusy
+from schemas.shops.sign_in_errors import ProviderAway
 from services.api.deps import container
 from services.bootstrap import Container
 from services.web.pages import go, page
@@ -50,8 +50,8 @@ async def signed_out(request: Request, box: Container, id_token: str | None) -> 
     answer = go(request, "/sign-in")
     if id_token is not None and box.provider is not None:
         try:
-            where = await box.provider.leaving(id_token, own_address(request, "/sign-in"))
-        except (ProviderAway, ProviderBusy):
+            where = await box.provider.sign_out_address(id_token, own_address(request, "/sign-in"))
+        except ProviderAway:
             where = None  # it is away, and the session here is over all the same
         if where:
             answer = leave(request, where, signing_out=True)

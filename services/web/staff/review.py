@@ -12,20 +12,22 @@ from starlette.responses import Response
 
 from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
+from schemas.explanation import VERDICTS
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision
 from services.api.present import nickname
 from services.api.routes.audio import recording
 from services.desk import Desk
+from services.validation.explained import explain
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, go, page
 from services.web.staff import review_view as view
-from services.web.staff import review_why
 from services.web.staff.review_form import Read, read
 from services.web.staff.staff import ReviewDesk, Reviewer
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
 TEMPLATES.filters |= {"reason": wording.reason, "lasted": wording.lasted, "nickname": nickname}
+TEMPLATES.filters |= {"percent": wording.percent}
 
 SHOWN = 50
 # Of those that wait longest so many are looked at for the next to take.
@@ -95,8 +97,9 @@ def cart(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer, fi
 def why(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer) -> Response:
     """What its words may mean and how sure the model was, for the panel of this page."""
     shown = view.case(box, review_id)
-    heard = shown.heard.text.strip()
-    return page(request, "review/why.html", why=review_why.why(shown) if heard else None)
+    order, menu, text = shown.order, shown.menu, shown.heard.text
+    found = explain(text, menu.menu, menu.version, answer=order.answer, decision=order.decision)
+    return page(request, "review/why.html", why=found if text.strip() else None, verdicts=VERDICTS)
 
 
 @router.get("/{review_id}/audio")

@@ -19,7 +19,6 @@ from services.api.gate.rates import by_address
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, go, page
 from services.web.staff.leaving import provider_name, signed_out
-from services.web.staff.line import in_line
 from services.web.staff.staff import (
     COOKIE,
     HOME,
@@ -60,10 +59,9 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     name, after = fields.get("name"), safe_next(fields.get("next"))
     # Not `get`, which strips: a password may begin with a space.
     password = (fields.all("password") or [""])[0]
-    visit, lasting_s = visit_of(request), SESSION_S
     form = {"template": "staff/sign_in.html", "next": after, "name": name}
     try:
-        got = await in_line(request, lambda: box.sign_ins.by_password(name, password, visit, lasting_s))
+        got = await run_in_threadpool(box.sign_ins.by_password, name, password, visit_of(request), SESSION_S)
     except (TooManyAttempts, SignInBusy) as error:
         return _refused(request, error, **form)
     if got is None:
@@ -87,13 +85,12 @@ def ask_code(request: Request, box: Wired, next: str = HOME) -> Response:
 async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Response:
     """Check the code. Its cookie is SameSite=Strict, so no other site's form gets here with it."""
     token, after = read_cookie(request, STEP_COOKIE), safe_next(fields.get("next"))
-    code, lasting_s = fields.get("code"), SESSION_S
+    code = fields.get("code")
     name = await run_in_threadpool(box.sign_ins.halfway, token)
-    visit = visit_of(request)
     form = {"template": "staff/code.html", "next": after}
     by = acting(request, f"staff:{name}")
     try:
-        got = await in_line(request, lambda: box.sign_ins.by_code(token, code, visit, lasting_s, by=by))
+        got = await run_in_threadpool(box.sign_ins.by_code, token, code, visit_of(request), SESSION_S, by=by)
     except NotFound:
         return go(request, f"/sign-in?{urlencode({'next': after, 'late': '1'})}")
     except (TooManyAttempts, SignInBusy) as error:

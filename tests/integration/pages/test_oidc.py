@@ -1,61 +1,96 @@
-"""Signing in by a provider: the whole way over HTTP, and what may not come in on it."""
+"""Signing in by a provider: the whole way over HTTP, what may not come in on it, and how one leaves."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
 import structlog
 
-from infra.oidc import Secrets
-from schemas.shops.access import Role
+from services.storage.people import attempts
+from services.storage.people.attempts import WIDE
 from services.web.staff.provider import CALLBACK, FLOW_COOKIE
 from services.web.staff.staff import COOKIE
 from tests.integration import oidc_world
-from tests.integration.api_world import World
+from tests.integration.api_world import World, running
 from tests.integration.oidc_world import audited, begin, browser, come_back, query_of, refused
-from tests.integration.signing import csrf_in
+from tests.integration.signing import PASSWORD, csrf_in
 from tests.servers.oidc_provider import SECRET, OidcProvider, address_in
+from tests.stand_ins import TESTER
 
 at_work, provider, nothing_kept = oidc_world.at_work, oidc_world.provider, oidc_world.nothing_kept
-shared, world, invited = oidc_world.shared, oidc_world.world, oidc_world.invited
+shared, world, strict = oidc_world.shared, oidc_world.world, oidc_world.strict
 
 
 def test_the_whole_way_there_and_back(world: World, provider: OidcProvider) -> None:
+    world.parts.staff.add("Cat", None)
+    provider.knows("cat-1", email="Cat@example.com", email_verified=True)
+    world.parts.provider_accounts.invite("Cat", provider.url, email="cat@example.com", by=TESTER)
     with browser(world) as http:
         sent = http.get("/review/stats?days=7")
-        form = http.get(sent.headers["location"])
-        assert "Sign in with Harbor Login" in form.text
+        assert "Sign in with Harbor Login" in http.get(sent.headers["location"]).text
         answer = http.post("/sign-in/oidc", data={"next": "/review/stats?days=7"})
-        asked = {name: one[0] for name, one in parse_qs(urlsplit(address_in(answer)).query).items()}
+        asked = query_of(address_in(answer))
         assert asked["redirect_uri"] == f"{world.url}{CALLBACK}"
-        assert asked["response_type"] == "code"
+        assert (asked["response_type"], asked["code_challenge_method"]) == ("code", "S256")
         assert asked["scope"] == "openid email profile"
-        assert asked["code_challenge_method"] == "S256"
         assert len({asked["state"], asked["nonce"], asked["code_challenge"]}) == 3
         assert "form-action 'self'" in answer.headers["content-security-policy"]
-        back = provider.consent(address_in(answer), "bob-1")
-        done = http.get(back)
+        done = http.get(provider.consent(address_in(answer), "cat-1"))
         assert (done.status_code, done.headers["location"]) == (303, "/review/stats?days=7")
         assert FLOW_COOKIE not in http.cookies
-        assert "Bob" in http.get("/review").text
+        assert "Cat" in http.get("/review").text
         assert "Harbor Login" in http.get("/account").text
-    given = next(one for one in provider.asked if one.path == "/oauth2/token")
-    assert "client_secret" not in given.fields
-    assert given.client.startswith("Basic ")
-    (bob,) = (one for one in world.parts.staff.list() if one.name == "Bob")
-    assert (bob.shop, bob.role, bob.provider) == ("main", Role.REVIEWER, "bound")
-    assert ("staff:Bob", "Bob", f'{{"issuer":"{provider.url}"}}') in audited(world, "sign_in.by_provider")
-    assert audited(world, "account.bound")[0][:2] == ("staff:Bob", "Bob")
-
-
-def test_what_it_tells_of_itself_is_asked_once(world: World, provider: OidcProvider) -> None:
-    with browser(world) as http:
-        come_back(http, provider, "bob-1")
         provider.asked.clear()
-        come_back(http, provider, "bob-1")
-    assert provider.count("/.well-known/openid-configuration") == provider.count("/jwks") == 0
+        come_back(http, provider, "cat-1")
+    assert [one.path for one in provider.asked if one.path != "/oauth2/authorize"] == ["/oauth2/token"]
+    assert audited(world, "account.bound")[0][:2] == ("staff:Cat", "Cat")
+    assert ("staff:Cat", "Cat", f'{{"issuer":"{provider.url}"}}') in audited(world, "sign_in.by_provider")
+
+
+def test_people_who_are_not_invited_get_no_account(world: World, provider: OidcProvider) -> None:
+    with browser(world) as http:
+        refused(come_back(http, provider, "ann-1"), 403, "Nobody here has invited you")
+    assert "Ann" not in [one.name for one in world.parts.staff.list()]
+    entry = f'{{"issuer":"{provider.url}","reason":"unknown"}}'
+    assert audited(world, "sign_in.refused")[-1] == ("oidc:ann-1", "ann-1", entry)
+
+
+def test_a_disabled_account_stays_out(world: World, provider: OidcProvider) -> None:
+    oidc_world.bind(world, provider, "Hal", "hal-1")
+    with browser(world) as http:
+        come_back(http, provider, "hal-1")
+        world.parts.staff.disable("Hal")
+        assert http.get("/review").status_code == 303
+        refused(come_back(http, provider, "hal-1"), 403, "is shut")
+
+
+def test_a_password_may_be_for_those_alone_who_are_not_bound(strict: World, provider: OidcProvider) -> None:
+    for name in ("Cat", "Zoe"):
+        strict.parts.staff.add(name, PASSWORD)
+    strict.parts.provider_accounts.invite("Cat", provider.url, email="ann@example.com", by=TESTER)
+    with browser(strict) as http:
+
+        def by_password(name: str) -> int:
+            http.cookies.clear()
+            return http.post("/sign-in", data={"name": name, "password": PASSWORD}).status_code
+
+        assert by_password("Cat") == 303, "an invitation is no binding yet"
+        assert come_back(http, provider, "ann-1").status_code == 303
+        # The second step is the provider's matter for whoever comes from there, and only for them.
+        assert http.get("/review").status_code == 200
+        assert by_password("Cat") == 401
+        assert by_password("Zoe") == 303
+        assert http.get("/review").headers["location"] == "/account/second-step"
+
+
+def test_without_a_provider_there_is_no_button(tmp_path: Path) -> None:
+    with running(tmp_path) as world, browser(world) as http:
+        assert "oidc" not in http.get("/sign-in").text
+        assert http.post("/sign-in/oidc", data={"next": "/"}).status_code == 404
+        assert http.get(CALLBACK).status_code == 404
 
 
 def test_the_cookie_of_a_sign_in_under_way(world: World, provider: OidcProvider) -> None:
@@ -64,30 +99,25 @@ def test_the_cookie_of_a_sign_in_under_way(world: World, provider: OidcProvider)
         (cookie,) = (one for one in answer.headers.get_list("set-cookie") if one.startswith(FLOW_COOKIE))
         for mark in ("HttpOnly", "SameSite=lax", "Path=/", "Max-Age=600"):
             assert mark in cookie
-        token = cookie.partition("=")[2].partition(";")[0]
         # Nothing of what the provider sees is what the cookie holds.
-        assert token not in address_in(answer)
+        assert secret_in(cookie) not in address_in(answer)
+        for after in ("https://evil.example/", "/" + "a" * 5000):
+            assert come_back(http, provider, "bob-1", after).headers["location"] == "/review"
     done = httpx.post(
         f"{world.url}/sign-in/oidc", data={"next": "/"}, headers={"Sec-Fetch-Site": "cross-site"}
     )
     assert (done.status_code, "set-cookie" in done.headers) == (403, False)
 
 
-def test_over_https_only_this_very_host_can_set_it(invited: World, provider: OidcProvider) -> None:
-    headers = {"X-Forwarded-Proto": "https", "Origin": invited.url.replace("http:", "https:")}
-    answer = httpx.post(f"{invited.url}/sign-in/oidc", data={"next": "/review"}, headers=headers)
-    (cookie,) = answer.headers.get_list("set-cookie")
-    assert cookie.startswith(f"__Host-{FLOW_COOKIE}=")
-    for mark in ("Secure", "Path=/", "SameSite=lax"):
-        assert mark in cookie
-    assert "Domain" not in cookie
-    address = address_in(answer)
-    assert query_of(address)["redirect_uri"] == invited.url.replace("http:", "https:") + CALLBACK
-    token = cookie.partition("=")[2].partition(";")[0]
-    back = provider.consent(address, "bob-1").replace("https:", "http:")
-    # What another host of the domain may have slipped in is not looked at.
-    planted = headers | {"Cookie": f"{FLOW_COOKIE}={token}"}
-    refused(httpx.get(back, headers=planted), 400, "started in this browser")
+def secret_in(cookie: str) -> str:
+    return cookie.partition("=")[2].strip('"').partition(".")[0]
+
+
+def test_behind_a_proxy_the_way_back_is_over_https(strict: World) -> None:
+    headers = {"X-Forwarded-Proto": "https", "Origin": strict.url.replace("http:", "https:")}
+    answer = httpx.post(f"{strict.url}/sign-in/oidc", data={"next": "/review"}, headers=headers)
+    assert answer.headers["set-cookie"].startswith(f"__Host-{FLOW_COOKIE}=")
+    assert query_of(address_in(answer))["redirect_uri"] == headers["Origin"] + CALLBACK
 
 
 def test_no_log_line_holds_what_opens_anything(
@@ -96,7 +126,7 @@ def test_no_log_line_holds_what_opens_anything(
     caplog.set_level("DEBUG")
     with structlog.testing.capture_logs() as lines, browser(world) as http:
         back = provider.consent(begin(http), "bob-1")
-        token = http.cookies[FLOW_COOKIE]
+        token = http.cookies[FLOW_COOKIE].strip('"').partition(".")[0]
         assert http.get(back).status_code == 303
         provider.lie = lambda claims: {**claims, "aud": "another"}
         refused(come_back(http, provider, "bob-1"), 403, "be verified")
@@ -105,31 +135,9 @@ def test_no_log_line_holds_what_opens_anything(
     # The provider's own lines are its own business, and so are this test's requests.
     ours = [one for one in caplog.records if one.name not in ("werkzeug", "oidc_provider_mock")]
     text = str(lines) + "".join(one.getMessage() for one in ours if provider.url in one.getMessage())
-    for secret in (
-        token,
-        Secrets.of(token).verifier,
-        query_of(back)["code"],
-        query_of(where)["id_token_hint"],
-    ):
+    sent = next(one for one in provider.asked if one.path == "/oauth2/token").fields["code_verifier"]
+    for secret in (token, sent, query_of(back)["code"], query_of(where)["id_token_hint"], SECRET):
         assert secret not in text
-    assert SECRET not in text
-
-
-def test_each_sign_in_begins_a_session_of_its_own(world: World, provider: OidcProvider) -> None:
-    with browser(world) as http:
-        come_back(http, provider, "bob-1")
-        first = http.cookies[COOKIE]
-        come_back(http, provider, "bob-1")
-        assert http.cookies[COOKIE] != first
-    # The session that this browser had before is over with the new one.
-    assert httpx.get(f"{world.url}/review", headers={"Cookie": f"{COOKIE}={first}"}).status_code == 303
-    with browser(world) as http:
-        planted = "0" * 43
-        address = begin(http)
-        cookies = {"Cookie": f"{COOKIE}={planted}; {FLOW_COOKIE}={http.cookies[FLOW_COOKIE]}"}
-        done = httpx.get(provider.consent(address, "bob-1"), headers=cookies)
-        given = next(one for one in done.headers.get_list("set-cookie") if one.startswith(COOKIE))
-        assert planted not in given
 
 
 def test_an_answer_counts_in_the_browser_that_asked_for_it(world: World, provider: OidcProvider) -> None:
@@ -139,47 +147,36 @@ def test_an_answer_counts_in_the_browser_that_asked_for_it(world: World, provide
         refused(theirs.get(back), 400, "started in this browser")
         begin(theirs)
         refused(theirs.get(back), 400, "started in this browser")
-        state = parse_qs(urlsplit(back).query)["state"][0]
-        refused(mine.get(back.replace(state, "0" * 64)), 400, "started in this browser")
+        refused(mine.get(back.replace(query_of(back)["state"], "0" * 64)), 400, "started in this browser")
         for odd in ("", "?state=", "?code=x", "?state=%C3%A9&code=x"):
             refused(mine.get(CALLBACK + odd), 400, "started in this browser")
         assert provider.count("/oauth2/token") == 0
         # None of it has ended what was begun here.
+        kept = {"Cookie": f"{FLOW_COOKIE}={mine.cookies[FLOW_COOKIE]}"}
         assert mine.get(back).status_code == 303
-
-
-def test_an_answer_counts_once(world: World, provider: OidcProvider) -> None:
-    with browser(world) as http:
-        back = provider.consent(begin(http), "bob-1")
-        token = http.cookies[FLOW_COOKIE]
-        assert http.get(back).status_code == 303
-    refused(httpx.get(back, headers={"Cookie": f"{FLOW_COOKIE}={token}"}), 400, "already used")
-    assert provider.count("/oauth2/token") == 1
+    # Replayed with the cookie of the browser that began it: the provider takes a code once.
+    refused(httpx.get(back, headers=kept), 403, "be verified")
 
 
 def test_a_code_of_another_sign_in_is_refused_by_its_pkce(world: World, provider: OidcProvider) -> None:
     with browser(world) as ours, browser(world) as stolen:
-        code = parse_qs(urlsplit(provider.consent(begin(stolen), "ann-1")).query)["code"][0]
+        code = query_of(provider.consent(begin(stolen), "ann-1"))["code"]
         back = provider.consent(begin(ours), "bob-1")
-        own = parse_qs(urlsplit(back).query)["code"][0]
-        refused(ours.get(back.replace(own, code)), 403, "be verified")
+        refused(ours.get(back.replace(query_of(back)["code"], code)), 403, "be verified")
 
 
-def test_an_answer_of_another_provider_is_not_given_in(world: World, provider: OidcProvider) -> None:
+@pytest.mark.parametrize("named", [None, True])
+def test_an_answer_of_another_provider_is_not_given_in(
+    world: World, provider: OidcProvider, named: bool | None
+) -> None:
     """Mix-up: what another provider sends here must not reach this one's token endpoint (RFC 9207)."""
-    with browser(world) as http:
-        back = provider.consent(begin(http), "bob-1")
-        refused(http.get(f"{back}&iss=https://evil.example"), 403, "be verified")
-        assert provider.count("/oauth2/token") == 0
-        back = provider.consent(begin(http), "bob-1")
-        assert http.get(back, params={**query_of(back), "iss": provider.url}).status_code == 303
-
-
-def test_where_it_names_itself_in_answers_it_must(world: World, provider: OidcProvider) -> None:
-    provider.metadata["authorization_response_iss_parameter_supported"] = True
+    provider.metadata["authorization_response_iss_parameter_supported"] = named
     world.parts.provider._kept.clear()
     with browser(world) as http:
-        refused(come_back(http, provider, "bob-1"), 403, "be verified")
+        for issuer in [{"iss": "https://evil.example"}] + [{}] * bool(named):
+            back = provider.consent(begin(http), "bob-1")
+            refused(http.get(back, params={**query_of(back), **issuer}), 403, "be verified")
+        assert provider.count("/oauth2/token") == 0
         back = provider.consent(begin(http), "bob-1")
         assert http.get(back, params={**query_of(back), "iss": provider.url}).status_code == 303
 
@@ -205,9 +202,43 @@ def test_errors_of_the_provider(
         assert "<script>alert" not in answer.text
 
 
-def test_who_calls_it_off_is_told_how_to_go_on(world: World, provider: OidcProvider) -> None:
+def test_signing_out_goes_on_to_the_provider(world: World, provider: OidcProvider) -> None:
     with browser(world) as http:
-        back = provider.deny(begin(http))
-        # This provider leaves the state out; without it nobody can tell whose answer it is.
-        state = {} if "state=" in back else {"state": query_of(begin(http))["state"]}
-        refused(http.get(CALLBACK, params={**query_of(back), **state}), 403, "was cancelled")
+        come_back(http, provider, "bob-1")
+        kept = http.cookies[COOKIE]
+        where = address_in(http.post("/sign-out", data={"csrf": csrf_in(http.get("/review"))}))
+        assert where.startswith(f"{provider.url}/oauth2/end_session?")
+        sent = query_of(where)
+        assert sent["post_logout_redirect_uri"] == f"{world.url}/sign-in"
+        assert sent["client_id"] == "saycart"
+        assert sent["id_token_hint"].count(".") == 2
+        assert httpx.get(where).status_code == 200
+        assert COOKIE not in http.cookies
+    assert httpx.get(f"{world.url}/review", headers={"Cookie": f"{COOKIE}={kept}"}).status_code == 303
+
+
+@pytest.mark.parametrize("place", [None, "javascript:alert(1)", "http://evil.example/out"])
+def test_signing_out_is_here_alone_where_the_provider_has_no_place_for_it(
+    world: World, provider: OidcProvider, place: str | None
+) -> None:
+    provider.metadata["end_session_endpoint"] = place
+    world.parts.provider._kept.clear()
+    with browser(world) as http:
+        come_back(http, provider, "bob-1")
+        answer = http.post("/account/sign-out-everywhere", data={"csrf": csrf_in(http.get("/account"))})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+
+
+def test_too_many_that_lead_nowhere_have_to_wait(
+    world: World, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "FIRST_WAIT_S", 60)
+    monkeypatch.setattr(attempts, "WIDE", replace(WIDE, free=3))
+    with browser(world) as stranger:
+        provider.lie = lambda claims: {**claims, "nonce": "another"}
+        # Those of the tests before count as well: it is the same address.
+        assert 429 in [come_back(stranger, provider, "bob-1").status_code for _ in range(4)]
+        provider.lie = None
+        answer = come_back(stranger, provider, "bob-1")
+        refused(answer, 429, "Too many attempts")
+        assert 0 < int(answer.headers["retry-after"]) <= 300

@@ -12,8 +12,7 @@ from argon2 import PasswordHasher
 from sqlalchemy import text
 
 from infra import passwords
-from infra.addresses import counted_as
-from infra.passwords import AT_ONCE, KNOWN_LINE, LINE
+from infra.passwords import AT_ONCE, LINE
 from infra.sql.database import Database
 from schemas.errors import SignInBusy, TooManyAttempts
 from schemas.shops.staff import Entered, Visit
@@ -163,23 +162,6 @@ def test_who_is_signed_in_has_places_in_the_line_of_its_own(
     assert passwords._TURNS._inside == 0
 
 
-def test_the_lines_bounds() -> None:
-    turns, held = passwords.Turns(), []
-    try:
-        for _ in range(AT_ONCE):
-            held.append(turns.one(known=False))
-            held[-1].__enter__()
-        turns._inside += LINE
-        with pytest.raises(passwords.PasswordsBusy), turns.one(known=False):
-            pass
-        turns._inside += KNOWN_LINE - LINE
-        with pytest.raises(passwords.PasswordsBusy), turns.one(known=True):
-            pass
-    finally:
-        for one in held:
-            one.__exit__(None, None, None)
-
-
 def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, database: Database) -> None:
     """It began before the one that it waited for was counted: that is no guess from the future."""
     waiting_sql = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
@@ -233,21 +215,6 @@ def test_waits_grow_to_a_bound_within_which_nothing_is_forgotten(
     assert waits == sorted(waits)
     assert waits[-1] == limit.longest_s < FORGET_S
     assert limit.left(limit.free, limit.forgive_s * limit.free) == 0
-
-
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [
-        ("192.0.2.1", "192.0.2.1"),
-        ("::ffff:192.0.2.1", "192.0.2.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("local", "local"),
-        ("", ""),
-    ],
-)
-def test_what_counts_as_one_place(address: str, network: str) -> None:
-    assert counted_as(address) == network
 
 
 def test_the_decoy_costs_what_a_real_hash_costs(monkeypatch: pytest.MonkeyPatch) -> None:
