@@ -49,8 +49,8 @@ def engine() -> str:
     return ""
 
 
-def base_images() -> dict[str, str]:
-    """Name -> `official`, or what stands in for it. What is missing is fetched, or else made.
+def base_images() -> None:
+    """Fetch what is missing of the base images, or else make stand-ins.
 
     Raises:
         Refused: neither can a registry be reached nor a stand-in be made.
@@ -58,8 +58,6 @@ def base_images() -> dict[str, str]:
     missing = [name for name in BASES if not docker("images", "-q", name)]
     if any(_failed(lambda n=name: docker("pull", "-q", n, timeout_s=300)) for name in missing):
         _run([str(HERE / "base_images.sh")], BUILD_S, _builder())
-    label = '{{with .Config.Labels}}{{index . "saycart.stand-in"}}{{end}}'
-    return {name: docker("image", "inspect", "-f", label, name).strip() or "official" for name in BASES}
 
 
 class Composed:
@@ -115,17 +113,15 @@ class Composed:
             state.get("Health", {}).get("Status", state["Status"]) if state["Running"] else state["Status"]
         )
 
-    def until_well(self, *services: str, timeout_s: float = UP_S) -> dict[str, float]:
-        """Service -> seconds from now until it was healthy, or done; raises `Refused` past the time."""
-        began, well = time.monotonic(), dict[str, float]()
-        while missing := [name for name in services if name not in well]:
+    def until_well(self, *services: str, timeout_s: float = UP_S) -> None:
+        """Wait until each service was healthy, or done; raises `Refused` past the time."""
+        until, missing = time.monotonic() + timeout_s, list(services)
+        while missing:
             states = {name: self.state(name) for name in missing}
-            took = round(time.monotonic() - began, 1)
-            well |= {name: took for name, state in states.items() if state in ("healthy", "done")}
-            if took > timeout_s:
+            missing = [name for name in missing if states[name] not in ("healthy", "done")]
+            if time.monotonic() > until:
                 raise Refused(f"{states}\n{self.compose('logs', '--tail=30', *missing)}")
             time.sleep(0.5)
-        return well
 
     def release(self) -> None:
         """Images of a next release, which differ by a label, and the compose file from now on with them."""

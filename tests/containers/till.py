@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,15 +22,12 @@ TOO_MANY = 429
 
 @dataclass
 class Till:
-    """Orders of one client. `samples` are those that were accepted; the rest counts what it cost."""
+    """Orders of one client. `samples` are those that were accepted."""
 
     url: str
     key: str
     name: str = "till"
     samples: list[Sample] = field(default_factory=list)
-    retries: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    longest_away_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._client = httpx.Client(
@@ -96,25 +92,20 @@ class Till:
 
     def _tried(self, call: Callable[[], httpx.Response]) -> httpx.Response:
         """The answer, once there is one that is no outage, and no refusal for now (429)."""
-        began, tries = time.monotonic(), 0
+        began = time.monotonic()
         while True:
             again_s, over = 0.1, time.monotonic() - began > GIVE_UP_S
             try:
                 answer = call()
                 if answer.status_code == TOO_MANY:
-                    self.refused[answer.json()["code"]] += 1
                     again_s = float(answer.headers["Retry-After"])
                 elif answer.status_code < 500:
-                    if tries:
-                        self.longest_away_s = max(self.longest_away_s, time.monotonic() - began)
                     return answer.raise_for_status()
                 if over:
                     answer.raise_for_status()
             except httpx.TransportError:
                 if over:
                     raise
-            tries += 1
-            self.retries += 1
             time.sleep(again_s)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import tempfile
 import time
 from dataclasses import replace
@@ -11,8 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from infra.redis import server as redis_server
-from tests.faults.judge import Scene, judge, until_quiet
+from tests.faults.judge import judge, until_quiet
 from tests.faults.ledger import Ledger
 from tests.faults.works import Wanted, Works
 from tests.servers.postgresql import PostgreSQL
@@ -25,30 +23,16 @@ _NUMBERS = count(1)
 class Bench:
     """`with Bench("sqlite", long=False, seed=5) as bench`, then any scenario on it."""
 
-    def __init__(
-        self,
-        database: str,
-        *,
-        long: bool,
-        seed: int,
-        server: PostgreSQL | None = None,
-        pace_s: float = 0.0,
-    ) -> None:
-        self.database, self.long, self.seed, self.pace_s = database, long, seed, pace_s
+    def __init__(self, database: str, *, long: bool, seed: int, server: PostgreSQL | None = None) -> None:
+        self.database, self.long, self.seed = database, long, seed
         self.folder = Path(tempfile.mkdtemp(prefix="saycart-faults-"))
         self.server = server
         self._own_server = server is None and database == POSTGRESQL
-        self.versions: dict[str, str] = {}
         self._keep = False
 
     def __enter__(self) -> Bench:
         if self._own_server:
             self.server = PostgreSQL()
-        self.versions["Redis"] = redis_server.version().split("v=")[-1].split()[0]
-        if self.server is not None:
-            self.versions["PostgreSQL"] = self.server.version()
-        else:
-            self.versions["SQLite"] = sqlite3.sqlite_version
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -83,10 +67,10 @@ class Bench:
         return found
 
 
-def settle(scene: Scene, since: float | None = None) -> dict[str, Any]:
+def settle(works: Works, since: float | None = None) -> dict[str, Any]:
     """Seconds from the last fault, or from now, until no order waited, and until no message did."""
     passed = time.monotonic() - since if since is not None else 0.0
-    orders, messages = until_quiet(scene, QUIET_S)
+    orders, messages = until_quiet(works, QUIET_S)
     return {
         "drained s": None if orders is None else round(passed + orders, 1),
         "messages drained s": None if messages is None else round(passed + messages, 1),

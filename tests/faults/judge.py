@@ -10,8 +10,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 from sqlalchemy import func, select
@@ -19,30 +18,21 @@ from sqlalchemy import func, select
 from infra.sql.database import Database
 from schemas.errors import StaleState
 from schemas.lifecycle import SETTLED, STATUS, WAITING, Event, State, advance
-from services.storage.base.tables import CodeRow, EventRow, OrderRow, OutboxRow
+from services.storage.base.tables import EventRow, OrderRow, OutboxRow
 from tests.faults.ledger import Ledger
-
-
-class Scene(Protocol):
-    """What a verdict is taken from: API, database, the receiver's file, and a line for each stage run."""
-
-    url: str
-    database: Database
-    inbox: Path
-    runs: Path
-
+from tests.faults.works import Works
 
 # Of the history, what is no move: the first entry, and a stage that was put back.
 _NO_MOVES = {"received", "retry"}
 _ENDS = {STATUS[state] for state in SETTLED}
 
 
-def until_quiet(scene: Scene, timeout_s: float) -> tuple[float | None, float | None]:
+def until_quiet(works: Works, timeout_s: float) -> tuple[float | None, float | None]:
     """Seconds from now until no order waited, and until no message did; None: not within the time."""
     began = time.monotonic()
     orders = messages = None
     while time.monotonic() - began < timeout_s and messages is None:
-        waiting, untold = _waiting(scene.database)
+        waiting, untold = _waiting(works.database)
         if not waiting and orders is None:
             orders = round(time.monotonic() - began, 1)
         if not waiting and not untold:
@@ -51,12 +41,12 @@ def until_quiet(scene: Scene, timeout_s: float) -> tuple[float | None, float | N
     return orders, messages
 
 
-def judge(scene: Scene, ledger: Ledger) -> dict[str, Any]:
+def judge(works: Works, ledger: Ledger) -> dict[str, Any]:
     """Figures of one run, with up to five examples of whatever went wrong."""
     trouble: dict[str, list[str]] = defaultdict(list)
-    shown = _from_api(scene.url, scene.headers)
-    rows, events, codes = _from_database(scene.database)
-    told = _told(scene)
+    shown = _from_api(works.url, works.headers)
+    rows, events = _from_database(works.database)
+    told = _told(works)
     accepted = {entry.key: entry for entry in ledger.entries if entry.ids}
     for entry in accepted.values():
         if len(entry.ids) > 1:
@@ -77,9 +67,7 @@ def judge(scene: Scene, ledger: Ledger) -> dict[str, Any]:
         "answers": dict(sorted(ledger.answers.items())),
         "ended": dict(Counter(shown[i]["status"] for e in accepted.values() for i in e.ids if i in shown)),
         "messages": sum(len(messages) for messages in told.values()),
-        "stale results dropped": codes,
-        **_runs(scene),
-        **_latency(rows),
+        **_runs(works),
         "trouble": {kind: found[:5] for kind, found in trouble.items() if found}
         | ({"refused": ledger.refused[:5]} if ledger.refused else {}),
     }
@@ -152,50 +140,34 @@ def _from_api(url: str, headers: dict[str, str]) -> dict[str, dict[str, Any]]:
 
 def _from_database(
     database: Database,
-) -> tuple[dict[str, dict[str, Any]], dict[str, list[tuple[int, str, str]]], int]:
-    """Orders, their histories, and how many late results were dropped."""
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[tuple[int, str, str]]]]:
+    """Orders and their histories."""
     with database.read() as session:
-        columns = (OrderRow.id, OrderRow.state, OrderRow.metadata_, OrderRow.created_at, OrderRow.updated_at)
-        rows = {
-            row[0]: {"state": row[1], "metadata": row[2], "seconds": (row[4] - row[3]).total_seconds()}
-            for row in session.execute(select(*columns))
-        }
+        asked = session.execute(select(OrderRow.id, OrderRow.state, OrderRow.metadata_))
+        rows = {row[0]: {"state": row[1], "metadata": row[2]} for row in asked}
         events: dict[str, list[tuple[int, str, str]]] = {order_id: [] for order_id in rows}
         listed = select(EventRow.order_id, EventRow.seq, EventRow.type, EventRow.state)
         for order_id, *entry in session.execute(listed.order_by(EventRow.order_id, EventRow.seq)):
             events[order_id].append((entry[0], entry[1], entry[2]))
-        dropped = select(func.count()).select_from(CodeRow).where(CodeRow.kind == "dropped")
-        return rows, events, session.execute(dropped).scalar_one()
+        return rows, events
 
 
-def _told(scene: Scene) -> dict[str, list[dict[str, Any]]]:
+def _told(works: Works) -> dict[str, list[dict[str, Any]]]:
     """What the receiver kept, by order."""
     told: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    if scene.inbox.exists():
-        for line in scene.inbox.read_text().splitlines():
+    if works.inbox.exists():
+        for line in works.inbox.read_text().splitlines():
             message = json.loads(line)
             told[message["data"]["order_id"]].append(message)
     return told
 
 
-def _runs(scene: Scene) -> dict[str, Any]:
+def _runs(works: Works) -> dict[str, Any]:
     """Stage runs, and how many more there were than one for each stage of each order."""
-    runs = scene.runs.read_text().splitlines()
+    runs = works.runs.read_text().splitlines()
     needed = len(set(runs))
     extra = len(runs) - needed
-    return {"stage runs": len(runs), "extra runs": extra, "extra runs %": _percent(extra, needed)}
-
-
-def _latency(rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """From an order's row to its end, by the database's clock."""
-    ended = sorted(row["seconds"] for row in rows.values() if State(row["state"]) in SETTLED)
-    if not ended:
-        return {}
-    return {
-        "median s": round(ended[len(ended) // 2], 2),
-        "p99 s": round(ended[int(len(ended) * 0.99)], 2),
-        "worst s": round(ended[-1], 2),
-    }
+    return {"stage runs": len(runs), "extra runs %": round(100 * extra / needed, 2) if needed else 0.0}
 
 
 def _waiting(database: Database) -> tuple[int, int]:
@@ -211,7 +183,3 @@ def _waiting(database: Database) -> tuple[int, int]:
 def settled(counts: Callable[[], dict[State, int]]) -> int:
     """How many orders have ended, as a store's `counts` says."""
     return sum(number for state, number in counts().items() if state in SETTLED)
-
-
-def _percent(part: int, whole: int) -> float:
-    return round(100 * part / whole, 2) if whole else 0.0

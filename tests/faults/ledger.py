@@ -55,8 +55,6 @@ class Entry:
     number: int
     key: str
     ids: set[str] = field(default_factory=set)
-    tries: int = 0
-    accepted_at: float = 0.0
 
 
 class Ledger:
@@ -82,11 +80,6 @@ class Ledger:
         self._lock = threading.Lock()
         self._running: list[threading.Thread] = []
         self._stop = threading.Event()
-
-    @property
-    def accepted(self) -> int:
-        """How many orders were answered 202."""
-        return sum(bool(entry.ids) for entry in self.entries)
 
     def start(self, numbers: Iterable[int] | None = None) -> None:
         """Send these orders, or new ones until `finish`."""
@@ -135,7 +128,6 @@ class Ledger:
         """One request; None when it was answered 202, else how long to wait before the next."""
         metadata = {"n": entry.number, "kill": self._kill(entry.number)}
         headers = {"Idempotency-Key": entry.key}
-        entry.tries += 1
         try:
             answer = client.post("/v1/orders", headers=headers, **self._body(entry.number, metadata))
         except httpx.TransportError as error:
@@ -144,7 +136,6 @@ class Ledger:
         self._note(str(answer.status_code))
         if answer.status_code == 202:
             entry.ids.add(answer.json()["id"])
-            entry.accepted_at = entry.accepted_at or time.time()
             return None
         if answer.status_code in (409, 429) or answer.status_code >= 500:
             return float(answer.headers.get("retry-after", "0.5"))

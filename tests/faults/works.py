@@ -2,7 +2,7 @@
 
 Redis, API, workers, sweepers, courier and webhook receiver, each a session of its own, kept alive by one
 thread. The product's supervisor does that in production; it is not used here because every life would begin
-with two seconds of imports (see `nursery.py`). Rolling restarts and the run with real engines do use it.
+with two seconds of imports (see `nursery.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
 from services.workers.stack import as_environment
 from tests.credentials import UNLIMITED, header_for
+from tests.endpoints import till
 from tests.stand_ins import CAFE, TESTER
 
 SECRET = "whsec_" + "c2F5Y2FydC1mYXVsdHMtaGFybmVzcy1rZXk="
@@ -52,8 +53,6 @@ class Part:
     ready: Callable[[], bool] = lambda: True
     pid: int = 0
     pidfd: int = -1
-    lives: int = 0
-    held: bool = False  # not started again for as long as this is set
 
     @property
     def alive(self) -> bool:
@@ -88,7 +87,7 @@ class Wanted:
 
 
 class Works:
-    """A running stack: `with Works(Wanted(...)) as works`. `works.part("api").pid` is who to kill."""
+    """A running stack: `with Works(Wanted(...)) as works`. `works.named("api")` are those to kill."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -104,7 +103,7 @@ class Works:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        receiver = any_free()
+        self._receiver = any_free()
         self.settings = Settings(
             **{
                 **UNLIMITED,
@@ -115,16 +114,15 @@ class Works:
                 "llm_url": "http://127.0.0.1:9",  # never asked: the decoder is a stand-in
                 "stage_lease_s": wanted.lease_s,
                 "sweep_s": 2.0,
-                "webhook_url": f"http://127.0.0.1:{receiver}/",
-                "webhook_secret": SECRET,
+                "webhook_endpoints": "private",
                 "webhook_wait_cap_s": 5.0,
                 "webhook_attempts": 1000,
                 **wanted.settings,
             }
         )
-        self.database = Database.of(self.settings).everywhere()
+        self.database = Database(self.settings.database).everywhere()
         self.orders = OrderStore(self.database, "main")
-        self.parts = {part.name: part for part in self._parts(receiver)}
+        self.parts = {part.name: part for part in self._parts()}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._keeper = threading.Thread(target=self._keep, name="keeper")
@@ -133,6 +131,7 @@ class Works:
     def __enter__(self) -> Works:
         self.database.migrate()
         MenuStore(self.database, "main").put(CAFE, by=TESTER)
+        till(self.database, f"http://127.0.0.1:{self._receiver}/", secret=SECRET)
         self.headers = header_for(self.database)
         try:
             self._start_nursery()
@@ -145,10 +144,6 @@ class Works:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-    def part(self, name: str) -> Part:
-        """One part by name: `redis`, `api`, `worker1`, `sweeper1`, `courier1`, `receiver`."""
-        return self.parts[name]
 
     def named(self, kind: str) -> list[Part]:
         """Every part of a kind: `worker`, `sweeper` and so on."""
@@ -200,7 +195,7 @@ class Works:
         self._socket.close()
         self.database.close()
 
-    def _parts(self, receiver: int) -> list[Part]:
+    def _parts(self) -> list[Part]:
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel=INFO"]
         pool = ["--pool=prefork", f"--concurrency={self.wanted.concurrency}"]
         app = ["celery", "-A", "tests.faults.worker", "worker", "-Q", QUEUES]
@@ -212,7 +207,7 @@ class Works:
             self._readied(f"sweeper{n}", "services.workers.sweeper", ["sweeper"])
             for n in range(1, self.wanted.sweepers + 1)
         ]
-        inbox = ["receiver", "--port", str(receiver), "--secret", SECRET, "--out", str(self.inbox)]
+        inbox = ["receiver", "--port", str(self._receiver), "--secret", SECRET, "--out", str(self.inbox)]
         redis_argv = list(self.wanted.redis_argv or self._embedded.child().argv)
         fd = {"SAYCART_API_FD": str(self._socket.fileno())}
         return [
@@ -267,7 +262,7 @@ class Works:
     def _keep(self) -> None:
         while not self._stopping.wait(_POLL_S):
             for part in self.parts.values():
-                if not part.alive and not part.held:
+                if not part.alive:
                     with self._lock:
                         self._spawn(part)
 
@@ -283,7 +278,7 @@ class Works:
         wanted = {"module": part.module, "argv": part.argv, "env": part.env, "log": log}
         self._nursery.stdin.write(json.dumps(wanted) + "\n")
         self._nursery.stdin.flush()
-        part.pid, part.lives = int(self._said()), part.lives + 1
+        part.pid = int(self._said())
         try:
             part.pidfd = os.pidfd_open(part.pid)
         except ProcessLookupError:

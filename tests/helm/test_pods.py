@@ -12,11 +12,9 @@ import yaml
 
 from infra.settings import REPOSITORY, Settings
 from infra.webhooks import TOTAL_S
-from infra.weights.adapters import made_for
 from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
-from services.decoding.hosts import vllm_server
 from services.workers.drain import DRAIN_S
 from services.workers.stack import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
@@ -47,9 +45,6 @@ def test_no_container_is_root_or_writes_to_its_image(chart: Rendered) -> None:
         assert not any("hostPath" in volume for volume in pod.spec.get("volumes", ()))
     for account in chart.of("ServiceAccount"):
         assert account["automountServiceAccountToken"] is False
-
-
-def test_the_uid_is_the_images() -> None:
     assert "--uid 10001 saycart" in (REPOSITORY / "infra/docker/Dockerfile").read_text()
 
 
@@ -154,13 +149,9 @@ def test_commands_are_modules_of_ours(chart: Rendered) -> None:
                 assert [module, *words] == ["services.workers.worker", pod.part]
 
 
-def test_every_stage_has_a_worker(whole: Rendered) -> None:
-    assert set(WORKERS) <= set(whole.pods)
-
-
 def test_a_courier_runs_where_there_is_somebody_to_tell(chart: Rendered, case: str) -> None:
-    tells = {"SAYCART_WEBHOOK_URL", "SAYCART_WEBHOOK_ENDPOINTS"} & set(chart.settings)
-    assert ("courier" in chart.pods) == bool(tells) == (case in ("whole", "external"))
+    allowed = "SAYCART_WEBHOOK_ENDPOINTS" in chart.settings
+    assert ("courier" in chart.pods) == allowed == (case in ("whole", "external"))
 
 
 def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
@@ -193,25 +184,6 @@ def test_a_job_that_would_change_is_another(whole: Rendered, tools_folder: Path,
     mine = whole.pods["weights"].owner
     assert other["spec"] != mine["spec"]
     assert other["metadata"]["name"] != mine["metadata"]["name"]
-
-
-def test_models_are_the_settings_own(whole: Rendered) -> None:
-    defaults = Settings.model_fields
-    assert whole.settings["SAYCART_WHISPER_MODEL"] == defaults["whisper_model"].default
-    assert whole.settings["SAYCART_WHISPER_SECOND"] == defaults["whisper_second"].default
-    assert whole.settings["SAYCART_DENOISER"] == defaults["denoiser"].default
-    assert whole.settings["SAYCART_LLM_MODEL"] == defaults["llm_model"].default
-
-
-def test_vllm_is_started_with_the_settings_that_matter(chart: Rendered) -> None:
-    if "vllm" not in chart.pods:
-        return
-    args = chart.pods["vllm"].main["args"]
-    assert {f"{name}={value}" for name, value in vllm_server.SERVING.items()} <= set(args)
-    assert set(vllm_server.FLAGS) <= set(args)
-    assert f"--served-model-name={chart.settings['SAYCART_LLM_MODEL']}" in args
-    assert Settings(llm_url=chart.settings["SAYCART_LLM_URL"]).llm_dialect == "vllm"
-    assert any("lora" in word for word in args) is (made_for(chart.settings["SAYCART_LLM_MODEL"]) is not None)
 
 
 def test_a_gpu_goes_with_the_image_that_has_cuda(chart: Rendered) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from infra.settings import REPOSITORY, Settings
-from infra.weights.adapters import ADAPTERS, CARD, made_for
+from infra.weights.adapters import made_for
 from services.decoding.hosts import vllm_server
 from services.decoding.hosts.embedded import CONTEXT
 from services.decoding.server.__main__ import _parser as reader_words
@@ -57,25 +55,6 @@ def test_what_it_made_of_menus_outlives_a_pod(whole: Rendered) -> None:
     assert args.states_bytes < 2 * 2**30
 
 
-def test_where_nothing_is_to_be_kept_no_volume_is_claimed(tools_folder: Path) -> None:
-    reader = made_of(tools_folder, VALUES / "reader.yaml").pods["reader"]
-    assert "volumeClaimTemplates" not in reader.owner["spec"]
-    assert reader_words().parse_args(reader.main["args"]).states is None
-
-
-@pytest.mark.parametrize("card", sorted(ADAPTERS.glob(f"*/{CARD}")), ids=lambda card: card.parent.name)
-def test_vllm_takes_each_adapter_of_this_release(tools_folder: Path, tmp_path: Path, card: Path) -> None:
-    """That the check of what goes with what knows how they are named."""
-    model = json.loads(card.read_text())["base"]
-    file = tmp_path / "values.yaml"
-    decoder = {"kind": "vllm", "model": model, "vllm": {"existingClaim": "safetensors"}}
-    adapter = str(card.parent.relative_to(REPOSITORY))
-    values = {"secrets": {"existing": "saycart"}, "decoder": decoder, "reader": {"adapter": adapter}}
-    file.write_text(yaml.safe_dump(values))
-    args = made_of(tools_folder, file).pods["vllm"].main["args"]
-    assert f"--lora-modules={card.parent.name}=/adapters/{card.parent.name}" in args
-
-
 def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: Path) -> None:
     chart = made_of(tools_folder, VALUES / "gpu-reader.yaml")
     vllm, model = chart.pods["vllm"], chart.settings["SAYCART_LLM_MODEL"]
@@ -95,17 +74,5 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
     assert sorted(args) == sorted(started[started.index("--model") :])
 
 
-def test_without_an_adapter_it_loads_none(tools_folder: Path, tmp_path: Path) -> None:
-    chart = made_of(tools_folder, changed(tmp_path, reader={"adapter": ""}))
-    assert not any("adapter" in word for word in chart.pods["reader"].main["args"])
-
-
 def made_of(tools_folder: Path, values: Path) -> Rendered:
     return render(tools_folder / f"helm-{list(HELMS)[-1]}", values)
-
-
-def changed(folder: Path, **values: dict[str, str]) -> Path:
-    """The smallest values, and these."""
-    file = folder / "values.yaml"
-    file.write_text(yaml.safe_dump({**yaml.safe_load((VALUES / "smallest.yaml").read_text()), **values}))
-    return file

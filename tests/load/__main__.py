@@ -3,10 +3,10 @@
     python -m tests.load [--rates 2 5 10 20] [--seconds 60] [--minutes 10] [--out docs/benchmarks/load.json]
 
 The real API, queue, workers and PostgreSQL as processes of one machine, a chain's shops with a key each,
-orders that come at random and never wait for each other (Locust, in an environment of its own), engines that
-only take their time (`engines.py`). Rates are tried upwards until orders are refused, lost or settled too
-late; then the highest that was borne is kept up for `--minutes`. The side that sends works on the same
-machine, and its processor time is told apart.
+orders that come at random and never wait for each other (`customers.py`), engines that only take their time
+(`engines.py`). Rates are tried upwards until orders are refused, lost or settled too late; then the highest
+that was borne is kept up for `--minutes`. The side that sends works on the same machine, and its processor
+time is told apart.
 
 Objectives: accepted within 100 ms (p99), settled within 5 s of its upload (p95), none refused, none lost.
 """
@@ -14,10 +14,10 @@ Objectives: accepted within 100 ms (p99), settled within 5 s of its upload (p95)
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -31,43 +31,21 @@ from sqlalchemy import select
 from schemas.lifecycle import WAITING
 from services.learning.evaluation.statistics import quantile
 from services.storage.base.tables import OrderRow
+from tests.load.customers import Plan, come
 from tests.load.stack import Running, running
 
 OUT = Path("docs/benchmarks/load.json")
-LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 ACCEPTED_P99_S, SETTLED_P95_S = 0.1, 5.0
 SEED = 20_261_123
 
 
-def measured(
-    stack: Running, locust: Path, home: Path, rate: float, seconds: float, spoken: float
-) -> dict[str, Any]:
+def measured(stack: Running, rate: float, seconds: float, spoken: float) -> dict[str, Any]:
     """Figures of one rate, kept up for so many seconds."""
-    out = home / "seen.json"
-    out.unlink(missing_ok=True)
-    plan = {
-        "rate": rate, "seconds": seconds, "spoken": spoken, "seed": SEED, "keys": stack.keys, "out": str(out),
-    }  # fmt: skip
-    (home / "plan.json").write_text(json.dumps(plan))
-    before, waited, began = stack.used(), stack.waited(), time.perf_counter()
-    own = os.times()
-    done = subprocess.run(
-        [locust, "-f", LOCUSTFILE, "--headless", "-u", "1", "-r", "1", "--host", stack.url, "--only-summary"],
-        env={**os.environ, "LOAD_PLAN": str(home / "plan.json")},
-        capture_output=True,
-        text=True,
-        timeout=seconds + 400,
-    )
-    if not out.exists():
-        raise SystemExit(f"Locust ended with {done.returncode}: {done.stderr[-2000:]}")
+    before, own, began = stack.used(), time.process_time(), time.perf_counter()
+    seen = asyncio.run(come(stack.url, Plan(rate, seconds, spoken, stack.keys, SEED)))
     took = time.perf_counter() - began
-    sender = sum(os.times()[2:4]) - sum(own[2:4])
     used = {name: total - before[name] for name, total in stack.used().items()}
-    seen = json.loads(out.read_text())
-    found = figures(seen, rate, took, used | {"locust": sender}, lost(stack))
-    # Threads that have ended meanwhile take what they waited with them.
-    for_a_core = {name: max(0.0, total - waited[name]) for name, total in stack.waited().items()}
-    return found | {"ms_without_a_core_an_order": _an_order(for_a_core, len(seen))}
+    return figures(seen, rate, took, used | {"customers": time.process_time() - own}, lost(stack))
 
 
 def figures(
@@ -87,12 +65,11 @@ def figures(
         "left_waiting": lost,
         "ends": dict(Counter(one.get("end") for one in accepted)),
         "accepted_s": _spread([one["accepted_s"] for one in seen if "accepted_s" in one]),
-        # By what they sent, since an upload and a recording on the disk are of the spoken ones alone.
-        "accepted_spoken_s": _spread([one["accepted_s"] for one in accepted if one["spoken"]]),
-        "accepted_text_s": _spread([one["accepted_s"] for one in accepted if not one["spoken"]]),
         "settled_s": _spread(settled),
         "cores_busy": round(spent / took_s, 2),
-        "ms_of_processor_an_order": _an_order(used, len(seen)),
+        "ms_of_processor_an_order": {
+            name: round(1000 * seconds / len(seen), 2) for name, seconds in sorted(used.items())
+        },
     }
     return found | {"missed": missed(found)}
 
@@ -114,10 +91,6 @@ def lost(stack: Running) -> int:
         return len(session.scalars(select(OrderRow.id).where(OrderRow.state.in_(waiting))).all())
 
 
-def _an_order(seconds: dict[str, float], orders: int) -> dict[str, float]:
-    return {name: round(1000 * used / orders, 2) for name, used in sorted(seconds.items())}
-
-
 def _spread(seconds: list[float]) -> dict[str, float]:
     if not seconds:
         return {}
@@ -126,7 +99,6 @@ def _spread(seconds: list[float]) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make load")
-    parser.add_argument("--locust", type=Path, default=Path(".venv-load/bin/locust"))
     parser.add_argument("--rates", nargs="+", type=float, default=[2, 5, 10, 15, 20, 30])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument(
@@ -151,17 +123,17 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="saycart-load-") as folder,
         running(Path(folder), chosen.shops, chosen.hear_s, chosen.read_s) as stack,
     ):
-        home, best = Path(folder), 0.0
-        measured(stack, chosen.locust, home, 2, 10, chosen.spoken)  # caches, connections, plans
+        best = 0.0
+        measured(stack, 2, 10, chosen.spoken)  # caches, connections, plans
         for rate in chosen.rates:
-            one = measured(stack, chosen.locust, home, rate, chosen.seconds, chosen.spoken)
+            one = measured(stack, rate, chosen.seconds, chosen.spoken)
             found["rates"].append(one)
             print(json.dumps(one), flush=True)
             if set(one["missed"]) - {"accepted"}:
                 break
             best = rate
         if best and chosen.minutes:
-            found["kept_up"] = measured(stack, chosen.locust, home, best, 60 * chosen.minutes, chosen.spoken)
+            found["kept_up"] = measured(stack, best, 60 * chosen.minutes, chosen.spoken)
             print(json.dumps(found["kept_up"]), flush=True)
     found["highest_that_was_borne"] = best
     chosen.out.parent.mkdir(parents=True, exist_ok=True)

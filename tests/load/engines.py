@@ -88,7 +88,7 @@ class Reader:
     ) -> Reading:
         seconds = take(READ_S)
         lines = tuple({"kind": "item", **line} for line in _gold().get(asked.transcript, ()))
-        return Reading(lines, "", -0.01, 0, self.name, 900, 20, 800, seconds)
+        return Reading(lines, "", 0.0, 0, self.name, 900, 20, 800, seconds)
 
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 

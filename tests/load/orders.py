@@ -1,5 +1,4 @@
-"""What customers say under load: tuned golden text and the shipped recordings. Standard library only, so that
-the side that sends them needs nothing of saycart's."""
+"""What customers say under load: tuned golden text and the shipped recordings."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ def written() -> list[dict[str, str]]:
     return [{"menu": row["menu"], "transcript": row["utterance"]} for row in found]
 
 
-def spoken() -> list[dict[str, str]]:
-    """Spoken orders: menu and file."""
+def spoken() -> list[tuple[str, bytes]]:
+    """Spoken orders: menu and recording."""
     found = [json.loads(line) for line in SPOKEN.read_text().splitlines()]
-    return [{"menu": row["menu"], "file": str(RECORDINGS / row["audio"])} for row in found]
+    return [(row["menu"], (RECORDINGS / row["audio"]).read_bytes()) for row in found]

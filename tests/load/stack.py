@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.menu import Menu
-from schemas.shops.access import EVERY_SHOP, Scope
+from schemas.shops.access import Scope
 from services.cli.samples import load_menus
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
@@ -42,12 +42,6 @@ class Running:
     database: Database
     pids: dict[str, int]
 
-    def waited(self) -> dict[str, float]:
-        """Seconds that each part's living threads have stood ready to run and had no core, with its
-        children's."""
-        table = {pid: (parent, _waited(pid)) for pid, (parent, _) in _processes().items()}
-        return {name: _used(pid, table) for name, pid in self.pids.items()}
-
     def used(self) -> dict[str, float]:
         """Seconds of processor time that each part has used so far, with its children."""
         table = _processes()
@@ -68,8 +62,6 @@ def running(home: Path, shops: int, hear_s: float, read_s: float) -> Iterator[Ru
         max_backlog=0,
         shop_backlog=0,
         client_backlog=0,
-        address_waits=0,
-        max_waits=0,
         **UNLIMITED,
     )
     database, supervisor = Database(config.database).everywhere(), Supervisor(home / "stack")
@@ -98,7 +90,7 @@ def _shops(database: Database, shops: int) -> list[str]:
         for menu in menus:
             MenuStore(database, name).put(menu, by=TESTER)
         scopes = (Scope.ORDERS_READ, Scope.ORDERS_WRITE)
-        keys.append(KeyStore(database, EVERY_SHOP).add(name, "till", scopes, by=TESTER)[1])
+        keys.append(KeyStore(database).add(name, "till", scopes, by=TESTER)[1])
     return keys
 
 
@@ -130,15 +122,6 @@ def _processes() -> dict[int, tuple[int, float]]:
             continue
         found[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / TICK)
     return found
-
-
-def _waited(pid: int) -> float:
-    """Of a process's threads: https://docs.kernel.org/scheduler/sched-stats.html, the second number."""
-    seconds = 0.0
-    for thread in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(OSError):  # it has just ended
-            seconds += int(thread.read_text().split()[1]) / 1e9
-    return seconds
 
 
 def _used(pid: int, table: dict[int, tuple[int, float]]) -> float:

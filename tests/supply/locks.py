@@ -1,11 +1,7 @@
-"""What the project takes from others, read from the files that pin it: packages, weights, vendored scripts.
-
-Standard library only: `make sbom` runs it in an environment that has none of saycart's own packages.
-"""
+"""What the project takes from others, read from the files that pin it: packages, weights, scripts."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -19,17 +15,13 @@ LOCKS = {
     "requirements-train.lock": "train",
     "requirements-vllm.lock": "vllm",
     "requirements-supply.lock": "supply",
-    "requirements-load.lock": "load",
     "tests/golden/speak/requirements.lock": "speak",
     "infra/docker/cuda.lock": "cuda",
 }
 # The pages' scripts are part of a default install; those of the browser tests are not.
 VENDORED = {"services/web/static/vendor": "default", "tests/browser/vendor": "tests"}
-_ENTRY = re.compile(
-    r"^(?P<name>[A-Za-z0-9][\w.-]*)(\[[^\]]*\])?==(?P<version>[^\s;\\]+)( ; (?P<marker>[^\\#]+))?"
-)
+_ENTRY = re.compile(r"^(?P<name>[A-Za-z0-9][\w.-]*)(\[[^\]]*\])?==(?P<version>[^\s;\\]+)( ; [^\\#]+)?")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
-_VIA = re.compile(r"^ +#(?: via| {2}) +(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +30,12 @@ class Pin:
 
     name: str
     version: str
-    marker: str = ""
     hashes: tuple[str, ...] = ()
-    needed_by: tuple[str, ...] = ()
-
-    @property
-    def purl(self) -> str:
-        """Its package URL, which names no registry's address."""
-        return f"pkg:pypi/{self.name}@{self.version.replace('+', '%2B')}"
 
 
 def normal(name: str) -> str:
     """A package's name as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def bare(requirement: str) -> str:
-    """The normal name in a requirement such as `psycopg[binary]>=3.3`."""
-    return normal(re.split(r"[\[<>=~! ;]", requirement, maxsplit=1)[0])
 
 
 def parse(text: str) -> list[Pin]:
@@ -71,16 +51,8 @@ def parse(text: str) -> list[Pin]:
         entry = _ENTRY.match(block)
         if entry is None:
             raise ValueError(f"not a pin: {block.splitlines()[0]!r}")
-        via = (normal(name) for name in _VIA.findall(block))
-        found.append(
-            Pin(
-                normal(entry["name"]),
-                entry["version"],
-                (entry["marker"] or "").strip(),
-                tuple(sorted(_HASH.findall(block))),
-                tuple(dict.fromkeys(via)),
-            )
-        )
+        hashes = tuple(sorted(_HASH.findall(block)))
+        found.append(Pin(normal(entry["name"]), entry["version"], hashes))
     return found
 
 
@@ -95,19 +67,7 @@ def models() -> list[dict[str, Any]]:
     return found
 
 
-def adapters() -> dict[str, dict[str, str]]:
-    """The adapters of this repository: folder -> file -> sha256."""
-    return {
-        str(folder.relative_to(ROOT)): {file.name: sha256(file) for file in sorted(folder.iterdir())}
-        for folder in sorted((ROOT / "infra/adapters").iterdir())
-    }
-
-
 def vendored(folder: str) -> list[dict[str, str]]:
     """The rows of one of the manifests of `VENDORED`: file, package, version, licence, sha256."""
     found: list[dict[str, str]] = json.loads((ROOT / folder / "manifest.json").read_text())["files"]
     return found
-
-
-def sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

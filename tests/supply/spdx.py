@@ -30,8 +30,6 @@ TAKEN: dict[str, str] = {
     "alone, which is built where it runs and never handed on",
     "nvidia-cuda-nvrtc-cu12": "as nvidia-cublas-cu12",
     "piper-tts": "GPL: a tool in an environment of its own; nothing of it is in what it speaks",
-    "zope-event": "the Zope licence, BSD with clauses on names; of the environment of `make load` alone",
-    "zope-interface": "as zope-event",
     "supervisor": "the Repoze licence, BSD with a clause on trade marks; of the vLLM environment alone",
 }
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
 from typer.main import get_command
 
 from infra.settings import REPOSITORY, Settings
@@ -64,11 +63,6 @@ def test_the_table_has_no_other_setting() -> None:
     assert sorted(named) == sorted(variable(field) for field in Settings.model_fields)
 
 
-def test_places_are_the_defaults() -> None:
-    assert Settings.model_fields["home"].default == REPOSITORY / ".saycart"
-    assert Settings.model_fields["models_dir"].default == user_cache_path("saycart") / "models"
-
-
 def test_variables_exist() -> None:
     known = {variable(field) for field in Settings.model_fields} | set(INTERNAL)
     named = {
@@ -77,11 +71,6 @@ def test_variables_exist() -> None:
         for name in re.findall(r"SAYCART_[A-Z_]*[A-Z]", document.read_text())
     }
     assert {one for one in named if one[0] not in known} == set()
-
-
-def test_internal_variables_are_used() -> None:
-    for name, file in INTERNAL.items():
-        assert f'"{name}"' in (REPOSITORY / file).read_text()
 
 
 def test_make_targets_exist() -> None:
@@ -116,10 +105,6 @@ def test_commands_exist() -> None:
             if command is None or wrong:
                 unknown.add((first, second, document))
     assert unknown == set()
-
-
-def test_the_readme_has_at_most_750_words() -> None:
-    assert len((REPOSITORY / "README.md").read_text().split()) <= 750
 
 
 def test_links_resolve() -> None:
@@ -168,19 +153,13 @@ DECISIONS = sorted((REPOSITORY / "infra/adr").glob("[0-9]*.md"))
 NUMBERS = {int(path.name[:4]) for path in DECISIONS}
 
 
-def test_decisions_are_in_the_table_and_at_most_a_page() -> None:
-    rows = (REPOSITORY / "infra/adr/README.md").read_text().splitlines()
-    for decision in DECISIONS:
-        text = decision.read_text()
-        number, title = re.match(r"# (\d+)\. (.+)", text).groups()  # type: ignore[union-attr]
-        assert int(number) == int(decision.name[:4])
-        assert f"| {number} | [{title}]({decision.name}) |" in rows
-        assert len(text.split()) <= 350, decision
-
-
-def test_the_table_of_decisions_names_no_other() -> None:
-    table = (REPOSITORY / "infra/adr/README.md").read_text()
-    assert re.findall(r"^\| \d+ \| \[.+?\]\((.+?)\) \|", table, re.M) == [p.name for p in DECISIONS]
+def test_the_table_of_decisions_is_what_there_is() -> None:
+    rows = (REPOSITORY / "infra/adr/README.md").read_text()
+    titles = [decision.read_text().splitlines()[0] for decision in DECISIONS]
+    heads = [re.fullmatch(r"# (\d+)\. (.+)", title).groups() for title in titles]  # type: ignore[union-attr]
+    wanted = [(*head, decision.name) for head, decision in zip(heads, DECISIONS, strict=True)]
+    assert re.findall(r"^\| (\d+) \| \[(.+?)\]\((.+?)\) \|", rows, re.M) == wanted
+    assert [int(number) for number, _, _ in wanted] == [int(path.name[:4]) for path in DECISIONS]
 
 
 def test_decisions_that_are_cited_stand() -> None:

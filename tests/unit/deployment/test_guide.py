@@ -14,7 +14,6 @@ import pytest
 import typer
 from typer.main import get_command
 
-from infra.secret import signing_keys
 from infra.settings import REPOSITORY, Settings, addresses
 from infra.weights.adapters import made_for
 from services.cli.main import app
@@ -87,28 +86,14 @@ def test_the_command_line_takes_every_command_as_it_stands(page: str) -> None:
     assert refused == []
 
 
-def test_the_file_is_the_same_to_systemd_and_to_a_shell(tmp_path: Path) -> None:
-    """systemd takes a line as it is; a shell would see spaces, quotes and what stands behind a `#`."""
-    assert all(re.fullmatch(r"[A-Z_]+=\S+", line) for line in ENVIRONMENT.splitlines())
-    (tmp_path / "env").write_text(ENVIRONMENT)
-    words = ["bash", "-c", "set -a; . ./env; env -0"]
-    shown = subprocess.run(words, cwd=tmp_path, env={}, capture_output=True, text=True, check=True).stdout
-    seen = dict(line.split("=", 1) for line in shown.split("\0") if line)
-    assert LINES.items() <= seen.items()
-
-
 def test_every_line_of_the_file_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {f"SAYCART_{name.upper()}" for name in Settings.model_fields} | {"DATABASE_URL", "REDIS_URL"}
     assert {name for name in LINES if not name.startswith("AWS_")} <= known
-    assert not re.search(r"^export ", GUIDE, re.MULTILINE), "what is exported ends with the shell"
+    # systemd takes a line as it is; a shell would see spaces, quotes and what stands behind a `#`.
+    assert all(re.fullmatch(r"[A-Z_]+=\S+", line) for line in ENVIRONMENT.splitlines())
     for name, value in LINES.items():
         monkeypatch.setenv(name, value)
     Settings()
-
-
-def test_the_secret_of_a_home_signs_the_same_when_it_is_set(tmp_path: Path) -> None:
-    made = signing_keys("", tmp_path)
-    assert signing_keys((tmp_path / "secret").read_text(), tmp_path / "other") == made
 
 
 def unit(name: str) -> configparser.ConfigParser:
@@ -129,6 +114,8 @@ def test_a_unit_goes_on_and_is_nobody_mighty(name: str) -> None:
     assert LINES["SAYCART_MODELS_DIR"] == f"/var/cache/{service['CacheDirectory']}"
     assert service["WorkingDirectory"] == CHECKOUT
     assert unit(name)["Unit"]["StartLimitIntervalSec"] == "0"
+    assert service["ExecStartPre"].split()[:3] == [f"{CHECKOUT}/.venv/bin/saycart", "models", "fetch"]
+    assert f"infra/systemd/{name}" in GUIDE, "nobody would find it"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
@@ -143,15 +130,6 @@ def test_systemd_takes_a_unit(name: str, tmp_path: Path) -> None:
         ["systemd-analyze", "verify", tmp_path / name], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_units_start_what_is_there() -> None:
-    start = unit("saycart.service")["Service"]["ExecStart"]
-    assert start.removeprefix(f"{CHECKOUT}/.venv/bin/") == "saycart run"
-    for name in UNITS:
-        fetch = unit(name)["Service"]["ExecStartPre"].split()
-        assert fetch[:3] == [f"{CHECKOUT}/.venv/bin/saycart", "models", "fetch"]
-        assert f"infra/systemd/{name}" in GUIDE, "nobody would find it"
 
 
 def test_a_decode_server_of_its_own_is_started_as_the_workers_ask_it() -> None:
@@ -169,24 +147,3 @@ def test_a_decode_server_of_its_own_is_started_as_the_workers_ask_it() -> None:
     assert REPOSITORY / args.adapter == made_for(default)
     assert f"echo {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} |" in GUIDE
     assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["engines"]))
-
-
-def test_what_is_copied_and_named_is_there() -> None:
-    for page in PAGES:
-        for block in blocks(TEXT[page]):
-            for path in re.findall(r"(?<![\w./])(?:infra|docs)/[\w./-]+\w", block):
-                assert (REPOSITORY / path).exists(), path
-
-
-def test_images_that_a_cluster_takes_are_those_that_are_built() -> None:
-    targets = re.findall(r"^FROM \S+ AS (\S+)$", (REPOSITORY / "infra/docker/Dockerfile").read_text(), re.M)
-    page = TEXT["kubernetes"]
-    (built,) = re.findall(r"for part in ([a-z ]+); do\n  docker build", page)
-    assert set(built.split()) <= set(targets)
-    taken = re.findall(r"^  (\w+): \{ repository: (YOURS/saycart-\w+), tag: (\S+) \}$", page, re.M)
-    assert [(f"YOURS/saycart-{part}", "0.1.0") for part in built.split()] == [found[1:] for found in taken]
-    assert page.count("YOURS/saycart-$part:0.1.0") == 2
-    # The Secret of the metrics' key, under the name that the chart looks for.
-    values = (REPOSITORY / "infra/helm/saycart/values.yaml").read_text()
-    assert "\n    keyName: key\n" in values
-    assert "create secret generic saycart-metrics --from-literal=key=" in page

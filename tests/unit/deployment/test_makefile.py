@@ -72,39 +72,6 @@ def test_without_one_make_says_which_it_needs(words: tuple[str, ...], tmp_path: 
     assert not venv.exists()
 
 
-# What makes an environment: its Python and its `saycart` write down what they are asked to do.
-MAKES_VENV = """
-[ "$1" = -m ] && [ "$2" = venv ] || exec {python} -c '{told}' "$2"
-mkdir -p "$3/bin"
-for name in python saycart; do
-    printf '#!/bin/sh\\necho "%s by {version}: $*" >> %s/asked\\n' $name "$3" > "$3/bin/$name"
-    chmod +x "$3/bin/$name"
-done
-"""
-
-
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
-@pytest.mark.parametrize("name", ["python{}", "python3"])
-def test_make_demo_sets_up_and_starts_with_any_python_that_is_allowed(
-    version: str, name: str, tmp_path: Path
-) -> None:
-    told = f"import sys; sys.version_info = ({version.replace('.', ', ')}, 0); exec(sys.argv[1])"
-    body = MAKES_VENV.format(python=sys.executable, told=told, version=version)
-    venv, path = tmp_path / "venv", tmp_path / "path"
-    path.mkdir()
-    for tool in ("touch", "mkdir", "chmod"):
-        (path / tool).symlink_to(shutil.which(tool) or tool)
-    done = made(path, {name.format(version): body}, "demo", "ARGS=--once", f"VENV={venv}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    asked = (venv / "asked").read_text().splitlines()
-    assert [line.partition(": ")[2] for line in asked if "saycart by" in line] == [
-        "models fetch",
-        "demo --once",
-    ]
-    assert re.search(r"install .*--require-hashes -r requirements\.lock$", asked[0])
-    assert all(f"by {version}:" in line for line in asked)
-
-
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_the_lock_pins_all_that_the_project_needs_on_each_python(version: str) -> None:
     here = {**default_environment(), "python_version": version, "python_full_version": f"{version}.9"}
@@ -127,14 +94,6 @@ def test_make_allows_what_the_project_allows() -> None:
     assert bounds is not None
     low, least, high, most = bounds.groups()
     assert project == f">={low}.{least},<{high}.{most}"
-
-
-def test_the_lock_is_of_every_version_and_names_no_address() -> None:
-    lock = (REPOSITORY / "requirements.lock").read_text()
-    assert re.search(r"^async-timeout==\S+ ; python_full_version < '3.11.3'", lock, re.M), (
-        "made with --universal"
-    )
-    assert not re.search(r"https?://|--(extra-)?index-url|--find-links", lock)
 
 
 def test_what_make_test_runs_alone_is_there_under_that_name() -> None:

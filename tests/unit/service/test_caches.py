@@ -77,16 +77,6 @@ def test_it_is_made_once_for_all_that_are_alike_by_however_many_threads() -> Non
     assert made == ["a"]
 
 
-def test_what_could_not_be_made_is_tried_again() -> None:
-    def make(_: Thing) -> str:
-        raise ValueError("no")
-
-    alike = Alike(lambda thing: thing.name, make, lambda _: 10, 100)
-    for _ in range(2):
-        with pytest.raises(ValueError, match="no"):
-            alike.of(Thing("a"))
-
-
 @pytest.mark.parametrize(
     "update",
     [

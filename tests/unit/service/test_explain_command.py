@@ -42,13 +42,6 @@ def test_the_table_has_a_row_for_each_part_of_the_text(home: Path) -> None:
     assert not (home / "home" / "saycart.db").exists(), "a menu file needs no database"
 
 
-def test_json_is_the_whole_explanation() -> None:
-    shown = explain("two lattes, make one large", "--menu", MENU, "--json")
-    found = Explanation.model_validate_json(shown.stdout)
-    assert [one.words for one in found.mentions] == ["lattes", "large"]
-    assert [one.value for one in found.numbers] == [2, 1]
-
-
 def test_a_stored_menu_is_found_by_its_id() -> None:
     box = bootstrap(settings())
     try:

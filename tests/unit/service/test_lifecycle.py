@@ -26,14 +26,6 @@ CONTRACT_STATUSES = {
     "cancelled", "unknown",
 }  # fmt: skip
 REPLAYS = {Event.REPLAYED, Event.REPLAYED_FROM_AUDIO}
-HAPPY = (Event.TRANSCRIBED, Event.DECODED, Event.ACCEPTED)
-
-
-def test_the_happy_way_ends_completed() -> None:
-    state = State.RECEIVED
-    for event in HAPPY:
-        state = advance(state, event)
-    assert state is State.COMPLETED
 
 
 def test_every_pair_is_in_the_table_or_refused() -> None:
@@ -121,10 +113,3 @@ def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
 def test_a_state_of_a_later_release_is_unknown_and_nothing_leads_from_or_to_it() -> None:
     assert [State.stored(value) for value in ("decoded", "boxed")] == [State.DECODED, State.UNKNOWN]
     assert State.UNKNOWN not in {state for state, _ in TRANSITIONS} | set(TRANSITIONS.values())
-
-
-def test_a_stage_ends_in_its_past_participle() -> None:
-    participles = {"transcribe": "transcribed", "decode": "decoded"}
-    for name, participle in participles.items():
-        event = Event(participle)
-        assert TRANSITIONS[BY_NAME[name].state, event] is State(participle)

@@ -48,12 +48,6 @@ def change(document: dict[str, Any], path: str, value: Any) -> None:
         at[last] = value
 
 
-def _problems(document: Any) -> list[tuple[str, str]]:
-    with pytest.raises(InvalidMenu) as caught:
-        Menu.parse(document)
-    return caught.value.problems
-
-
 def pointers(document: Any) -> list[str]:
     with pytest.raises(InvalidMenu) as caught:
         Menu.parse(document)
@@ -61,12 +55,9 @@ def pointers(document: Any) -> list[str]:
     return [path for path, _ in caught.value.problems]
 
 
-def test_the_contracts_example_names_sizes_that_it_does_not_list() -> None:
-    """The shape is the contract's; the two sizes that the example leaves out are each named."""
-    assert pointers(CONTRACT) == ["/items/0/prices/M", "/items/0/prices/L"]
-
-
 def test_the_contracts_example_imports() -> None:
+    """With the two sizes that it prices and leaves out of its list, which else are each named."""
+    assert pointers(CONTRACT) == ["/items/0/prices/M", "/items/0/prices/L"]
     menu = Menu.parse(good())
     latte = menu.item("latte")
     assert latte is not None
@@ -109,25 +100,15 @@ CONTRADICTIONS = [
     ("/option_groups/0/options/-", {"id": "x", "name": "oat"}, "/option_groups/0/options/1/name"),
     # By shape alone:
     ("/items/0/prices/S", -1, "/items/0/prices/S"),
-    ("/items/1/price", -399, "/items/1/price"),
-    ("/items/1/price", 3.99, "/items/1/price"),
-    ("/items/1/price", "cheap", "/items/1/price"),
-    ("/items/1/price", 10**9, "/items/1/price"),
     ("/option_groups/0/options/0/price", -1, "/option_groups/0/options/0/price"),
     ("/option_groups/0/options", [], "/option_groups/0/options"),
-    ("/option_groups/0/choose", "two", "/option_groups/0/choose"),
-    ("/items", [], "/items"),
     ("/items/1/max_quantity", 0, "/items/1/max_quantity"),
     ("/items/1/sku", "a b", "/items/1/sku"),
     ("/items/1/sku", "", "/items/1/sku"),
-    ("/items/1/name", "  ", "/items/1/name"),
-    ("/items/1/name", "n" * 81, "/items/1/name"),
-    ("/currency", "usd", "/currency"),
     ("/language", "english", "/language"),
     ("/id", "../etc", "/id"),
     # Unknown fields are refused at every depth: a typing mistake must not become a default.
     ("/tax", 5, "/tax"),
-    ("/items/1/cost", 5, "/items/1/cost"),
     ("/sizes/0/price", 5, "/sizes/0/price"),
     ("/option_groups/0/min", 1, "/option_groups/0/min"),
     ("/option_groups/0/options/0/prices", {}, "/option_groups/0/options/0/prices"),
@@ -148,6 +129,7 @@ def test_a_contradiction_is_named_by_its_pointer(path: str, value: Any, pointer:
         ("/items", "latte", "must be a list"),
         ("/items/1", "latte", "must be an object"),
         ("/items/1/price", "cheap", "must be a whole number"),
+        ("/items/1/price", 3.99, "must be a whole number"),
         ("/items/1/price", -1, "must be at least 0"),
         ("/items/1/price", 10**9, "must be at most 10000000"),
         ("/items/1/name", "  ", "must not be empty"),
@@ -168,26 +150,14 @@ def test_a_problem_of_shape_is_told_in_words(path: str, value: Any, words: str) 
     assert caught.value.problems == [(path, words)]
 
 
-def test_a_list_with_one_wrong_entry_is_not_called_empty() -> None:
-    document = good()
-    document["items"] = [{**document["items"][0], "sku": "?"}]
-    assert [path for path, _ in _problems(document)] == ["/items/0/sku"]
-
-
-def test_a_missing_field_is_told_in_words() -> None:
-    document = good()
-    del document["currency"]
-    with pytest.raises(InvalidMenu) as caught:
-        Menu.parse(document)
-    assert caught.value.problems == [("/currency", "is missing")]
-
-
 def test_all_problems_are_named_at_once() -> None:
     document = good()
     document["items"][0]["default_size"] = "XL"
     document["items"][1]["sku"] = "latte"
     document["sizes"][2]["name"] = "small"
     assert set(pointers(document)) == {"/items/0/default_size", "/items/1/sku", "/sizes/2/name"}
+    document["items"] = [{**document["items"][0], "sku": "?"}]
+    assert pointers(document) == ["/items/0/sku"], "a list with one wrong entry is not called empty"
 
 
 @pytest.mark.parametrize("document", [None, [], "menu", 3, {}, {"id": "x"}])
@@ -255,12 +225,6 @@ def test_names_of_two_things_that_read_alike_clash_however_often_each_has_them()
     document = repetitive()
     document["option_groups"][0]["options"][0]["aliases"] = ["oat", "Oat", "nonfat", "NON fat"]
     assert pointers(document) == ["/option_groups/0/options/1/aliases/0"]
-
-
-def test_a_menu_does_not_change() -> None:
-    menu = Menu.parse(good())
-    with pytest.raises(ValueError, match="frozen"):
-        menu.items[0].name = "tea"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

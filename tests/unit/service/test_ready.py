@@ -35,14 +35,6 @@ def test_what_an_earlier_life_left_does_not_count(tmp_path: Path, monkeypatch: p
     assert not file.exists()
 
 
-def test_without_such_a_file_nothing_is_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("SAYCART_READY_FILE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    app._ready("engines")
-    app._ready("messages")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_worker_that_is_told_to_stop_is_ready_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

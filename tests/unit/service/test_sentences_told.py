@@ -144,23 +144,11 @@ def test_a_customer_of_a_spanish_menu_is_told_in_spanish(
     assert {found.code: found.message for found in check_facts(drafted(*lines), MENU)} == told
 
 
-def test_a_question_about_a_size_is_asked_in_spanish() -> None:
-    (found,) = check_facts(drafted(line("mocha")), MENU)
-    assert found.question is not None
-    assert found.question.text == "Mocha: ¿pequeño, mediano o grande?"
-    assert [answer.text for answer in found.question.answers] == ["pequeño", "mediano", "grande"]
-
-
 def test_a_doubt_about_the_whole_cart_is_told_in_spanish_and_explained_in_english() -> None:
     answer = ModelAnswer(probability=0.7, unsure=(UnsurePiece(text="Cortado", probability=0.71),))
     (found,) = with_question(answer, drafted(line("cortado")), [], MENU, POLICY)
     assert found.message == "¿Es este su pedido? No estamos seguros de haberlo entendido todo."
     assert found.detail == "The language model is 70% sure of its cart. Least sure of: “Cortado” (71%)."
-
-
-def test_a_drafted_cart_is_told_in_spanish() -> None:
-    ice = line("cortado", 2, options=[{"group": "extras", "id": "hielo", "amount": "none"}])
-    assert wording.drafted(drafted(ice), MENU, "es") == "2 × Cortado (sin hielo)"
 
 
 def test_doubts_and_options_are_told_in_the_menus_language() -> None:

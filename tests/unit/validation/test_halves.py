@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from schemas import wording
-from schemas.cart import ItemLine, Portion
 from schemas.corrections import corrections
-from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
@@ -45,12 +43,6 @@ def test_a_half_costs_half_rounded_up(line: dict[str, Any], options: list[int], 
     assert ([option.price for option in cart.lines[0].options], cart.total) == (options, total)
 
 
-def test_both_halves_alike_are_the_whole() -> None:
-    (line,) = draft(topped(("topping", "ham", "right"), ("topping", "ham", "left"))).lines
-    assert isinstance(line, ItemLine)
-    assert [(option.id, option.portion) for option in line.options] == [("ham", Portion.WHOLE)]
-
-
 @pytest.mark.parametrize(
     ("line", "codes"),
     [
@@ -68,12 +60,6 @@ def test_the_menu_says_what_goes_on_a_half(line: dict[str, Any], codes: list[str
     assert [found.code for found in check_facts(draft(line), PIZZERIA)] == codes
 
 
-def test_a_half_that_is_not_offered_is_told_by_its_name() -> None:
-    (found,) = check_facts(draft(topped(("crust", "thick-crust", "left"))), PIZZERIA)
-    assert found.blocks
-    assert found.message == "“thick crust” can't be on just one half of “cheese pizza”."
-
-
 @pytest.mark.parametrize(
     ("language", "told"),
     [
@@ -88,17 +74,6 @@ def test_a_half_is_told_in_words(language: str, told: str) -> None:
     assert wording.option(option, "USD", language) == told
 
 
-def test_a_half_is_told_in_a_cart_in_one_breath() -> None:
-    one = draft(topped(("topping", "ham", "left")))
-    assert wording.drafted(one, PIZZERIA) == "1 × cheese pizza (ham on the first half)"
-
-
 def test_another_half_counts_as_a_correction() -> None:
     before, after = (priced(topped(("topping", "ham", portion))) for portion in ("left", "whole"))
     assert list(corrections(before, after)) == ["without ham", "with ham"]
-
-
-def test_halves_stay_in_an_exported_menu() -> None:
-    exported = PIZZERIA.model_dump(mode="json", exclude_none=True)
-    assert [group["halves"] for group in exported["option_groups"]] == [True, True, False]
-    assert Menu.parse(exported) == PIZZERIA

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.cart import CartDraft
 from schemas.transcript import Transcript
+from schemas.wording import amount, minor_units
 from services.validation.price import price_cart
 from services.web.customers.order_form import line_forms, read_draft
 from services.web.pages import Form
@@ -48,3 +49,11 @@ def test_what_is_shown_is_read_back() -> None:
 )
 def test_a_line_that_is_left_out_takes_its_notes_with_it(removed: str, notes: list[str]) -> None:
     assert [note.heard for note in sent(**{f"remove/{removed}": "yes"}).notes] == notes
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "text"), [(450, "USD", "4.50"), (450, "JPY", "450"), (5, "KWD", "0.005")]
+)
+def test_an_amount_is_read_as_it_was_written(minor: int, currency: str, text: str) -> None:
+    assert amount(minor, currency) == text
+    assert minor_units(text, currency) == minor

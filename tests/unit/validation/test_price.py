@@ -106,22 +106,6 @@ def test_the_size_of_the_price_is_shown() -> None:
     assert priced(line("coffee")).lines[0].size is None
 
 
-def test_a_wish_off_the_menu_costs_nothing() -> None:
-    draft = CartDraft.model_validate(
-        {"lines": [{"kind": "not_on_menu", "heard": "a bicycle", "quantity": 2}, line("muffin").model_dump()]}
-    )
-    cart = price_cart(draft, CAFE, 1, TYPED, [])
-    wish = cart.lines[0]
-    assert (wish.kind, wish.sku, wish.name, wish.quantity, wish.line_total) == (
-        "not_on_menu",
-        None,
-        "a bicycle",
-        2,
-        0,
-    )
-    assert cart.total == 350
-
-
 def test_findings_go_with_their_line() -> None:
     of_second = Finding(code="missing_size", severity=Severity.BLOCKING, message="Which?", line=1)
     of_none = Finding(code="empty_cart", severity=Severity.BLOCKING, message="None")

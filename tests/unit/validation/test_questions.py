@@ -103,15 +103,6 @@ def test_what_an_answer_makes_of_a_page_order_is_for_its_customer_to_confirm() -
     assert given(at, "0/size", "L").event is Event.PROPOSED
 
 
-def test_a_yes_to_a_whole_cart_confirms_it() -> None:
-    choices = (Choice(id="yes", text="Yes"), Choice(id="no", text="No"))
-    asks = Finding.blocking(
-        "reading_unsure", "?", question=Question(id="order/right", text="?", answers=choices)
-    )
-    at = replace(order(draft({"sku": "latte", "size": "S"}), confirm=True), findings=(asks,))
-    assert given(at, "order/right", "yes").event is Event.ANSWERED
-
-
 def test_each_answer_says_what_one_costs_with_it() -> None:
     question = asked(draft({"sku": "latte", "quantity": 2, "options": [{"group": "milk", "id": "oat"}]}))
     assert question is not None
@@ -175,7 +166,3 @@ def test_what_a_later_release_asked_is_answered_by_nobody_who_does_not_know_it(
     of = replace(order(draft({"sku": "latte", "size": "S"})), findings=(asks,))
     with pytest.raises(Conflict, match="doesn't know"):
         settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU)
-
-
-def test_a_finding_without_a_question_asks_nothing() -> None:
-    assert open_question([Finding.blocking("heard_quietly", "?")], DOUBT) is None

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import Field
 
 from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
 from services.web.pages import Form
-from services.web.staff import review_controls, review_form
+from services.web.staff import review_form
 from services.web.staff.review_controls import Control, LineForm, controls_of, notes_controls
 from services.web.staff.review_form import lines_of, notes_of, read
 from tests import pizzeria
@@ -83,27 +82,10 @@ def test_choices_and_bounds_are_those_of_schema_and_menu() -> None:
     assert (quantity.minimum, quantity.maximum) == (1, 999)
 
 
-def test_a_field_from_an_unknown_source_is_no_silent_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Odd(ItemLine):
-        mood: str = Field("", json_schema_extra={"x-values": "moods"})
-
-    monkeypatch.setattr(review_controls, "ItemLine", Odd)
-    with pytest.raises(ValueError, match="moods"):
-        shown(draft())
-
-
 def test_halves_and_notes_that_are_shown_are_read_back() -> None:
     line = topped(("topping", "ham", "left"), ("sauce", "tomato", "right"), ("crust", "thick-crust", "left"))
     made = pizzeria.draft(line, notes=(("allergy", "no nuts"), ("preparation", "well done")))
     assert read(with_notes(made), PIZZERIA).draft == made
-
-
-def test_a_part_is_asked_about_where_the_menu_has_halves() -> None:
-    (line,) = shown(
-        pizzeria.draft(topped(("topping", "ham", "left"), ("crust", "thick-crust", "whole"))), PIZZERIA
-    )
-    parts = [[c.value for c in row if c.label == "Part"] for row in line.options]
-    assert parts == [["left"], []]
 
 
 NOTED = pizzeria.draft(topped(), notes=(("allergy", "no nuts"), ("preparation", "well done")))
@@ -134,12 +116,6 @@ def test_a_note_comes_with_words_to_write_and_no_more_than_the_schema_has() -> N
     assert len(read(with_notes(full, add="note"), PIZZERIA).notes) == review_form.most("notes")
 
 
-def test_an_impossible_note_is_named_with_the_cart() -> None:
-    done = read(with_notes(NOTED, note_0_heard="x" * 101), PIZZERIA)
-    assert done.draft is None
-    assert list(done.problems) == [-1]
-
-
 def test_an_unsized_item_has_no_size_and_an_unknown_one_asks() -> None:
     muffin = shown(CartDraft.model_validate(
         {"lines": [{"kind": "item", "heard": "m", "sku": "muffin", "quantity": 1}]}))[0]  # fmt: skip
@@ -159,23 +135,6 @@ def test_another_item_lets_go_of_what_it_does_not_have() -> None:
         "size": None,
         "options": [{"group": "milk", "id": "oat", "amount": "normal", "count": 1}],
     }
-
-
-def test_lines_and_options_come_and_go() -> None:
-    form = shown(RIGHT)
-    assert [o.id for o in line_of(read(filled(form, line_0_more="shots/shot"), CAFE)).options] == [
-        "oat",
-        "shot",
-    ]
-    assert line_of(read(filled(form, drop="0-0"), CAFE)).options == ()
-    gone = read(filled(form, remove="0"), CAFE).draft
-    assert gone is not None
-    assert [line.heard for line in gone.lines] == ["a blueberry muffin"]
-    added = read(filled(form, add="line"), CAFE)
-    assert added.draft is not None
-    assert added.draft.lines[-1].kind == "not_on_menu"
-    many = CartDraft(lines=(RIGHT.lines[1],) * review_form.most("lines"))
-    assert read(filled(shown(many), add="line"), CAFE).draft == many
 
 
 def line_of(done: review_form.Read) -> ItemLine:

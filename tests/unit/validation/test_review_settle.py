@@ -96,18 +96,6 @@ def test_a_cart_that_can_not_be_made_is_refused_with_its_place(
         decide("approve", replace(ORDER, draft=draft(*lines)))
 
 
-def test_nothing_proposed_can_not_be_approved() -> None:
-    with pytest.raises(InvalidCart, match="corrected") as caught:
-        decide("approve", replace(ORDER, draft=None, transcript=None))
-    assert caught.value.problems[0][0] == "/cart"
-
-
-def test_an_order_without_a_transcript_can_be_corrected() -> None:
-    outcome = decide("correct", replace(ORDER, draft=None, transcript=None), cart=draft(LATTE))
-    assert outcome.cart is not None
-    assert (outcome.cart.total, outcome.cart.lines[0].confidence) == (1000, 0.0)
-
-
 def test_a_human_may_overrule_a_limit_and_it_shows() -> None:
     lines = [
         {"sku": "latte", "quantity": 13, "size": "L"},
@@ -151,11 +139,23 @@ def test_what_a_reviewer_decides_of_a_page_order_is_for_its_customer_to_confirm(
 
 def test_a_customer_confirms_a_limit_that_a_reviewer_overruled_and_changes_no_other() -> None:
     over = draft({**LATTE, "quantity": 13})
+    with pytest.raises(InvalidCart, match="The limit is 12"):
+        confirm(PROPOSED, over, MENU)
     outcome = decide("correct", replace(ORDER, confirm=True), cart=over)
     at = replace(PROPOSED, draft=over, findings=outcome.findings or ())
     assert confirm(at, over, MENU).event is Event.CONFIRMED
     with pytest.raises(InvalidCart, match="The limit is 12"):
         confirm(at, draft({**LATTE, "quantity": 14}), MENU)
+
+
+def test_nothing_proposed_can_be_corrected_and_not_approved() -> None:
+    nothing = replace(ORDER, draft=None, transcript=None)
+    with pytest.raises(InvalidCart, match="corrected") as caught:
+        decide("approve", nothing)
+    assert caught.value.problems[0][0] == "/cart"
+    outcome = decide("correct", nothing, cart=draft(LATTE))
+    assert outcome.cart is not None
+    assert (outcome.cart.total, outcome.cart.lines[0].confidence) == (1000, 0.0)
 
 
 def test_a_customer_confirms_what_was_proposed() -> None:
@@ -172,11 +172,3 @@ def test_a_customers_correction_is_priced_by_the_menu_and_told_as_one() -> None:
     assert outcome.cart is not None
     assert before is not None
     assert outcome.cart.total * 2 == before.total * 3
-
-
-def test_a_customer_overrules_no_limit() -> None:
-    limit = CAFE.items[[item.sku for item in CAFE.items].index("latte")].max_quantity
-    over = draft({**LATTE, "quantity": limit + 1})
-    assert decide("correct", cart=over).event is Event.APPROVED
-    with pytest.raises(InvalidCart, match="limit is 12"):
-        confirm(PROPOSED, over, MENU)

@@ -17,7 +17,7 @@ OFF, BLOCKED = ReviewReason.NOT_ON_MENU, ReviewReason.BLOCKING_FINDING
 
 
 @pytest.mark.parametrize(
-    ("text", "confidence", "findings", "reasons"),
+    ("text", "confidence", "findings", "reasons"),  # at a threshold of 0.72
     [
         ("a latte", 0.99, [], ()),
         ("a latte", 0.72, [], ()),
@@ -31,6 +31,7 @@ OFF, BLOCKED = ReviewReason.NOT_ON_MENU, ReviewReason.BLOCKING_FINDING
         ("", 0.0, [], (NOTHING,)),
         ("  ", 1.0, [], (NOTHING,)),
         ("", 0.0, [BLOCKING], (NOTHING, BLOCKED)),
+        ("a", 1.0, [BLOCKING] * 5, (BLOCKED,)),
     ],
 )
 def test_every_doubt_is_a_reason(
@@ -38,14 +39,3 @@ def test_every_doubt_is_a_reason(
 ) -> None:
     transcript = Transcript(text=text, confidence=confidence)
     assert doubts(transcript, findings, asr_threshold=0.72) == reasons
-
-
-def test_the_same_reason_is_given_once() -> None:
-    transcript = Transcript(text="a", confidence=1.0)
-    assert doubts(transcript, [BLOCKING] * 5, asr_threshold=0.72) == (BLOCKED,)
-
-
-def test_the_threshold_is_the_settings() -> None:
-    transcript = Transcript(text="a", confidence=0.8)
-    assert doubts(transcript, [], asr_threshold=0.9) == (LOW,)
-    assert doubts(transcript, [], asr_threshold=0.0) == ()
