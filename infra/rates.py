@@ -20,7 +20,7 @@ import redis.asyncio
 import structlog
 from limits.aio.storage import RedisStorage
 
-from infra.redis.address import redis_address
+from infra.redis.address import pool
 
 log = structlog.get_logger(__name__)
 
@@ -89,7 +89,7 @@ class Counts:
     """One for each event loop. `url` names a Redis; empty: this process counts alone.
 
     Raises:
-        ValueError: as `redis_address`.
+        ValueError: as `infra.redis.address.checked`.
     """
 
     def __init__(self, url: str = "") -> None:
@@ -97,10 +97,10 @@ class Counts:
         self._pool: redis.asyncio.ConnectionPool | None = None
         self._shared: RedisStorage | None = None
         self._away: asyncio.Task[None] | None = None
-        # A pool of Sentinel's refuses whom it has no connection for, where others let them wait.
+        # No more connections than this; others wait for theirs.
         self._room = asyncio.Semaphore(CONNECTIONS)
         if url:
-            self._pool = redis_address(url).pool(PATIENCE_S)
+            self._pool = pool(url, PATIENCE_S)
             self._shared = RedisStorage(
                 "async+redis://",  # the pool knows the address
                 implementation="redispy",
@@ -145,7 +145,6 @@ class Counts:
         while True:
             await asyncio.sleep(AGAIN_S)
             try:
-                # Nobody waits for this one, so it has the time to ask one Sentinel after the other.
                 async with asyncio.timeout(AGAIN_S):
                     await shared.acquire_sliding_window_entry("probe", 1_000_000, MINUTE_S)
                 break

@@ -11,7 +11,7 @@ the transcript. `x-each` on a model says that it stands once for each such entry
 Six more say how the compact spelling of a draft is written (`services/decoding/spelling.py`), in which the
 menu's names stand for ids: `x-aligned` marks a field that is found afterwards and not written, `x-named-by`
 one that the name of another field tells, `x-implied` the value of a field that is left out, and `x-key` on a
-model the key of its first field, `x-told-by` on a model the field whose value is that key instead, and
+model the key of its first field, `x-key-from` on a model the field whose value is that key instead, and
 `x-where` a field that only options of some groups have (those with `halves`).
 
 `Cart` is what the API shows: the draft joined with the menu's names and prices.
@@ -170,7 +170,7 @@ DIETARY = (NoteKind.ALLERGY, NoteKind.DIET)
 class NoteDraft(_Draft):
     """Something that the kitchen must know beyond the lines."""
 
-    model_config = ConfigDict(json_schema_extra={"x-told-by": "kind"})
+    model_config = ConfigDict(json_schema_extra={"x-key-from": "kind"})
 
     kind: NoteKind = Field(description="what it is about", json_schema_extra=_from("note_kinds"))
     heard: Annotated[Heard, Field(description="the customer's own words, copied from the transcript")]

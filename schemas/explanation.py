@@ -36,6 +36,16 @@ class _Span(BaseModel):
     start: int
     end: int
 
+    @property
+    def meaning(self) -> str:
+        """What they may mean, in words; empty where nothing explains them."""
+        return ""
+
+    @property
+    def found_by(self) -> str:
+        """How that was found, in words."""
+        return ""
+
 
 class MenuName(BaseModel):
     """Something on the menu: `id` is a sku, a size's id or an option's id, `group` the option's group."""
@@ -59,11 +69,23 @@ class MentionedNames(_Span):
         """The names in words: "latte (item) or iced latte (item)"."""
         return " or ".join(dict.fromkeys(f"{one.name} ({one.kind})" for one in self.names))
 
+    @property
+    def found_by(self) -> str:
+        return MATCHES[self.match]
+
 
 class SpokenNumber(_Span):
     """Words that are a number."""
 
     value: int
+
+    @property
+    def meaning(self) -> str:
+        return str(self.value)
+
+    @property
+    def found_by(self) -> str:
+        return "a number"
 
 
 class UnexplainedWord(_Span):
@@ -83,3 +105,8 @@ class Explanation(BaseModel):
     unexplained: tuple[UnexplainedWord, ...]
     answer: ModelAnswer | None = None
     decision: Decision | None = None
+
+    @property
+    def parts(self) -> list[MentionedNames | SpokenNumber | UnexplainedWord]:
+        """Every part of the text, in its order."""
+        return sorted([*self.mentions, *self.numbers, *self.unexplained], key=lambda part: part.start)

@@ -60,14 +60,6 @@ class ReviewDecision(BaseModel):
         return self
 
 
-class VisitorRejection(BaseModel):
-    """Rejects all waiting orders of one visitor."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: str = Field(min_length=1, max_length=500, pattern=r"\S")
-
-
 class Standing(BaseModel):
     """What one reviewer decided on an order that needs two. It counts once another decides the same."""
 

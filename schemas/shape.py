@@ -1,10 +1,9 @@
-"""The one rule for JSON that comes in, and the one for JSON that is read back: depth, size and shape.
+"""The one rule for JSON that comes in: depth, size and shape.
 
 A body is kept as it came, by two databases, and is written again by a list page, an event stream, a webhook
 and an export, for a browser, a till or a Python. Each of them has a limit of its own to depth and numbers
 (pydantic's serializer 255 levels, JavaScript 2^53), and what is over one of them can be stored and never
-shown again. So what comes in stays well under all of them, and what an older release let in is left out
-where it is read.
+shown again. So what comes in stays well under all of them.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from schemas.menu import Note
 
 MAX_INTEGER = 2**53 - 1
 """The largest whole number that every JSON reader keeps: JavaScript and jq read numbers as 64-bit floats."""
-READABLE_DEPTH = 64
-"""Levels that a stored document may have to be shown; what comes in has fewer (`BODY`)."""
 _TOLD = 10
 
 
@@ -72,13 +69,6 @@ def _own_faults(value: Any, rule: Rule) -> Iterator[str]:
                 yield f"has a key of over {rule.key_chars} characters ({key[:20]!r}...); shorten it"
     elif isinstance(value, int) and abs(value) > MAX_INTEGER:
         yield f"is over {MAX_INTEGER}, which not every reader keeps; send it as text"
-
-
-def readable(document: Any) -> bool:
-    """Whether a stored document can be shown by every part that shows one."""
-    return all(
-        depth <= READABLE_DEPTH for _, value, depth in _walked(document, "") if isinstance(value, dict | list)
-    )
 
 
 def _size(document: Any) -> int:

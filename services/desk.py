@@ -27,10 +27,8 @@ from schemas.shops.audit import Actor
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
 from services.recordings import reading
-from services.storage.orders.customers import CustomerStore
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
-from services.storage.people.api_keys import KeyStore
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.statistics import decided
@@ -50,14 +48,12 @@ class Desk:
         """`by`: who acts, for the audit log."""
         self._box, self.access, self.by = box, access, by
         self.settings: Settings = box.settings
-        self.orders = OrderStore(box.database, access.shop, box.tells)
-        self.reviews = ReviewStore(box.database, access.shop, box.tells)
+        self.orders = OrderStore(box.database, access.shop)
+        self.reviews = ReviewStore(box.database, access.shop)
         self.review_log = ReviewLog(box.database, access.shop)
         self.menus: MenuStore = box.menus.of(access.shop)
-        self.customers = CustomerStore(box.database, access.shop)
         self.erasures = ErasureStore(box.database, access.shop)
         self.endpoints = EndpointStore(box.database, access.shop, box.settings.webhook_endpoints)
-        self.keys = KeyStore(box.database, access.shop)
 
     @property
     def shop(self) -> str:
@@ -95,9 +91,11 @@ class Desk:
     def doorbell(self) -> Doorbell:
         return self._box.doorbell
 
-    def check_menu(self, menu: Menu, version: int) -> None:
-        """As of the container: compile the menu's grammar before it serves; raises InvalidMenu."""
-        self._box.check_menu(menu, version)
+    def check_menu(self, menu: Menu) -> None:
+        """Compile the menu's grammar before it serves; raises InvalidMenu."""
+        from services.decoding.wire_mask import check_menu
+
+        check_menu(menu)
 
     def menu_of(self, order: OrderRecord) -> MenuVersion:
         """The menu version that an order began with."""
@@ -123,7 +121,7 @@ class Desk:
         """The same for each order whose metadata has this text under `key`: those that are erased, and those
         that are still under way, which stay as they are."""
         erased, under_way = list[str](), list[str]()
-        for order_id in self.customers.orders(key, value):
+        for order_id in self.erasures.of_customer(key, value):
             try:
                 self.erase_order(order_id)
                 erased.append(order_id)

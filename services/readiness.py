@@ -59,11 +59,11 @@ def queue_state(redis_url: str) -> str:
     """`ok`, or what is wrong with the Redis of the queue."""
     import redis
 
-    from infra.redis.address import redis_address
+    from infra.redis.address import client
 
     try:
-        with redis_address(redis_url).client(QUEUE_PROBE_S, QUEUE_PROBE_S) as client:
-            client.ping()
+        with client(redis_url, QUEUE_PROBE_S, QUEUE_PROBE_S) as opened:
+            opened.ping()
     except (redis.RedisError, ValueError):
         log.warning("ready.queue_away", exc_info=True)
         return "no answer"
@@ -75,11 +75,11 @@ def check_addresses(settings: Settings) -> None:
     named = {"REDIS_URL": settings.redis_url, "SAYCART_LIMITS_URL": settings.limits_url}
     if not any(named.values()):
         return
-    from infra.redis.address import FORMS, redis_address
+    from infra.redis.address import FORMS, checked
 
     for name, url in named.items():
         try:
             if url:
-                redis_address(url)
+                checked(url)
         except ValueError as error:
             raise InputError(f"{name} can't be used: {error}", hint=FORMS) from None

@@ -31,12 +31,10 @@ def store_of(settings: Settings) -> Blobs:
         from infra.blobs.folder import BlobFolder
 
         return BlobFolder(settings.blobs)
-    from infra.blobs.bucket import BadAddress, BlobBucket
+    from infra.blobs.bucket import BlobBucket
 
     try:
-        url, given = parameters(settings.recordings_url, "endpoint", "links")
-        if given.get("links", "true") not in ("true", "false"):
-            raise BadAddress("links is neither true nor false")
+        url, given = parameters(settings.recordings_url, "endpoint")
         return BlobBucket(url, given.get("endpoint", ""), settings.blobs / "tmp")
     except ValueError as error:
         raise InputError(

@@ -11,7 +11,6 @@
     │   │   └── IdempotencyInFlight         the first request with the key is still running: wait
     │   ├── TooManyAttempts             too many failed sign-ins: wait
     │   ├── TooManyOrders               too many of the client's orders are waiting: wait
-    │   ├── TooManyWaiting              too many open long polls and event streams: wait
     │   ├── TooManyRequests             over a per-minute limit: wait
     │   ├── UnknownMenu                 an order names a menu that was never imported
     │   ├── InvalidMenu                 a menu document that contradicts itself; lists every problem
@@ -27,7 +26,6 @@
     ├── Unreadable                  can't be read here, however often it is tried: a person reads it
     │   └── TooMuchToRead               the transcript is longer than an order may be
     ├── Overloaded                  too many orders are waiting: wait
-    │   └── IntakeLate                  orders arrive faster than this API stores them: wait
     ├── SignInBusy                  too many people are signing in: wait
     ├── MaskedBusy                  this process runs as many masked calls as it may: wait
     ├── EngineError                 a model or its server
@@ -72,14 +70,12 @@ from schemas.errors.engines import (
     Unreadable,
 )
 from schemas.errors.limits import (
-    IntakeLate,
     MaskedBusy,
     Overloaded,
     SignInBusy,
     TooManyAttempts,
     TooManyOrders,
     TooManyRequests,
-    TooManyWaiting,
 )
 from schemas.errors.requests import (
     Conflict,
@@ -123,7 +119,6 @@ __all__ = [
     "IdempotencyInFlight",
     "IdempotencyMismatch",
     "InputError",
-    "IntakeLate",
     "InvalidCart",
     "InvalidMenu",
     "MaskedBusy",
@@ -142,7 +137,6 @@ __all__ = [
     "TooManyAttempts",
     "TooManyOrders",
     "TooManyRequests",
-    "TooManyWaiting",
     "TooMuchToRead",
     "Unauthorized",
     "UnknownMenu",

@@ -30,17 +30,6 @@ class TooManyAttempts(InputError):
         super().__init__(f"Too many attempts; {again(wait_s)}", wait_s=wait_s)
 
 
-class TooManyWaiting(InputError):
-    """Too many long polls and event streams are open; try again in `wait_s` seconds."""
-
-    code = "too_many_waiting"
-    retryable = True
-    hint = "Close the ones you no longer need, or ask without `wait`."
-
-    def __init__(self, full: str, wait_s: float) -> None:
-        super().__init__(f"{full}; {again(wait_s)}", wait_s=wait_s)
-
-
 class TooManyRequests(InputError):
     """Over a limit of what is sent: its name is `limit`, its HTTP headers `headers`; the request fits
     again in `wait_s` seconds."""
@@ -61,17 +50,9 @@ class Overloaded(SaycartError):
     code = "overloaded"
     retryable = True
     hint = "Nothing was stored. Wait, then try again."
-    what = "are already waiting"
 
     def __init__(self, orders: int, wait_s: float) -> None:
-        super().__init__(f"{orders} orders {self.what}; {again(wait_s)}", wait_s=wait_s)
-
-
-class IntakeLate(Overloaded):
-    """Orders arrive faster than this API can store them; refused before the body is read."""
-
-    code = "intake_late"
-    what = "are waiting to be stored"
+        super().__init__(f"{orders} orders are already waiting; {again(wait_s)}", wait_s=wait_s)
 
 
 class SignInBusy(SaycartError):

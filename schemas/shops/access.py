@@ -23,7 +23,6 @@ class Scope(StrEnum):
     MENUS_READ = "menus:read"
     MENUS_WRITE = "menus:write"
     MASKED = "masked"
-    WEBHOOKS = "webhooks"
     METRICS = "metrics"
     ADMIN = "admin"
 
@@ -64,10 +63,10 @@ VISITOR_SCOPES = frozenset({Scope.ORDERS_WRITE, Scope.MENUS_READ})
 class Access:
     """What one credential comes to, for the length of one request.
 
-    `actor` names the credential in logs and records: `key:ID`, `staff:NAME`, `page`, `customer`, `open`.
-    `person` is the account behind it, who alone may hold and decide reviews; a key may act for one.
-    `order` is the one order that a customer's capability opens; None for everyone else. `family` is the same
-    for a key and those that it was rotated to.
+    `actor` names the credential in logs, records and limits: `key:ID`, `staff:NAME`, `page` at `/` and
+    `page:KEY` elsewhere, `customer`, `open`. `person` is the account behind it, who alone may hold and decide
+    reviews; a key may act for one. `order` is the one order that a customer's capability opens; None for
+    everyone else.
     """
 
     shop: str
@@ -75,7 +74,6 @@ class Access:
     scopes: frozenset[Scope]
     person: str | None = None
     order: str | None = None
-    family: str = ""
 
     def __post_init__(self) -> None:
         if not self.shop or self.shop == EVERY_SHOP:

@@ -1,9 +1,8 @@
-"""An entry of the audit log, the line that it is written out as, and the head by which a log is known again.
+"""An entry of the audit log, and the line that it is written out as.
 
 A line is a JSON object of the row's columns, named as the columns are; those that are NULL are left out; keys
-sorted, no spaces, UTF-8, nothing escaped that JSON lets stand (RFC 8785). A head is SHOP:SEQ:DIGEST, the
-SHA-256 of the lines of a shop's entries from the first to SEQ, each with its newline. A column that is added
-later is NULL in what is there, so it changes no digest.
+sorted, no spaces, UTF-8, nothing escaped that JSON lets stand (RFC 8785). A shop's log is known again by its
+head, SHOP:SEQ:DIGEST: the SHA-256 of the lines from the first to SEQ, each with its newline.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
-
-from schemas.errors import InputError
 
 MAX_CHARS = 200
 
@@ -65,38 +62,16 @@ class Entry:
 
     @property
     def line(self) -> str:
-        """Its canonical JSON; raises TypeError for what SQLite lets stand in a column, and JSON does not."""
+        """Its canonical JSON."""
         return canonical({name: value for name, value in asdict(self).items() if value is not None})
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The newest entry of a shop's log with a digest of all up to it: `SHOP:SEQ:DIGEST`, to be kept where who
-    can write the database can't."""
-
-    shop_id: str
-    seq: int
-    digest: str
-
-    def __str__(self) -> str:
-        return f"{self.shop_id}:{self.seq}:{self.digest}"
-
-    @classmethod
-    def parse(cls, text: str) -> Head:
-        """Raises InputError."""
-        shop, _, rest = text.strip().partition(":")
-        seq, _, digest = rest.partition(":")
-        is_digest = len(digest) == 64 and not set(digest) - set("0123456789abcdef")
-        if not (shop and seq.isascii() and seq.isdecimal() and int(seq) and is_digest):
-            raise InputError(
-                f"{text!r} is not a head", hint="`saycart audit head` prints one: SHOP:SEQ:DIGEST."
-            )
-        return cls(shop, int(seq), digest)
 
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces. What RFC 8785 says, for text, whole numbers and keys of ASCII."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    # `str`: SQLite lets bytes stand in a column of text.
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=str
+    )
 
 
 def stamp(at: datetime) -> str:

@@ -31,11 +31,6 @@ class Step:
     after: Any
     size: str | None = None
 
-    @property
-    def is_price(self) -> bool:
-        """Whether something that was there costs something else now."""
-        return self.kind == "changed" and self.field in ("price", "prices")
-
 
 def steps(before: Menu, after: Menu) -> Iterator[Step]:
     """Every difference, in the order of the menu."""

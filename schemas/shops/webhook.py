@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from schemas.cart import Cart, MenuRef
-from schemas.errors import InputError
 from schemas.lifecycle import State
 from schemas.order import OrderError
 
@@ -21,10 +20,6 @@ TYPES: dict[State, str] = {
     State.IN_REVIEW: "order.needs_review",
     State.PROPOSED: "order.needs_confirmation",
 }
-ALL = "all"
-TEST = "webhook.test"
-TO_ENDPOINTS = "to endpoints"
-"""Among the types that are told: shops with endpoints of their own are told there, of what those ask for."""
 
 
 class WebhookOrder(BaseModel):
@@ -49,36 +44,3 @@ class WebhookMessage(BaseModel):
     type: str
     timestamp: datetime
     data: WebhookOrder
-
-
-class TestOrder(BaseModel):
-    """In place of an order, in a message that was asked for by hand."""
-
-    shop: str
-    webhook: str
-
-
-class TestMessage(BaseModel):
-    """The body of a message of type `webhook.test`, as `WebhookMessage`."""
-
-    type: str = TEST
-    timestamp: datetime
-    data: TestOrder
-
-
-def types_named(names: str) -> frozenset[str]:
-    """The types in a comma list, or every one for `all`. A completed order is always told.
-
-    Raises:
-        InputError: a name that is no type.
-    """
-    known = frozenset(TYPES.values())
-    if names.strip() == ALL:
-        return known
-    chosen = frozenset(name.strip() for name in names.split(",") if name.strip())
-    if unknown := sorted(chosen - known):
-        raise InputError(
-            f"SAYCART_WEBHOOK_EVENTS has unknown events: {', '.join(unknown)}",
-            hint=f"`{ALL}`, or some of {', '.join(sorted(known))}.",
-        )
-    return chosen | {TYPES[State.COMPLETED]}

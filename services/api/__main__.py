@@ -45,15 +45,13 @@ GRACE_S = 24
 QUIET_S = 1.0
 # Seconds that an idle connection is kept for the next request.
 KEEP_ALIVE_S = 15
-# Seconds that an answer may stand without its client taking more of it, until the kernel ends the connection.
-UNREAD_S = 60.0
 # Each client that waits holds a socket. Most systems start a process with 1,024 files at most and let it ask
 # for more; past the limit no connection is accepted, and those who order stand behind those who wait.
 FILES = 65_536
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which tells the app at the signal, and has an end for answers that are not read."""
+    """uvicorn, which tells the app at the signal."""
 
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
@@ -65,9 +63,6 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for served in self.servers:
-            for listener in served.sockets:  # what they accept inherits it
-                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_S * 1000))
         if ready_file := os.environ.get("SAYCART_READY_FILE"):
             Path(ready_file).touch()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 import structlog
 from fastapi import FastAPI
@@ -19,15 +19,13 @@ from services.api.gate import access
 from services.api.gate.middleware import Gate
 from services.api.gate.origin import Own
 from services.api.gate.pressure import Pressure
-from services.api.gate.rates import Metered, Rates
-from services.api.gate.seats import Seats
+from services.api.gate.rates import Rates
 from services.api.metrics import Metrics
 from services.api.routes import (
     audio,
     docs,
     events,
     health,
-    keys,
     links,
     masked,
     menus,
@@ -35,7 +33,6 @@ from services.api.routes import (
     privacy,
     reviews,
     schema,
-    webhooks,
 )
 from services.api.waiting.bell import Bell
 from services.api.waiting.room import Waiting
@@ -60,26 +57,19 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
 )
 
 
+_PARTS = (
+    *(orders, audio, events, links, reviews, menus, masked, privacy),
+    *(schema, health, docs),
+)
+
+
 def create_app(container: Container) -> FastAPI:
     """The application around `container`, which must be ready: tables migrated, folders made."""
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        # A folder that can't be written to shows now, and not at the first order. A bucket was tried before.
-        container.blobs.open().discard()
-        # Made on first use, and its imports take a second that no order should wait for.
-        _ = container.doorbell
-        async with app.state.waiting.running():
-            log.info("api.started", version=_version())
-            yield
-        await app.state.rates.close()
-        log.info("api.stopped")
-
     app = FastAPI(
         title="saycart",
-        version=_version(),
+        version=version("saycart"),
         description=DESCRIPTION,
-        lifespan=lifespan,
+        lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -88,27 +78,11 @@ def create_app(container: Container) -> FastAPI:
         # caller's traceparent. Ours are made by the gate.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.container = container
-    pressure = Pressure(container)
-    app.state.own = Own.of(container.settings)
-    app.state.seats = Seats(container.settings)
-    app.state.waiting = Waiting(container.watched, lambda: container.notices)
-    app.state.rates = Rates(container.settings)
-    app.state.metrics = Metrics(container, pressure, app.state.waiting, app.state.rates)
-    app.state.masked = masked.Hands(container.settings, app.state.metrics)
-    app.state.counts = Counts(container)
-    app.state.pressure = pressure
-    app.state.bell = Bell()
-    app.state.scrapers = {}
-    app.state.draining = False
+    _wire(app, container)
     problems.install(app)
-    for part in (
-        *(orders, audio, events, links, reviews, menus, masked, privacy, webhooks, keys),
-        *(schema, health, docs),
-    ):
+    for part in _PARTS:
         app.include_router(part.router)
     site.install(app)
-    app.add_middleware(Metered, rates=app.state.rates)
     app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own)
     if open_routes := access.undeclared(app):
         raise RuntimeError(f"routes that ask for no scope: {', '.join(open_routes)}")
@@ -116,8 +90,31 @@ def create_app(container: Container) -> FastAPI:
     return app
 
 
-def _version() -> str:
-    try:
-        return version("saycart")
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "0"
+def _wire(app: FastAPI, container: Container) -> None:
+    """What the routes share, one of each for the app."""
+    state = app.state
+    state.container = container
+    state.own = Own.of(container.settings)
+    state.waiting = Waiting(container.watched, lambda: container.notices)
+    state.rates = Rates(container.settings)
+    state.pressure = Pressure(container)
+    state.metrics = Metrics(container, state.pressure, state.waiting, state.rates)
+    state.masked = masked.Hands(container.settings, state.metrics)
+    state.counts = Counts(container)
+    state.bell = Bell()
+    state.scrapers = {}
+    state.draining = False
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    container: Container = app.state.container
+    # A folder that can't be written to shows now, and not at the first order. A bucket was tried before.
+    container.blobs.open().discard()
+    # Made on first use, and its imports take a second that no order should wait for.
+    _ = container.doorbell
+    async with app.state.waiting.running():
+        log.info("api.started", version=app.version)
+        yield
+    await app.state.rates.close()
+    log.info("api.stopped")

@@ -1,4 +1,4 @@
-"""What `/metrics/database` shows: orders, messages and what happened lately, as the database has them.
+"""What `/metrics/database` shows: orders and messages, as the database has them.
 
 Each replica of the API can answer, and all would say the same, so one of them is asked: a scrape target for
 the service, not for each process. All is counted by indexes.
@@ -20,11 +20,13 @@ from services.bootstrap import Container
 log = structlog.get_logger(__name__)
 
 
-class _Counts(Collector):
+class Counts(Collector):
     """Asks the database at each scrape, so that a restart of the API loses no count."""
 
     def __init__(self, container: Container) -> None:
         self.container = container
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
         up = GaugeMetricFamily("saycart_database_up", "1 if the orders could be counted")
@@ -40,22 +42,10 @@ class _Counts(Collector):
 
     def _orders(self) -> Iterable[Metric]:
         orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
-        events = GaugeMetricFamily(
-            "saycart_order_events", "events of all orders by type, of the last 24 hours", labels=["type"]
-        )
-        codes = GaugeMetricFamily(
-            "saycart_order_codes",
-            "failures, findings, review reasons, dropped results, extra runs, of the last 24 hours",
-            labels=["kind", "code"],
-        )
         counts = self.container.orders.counts()
         for state in State:
             orders.add_metric([state.value], counts.get(state, 0))
-        for kind, count in sorted(self.container.orders.event_counts().items()):
-            events.add_metric([kind], count)
-        for (about, code), count in sorted(self.container.orders.code_counts().items()):
-            codes.add_metric([about, code], count)
-        return orders, events, codes
+        return (orders,)
 
     def _waiting(self) -> Iterable[Metric]:
         load = self.container.load.load()
@@ -99,14 +89,6 @@ class _Counts(Collector):
             self.container.outbox.oldest_s(),
         )
         return messages, age
-
-
-class Counts:
-    """The exporter of one app."""
-
-    def __init__(self, container: Container) -> None:
-        self.registry = CollectorRegistry()
-        self.registry.register(_Counts(container))
 
     def text(self) -> bytes:
         """The Prometheus text format, version 0.0.4."""

@@ -37,11 +37,6 @@ def matches(request: Request, etag: str) -> bool:
     return "*" in wanted or etag.removeprefix("W/") in wanted
 
 
-def leaving(request: Request) -> bool:
-    """Whether this server is shutting down, which a balancer should know."""
-    return bool(request.app.state.draining)
-
-
 async def disconnected(request: Request) -> None:
     """Return when the client has gone, or has been answered; what is left of its body is thrown away."""
     while (await request.receive())["type"] != "http.disconnect":

@@ -1,7 +1,7 @@
 """Accepting an order, in the one order of steps that loses nothing and leaves nothing.
 
 0. Too much waits already, or the key is in use right now: refused (`pressure.py`), and no body is read.
-1. The recording streams into a temporary file (`uploads.py`), and everything about the request is checked.
+1. The form is read into a temporary file (`uploads.py`), and everything about the request is checked.
 2. fsync and rename, or a put into the bucket: the recording is durable under our own id.
 3. One transaction: the order and its idempotency row.
 4. 202. Only then the doorbell rings; with Redis down, the sweeper finds the order later.
@@ -69,15 +69,13 @@ class Caller:
 
 
 def by_key(box: Desk) -> Caller:
-    """An integration: the same under a rotated key, so that a retry may come under the new one."""
-    family = box.access.family or box.access.actor
-    return Caller(backlog=family, keys=family)
+    """An integration, by its key."""
+    return Caller(backlog=box.access.actor, keys=box.access.actor)
 
 
 def by_page(request: Request, box: Desk, visitor: str) -> Caller:
-    """A customer at the order page. `visitor` is the browser's own random name, so that
-    it has keys of its own."""
-    backlog = page_client(box.access.family, address(request), visitor)
+    """A customer at the order page; `visitor` is the browser's random name, with keys of its own."""
+    backlog = page_client(box.access.actor, address(request), visitor)
     return Caller(backlog=backlog, keys=f"page:{visitor}", confirm=True)
 
 
@@ -90,17 +88,16 @@ async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
         StorageUnavailable: database or disk (503), nothing stored.
     """
     kind = media_type(request)
-    if kind == "multipart/form-data":
-        async with _admitted(request, box, caller) as key:
+    if kind not in ("multipart/form-data", "application/json"):
+        raise RequestRefused(
+            "unsupported_media_type",
+            415,
+            f"Send an order as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
+        )
+    async with _admitted(request, box, caller) as key:
+        if kind == "multipart/form-data":
             return await _spoken(request, box, key, caller)
-    if kind == "application/json":
-        async with _admitted(request, box, caller) as key:
-            return await _typed(box, key, await read_model(request, TextOrder, MAX_TEXT_BYTES), caller)
-    raise RequestRefused(
-        "unsupported_media_type",
-        415,
-        f"Send an order as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
-    )
+        return await _typed(box, key, await read_model(request, TextOrder, MAX_TEXT_BYTES), caller)
 
 
 async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) -> Accepted:
@@ -115,20 +112,10 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
         text = asked.get("metadata")
         metadata = None if text is None else _metadata(text)
         menu = await run_in_threadpool(find_menu, box, asked.get("menu"))
-        language = speak(menu, asked.get("language"))
-        digest = _digest(asked | {"metadata": metadata, "audio": upload.writer.sha256})
-        new = NewOrder(
-            menu_id=menu.menu.id,
-            menu_version=menu.version,
-            language=language,
-            audio_format=upload.audio_format,
-            metadata=metadata,
-            confirm=caller.confirm,
-            client=caller.backlog,
-            traceparent=tracing.current_traceparent(),
-        )
-        idempotency = _idempotency(caller, key, digest)
-        return await run_in_threadpool(_keep, box, upload, new, idempotency)
+        check_language(menu, asked.get("language"))
+        new = replace(_new(menu, caller, metadata), audio_format=upload.audio_format)
+        body = asked | {"metadata": metadata, "audio": upload.writer.sha256}
+        return await run_in_threadpool(_keep, box, upload, new, _idempotency(caller, key, body))
     except BaseException:
         # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
         with anyio.CancelScope(shield=True):
@@ -163,25 +150,29 @@ async def _admitted(request: Request, box: Desk, caller: Caller) -> AsyncIterato
     key = idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
     with tracing.span("accept", {"saycart.shop": box.shop}):
-        async with pressure.admitted(box.shop, caller.backlog, caller.keys, key, request.state.paced):
+        async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
             yield key
 
 
 async def _typed(box: Desk, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
-    check_metadata(text.metadata)
+    if found := faults(text.metadata, METADATA, "/metadata"):
+        raise invalid(found)
     menu = await run_in_threadpool(find_menu, box, text.menu)
-    new = NewOrder(
+    transcript = Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language)
+    new = replace(_new(menu, caller, text.metadata), transcript=transcript)
+    return await run_in_threadpool(_store, box, new, _idempotency(caller, key, text.model_dump()))
+
+
+def _new(menu: MenuVersion, caller: Caller, metadata: dict[str, Any] | None) -> NewOrder:
+    return NewOrder(
         menu_id=menu.menu.id,
         menu_version=menu.version,
         language=menu.menu.language,
-        transcript=Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language),
-        metadata=text.metadata,
+        metadata=metadata,
         confirm=caller.confirm,
         client=caller.backlog,
         traceparent=tracing.current_traceparent(),
     )
-    digest = _digest(text.model_dump())
-    return await run_in_threadpool(_store, box, new, _idempotency(caller, key, digest))
 
 
 def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
@@ -222,16 +213,11 @@ def find_menu(box: Desk, menu_id: str | None) -> MenuVersion:
         raise UnknownMenu(f"No menu {menu_id[:80]!r}.") from None
 
 
-def speak(menu: MenuVersion, asked: str | None) -> str:
-    """The language to listen in: the menu's, which may be asked for whole or by its prefix (`en`).
-
-    Raises:
-        RequestRefused: another language.
-    """
+def check_language(menu: MenuVersion, asked: str | None) -> None:
+    """Raises RequestRefused for another language than the menu's, or its prefix (`en`)."""
     language = menu.menu.language
     if asked and asked.lower() not in (language.lower(), language.partition("-")[0]):
         raise invalid([("/language", f"the menu {menu.menu.id} is in {language}, not {asked!r}")])
-    return language
 
 
 def idempotency_key(request: Request) -> str | None:
@@ -247,23 +233,12 @@ def idempotency_key(request: Request) -> str | None:
     raise invalid([("/header/Idempotency-Key", sentence)])
 
 
-def _idempotency(caller: Caller, key: str | None, digest: str) -> Idempotency | None:
-    return Idempotency(client=caller.keys, key=key, body_hash=digest) if key else None
-
-
-def _digest(body: dict[str, Any]) -> str:
-    """sha256 over what the caller asked for, before any default is filled in."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-
-
-def check_metadata(document: dict[str, Any] | None) -> None:
-    """One rule for what comes in a JSON body and in a form.
-
-    Raises:
-        RequestRefused: 422 with a pointer for each place that breaks it.
-    """
-    if found := faults(document, METADATA, "/metadata"):
-        raise invalid(found)
+def _idempotency(caller: Caller, key: str | None, body: dict[str, Any]) -> Idempotency | None:
+    """`body`: what the caller asked for, before any default is filled in."""
+    if key is None:
+        return None
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return Idempotency(client=caller.keys, key=key, body_hash=digest)
 
 
 def _metadata(text: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@ machine that runs the other parts too what those have measured. Counts of the da
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -51,63 +51,39 @@ class Metrics:
     """One registry an app: several apps in one process (as in tests) do not mix."""
 
     def __init__(self, container: Container, pressure: Pressure, waiting: Waiting, rates: Rates) -> None:
-        self.registry = CollectorRegistry()
+        registry = self.registry = CollectorRegistry()
         database, config = container.database, container.settings
         for name, says, value in (
-            (
-                "clients_waiting",
-                "open long polls and event streams of this process",
-                lambda: waiting.watchers,
-            ),
-            (
-                "clients_waiting_limit",
-                "limit of long polls and event streams; 0: none",
-                lambda: config.max_waits,
-            ),
+            ("clients_waiting", "open long polls and event streams", lambda: waiting.watchers),
             ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_at_once),
             ("api_connections_busy", "database connections in use by this process", lambda: database.lent),
             ("api_connections_limit", "limit of database connections", lambda: database.lends_at_most),
         ):
-            Gauge(f"saycart_{name}", says, registry=self.registry).set_function(value)
+            Gauge(f"saycart_{name}", says, registry=registry).set_function(value)
         if (folder := metrics.shared()) is not None:
-            self.registry.register(metrics.Parts(folder))
-        self.registry.register(_Refusals(pressure, rates))
-        self.requests = Counter(
-            "saycart_http_requests_total",
-            "answers by route template",
-            ["method", "route", "status"],
-            registry=self.registry,
-        )
-        self.seconds = Histogram(
-            "saycart_http_request_seconds",
-            "time from the request's head to the end of the answer",
-            ["method", "route"],
-            buckets=_BUCKETS,
-            registry=self.registry,
-        )
+            registry.register(metrics.Parts(folder))
+        registry.register(_Refusals(pressure, rates))
 
-        self.accepted = Histogram(
-            "saycart_order_accepted_seconds",
-            "time from an order's last byte to the first byte of the answer accepting it",
-            buckets=_ACCEPTED,
-            registry=self.registry,
+        def histogram(name: str, says: str, *labels: str, buckets: Sequence[float] = _BUCKETS) -> Histogram:
+            return Histogram(f"saycart_{name}", says, labels, buckets=buckets, registry=registry)
+
+        def counter(name: str, says: str, *labels: str) -> Counter:
+            return Counter(f"saycart_{name}", says, labels, registry=registry)
+
+        self.requests = counter(
+            "http_requests_total", "answers by route template", "method", "route", "status"
         )
+        head = "time from the request's head to the end of the answer"
+        self.seconds = histogram("http_request_seconds", head, "method", "route")
+        body = "time from an order's last byte to the first byte of the answer accepting it"
+        self.accepted = histogram("order_accepted_seconds", body, buckets=_ACCEPTED)
         self.masked_busy = Gauge(
-            "saycart_masked_busy", "masked calls running in this process", registry=self.registry
+            "saycart_masked_busy", "masked calls running in this process", registry=registry
         )
-        self.masked = Histogram(
-            "saycart_masked_seconds",
-            "duration of a masked call, by task and outcome",
-            ["task", "outcome"],
-            buckets=_BUCKETS,
-            registry=self.registry,
-        )
-        self.masked_tokens = Counter(
-            "saycart_masked_tokens_total",
-            "tokens of complete masked answers, as reported by decode servers",
-            ["task", "kind"],
-            registry=self.registry,
-        )
+        outcome = "duration of a masked call, by task and outcome"
+        self.masked = histogram("masked_seconds", outcome, "task", "outcome")
+        tokens = "tokens of complete masked answers, as reported by decode servers"
+        self.masked_tokens = counter("masked_tokens_total", tokens, "task", "kind")
 
     def saw(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer. `route` is a template and an odd method is folded, so labels stay few."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
 
 from pydantic import BaseModel, Field
 
@@ -26,14 +25,6 @@ class ReviewPage(BaseModel):
 
     reviews: list[Review]
     next_cursor: str | None = None
-
-
-class VisitorRejected(BaseModel):
-    """Ids of reviews: those that were rejected, and those that were left, since a colleague has them or a
-    second person is needed."""
-
-    rejected: list[str]
-    left: list[str]
 
 
 class ReviewDetail(Review):
@@ -130,12 +121,6 @@ def done_by(stored: StoredEvent) -> DoneBy | None:
 def nickname(worker: str) -> str:
     """A name by which one worker is told from another, and no host and no process is told of."""
     return hashlib.blake2s(worker.encode(), digest_size=4).hexdigest()
-
-
-@lru_cache(maxsize=4_096)
-def listed_menu(header: MenuHeader) -> MenuSummary:
-    """A menu as a list shows it; kept, since a version never changes and lists show the same ones."""
-    return menu_summary(header)
 
 
 def menu_summary(header: MenuHeader, notes: Sequence[Note] = ()) -> MenuSummary:

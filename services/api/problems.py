@@ -1,8 +1,8 @@
 """Every answer that is not a success, as an RFC 9457 problem.
 
 `type` is a stable relative URI (`/problems/<code>`, which the API also serves as a page); `code` is never
-reused for something else. The tree in `schemas/errors` says what went wrong, `STATUS` here says which
-HTTP status that is. An unexpected error becomes a 500 that names the request id and nothing else.
+reused for something else. The tree in `schemas/errors` says what went wrong, `problem_codes.py` which HTTP
+status that is. An unexpected error becomes a 500 that names the request id and nothing else.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from starlette.routing import compile_path
 
 from schemas import errors
 from schemas.field_problems import MAX_PROBLEMS, pointer, sentence
-from schemas.shops import sign_in_errors
 from services.api.gate.rates import counted
+from services.api.problem_codes import STATUS, TITLES
 
 log = structlog.get_logger(__name__)
 
@@ -92,90 +92,6 @@ class RequestRefused(errors.InputError):
         self.problems = list(problems)
         self.extra = extra or {}
         self.headers = headers or {}
-
-
-# The nearest class in an error's ancestry decides, so a new leaf gets its parent's status.
-STATUS: dict[type[errors.SaycartError], int] = {
-    errors.SaycartError: 500,
-    errors.InputError: 422,
-    errors.Unauthorized: 401,
-    errors.Forbidden: 403,
-    errors.NotFound: 404,
-    errors.Conflict: 409,
-    errors.IdempotencyMismatch: 422,
-    errors.UnsupportedAudio: 415,
-    errors.AudioTooLarge: 413,
-    errors.EngineUnavailable: 503,
-    errors.RecordingLost: 503,
-    errors.StaleState: 409,
-    errors.TooManyAttempts: 429,
-    errors.TooManyOrders: 429,
-    errors.TooManyRequests: 429,
-    errors.TooManyWaiting: 429,
-    errors.Overloaded: 503,
-    errors.IntakeLate: 503,
-    errors.SignInBusy: 503,
-    sign_in_errors.NotBegunHere: 400,
-    sign_in_errors.NotLetIn: 403,
-    sign_in_errors.ProviderAway: 503,
-    errors.MaskedBusy: 503,
-    # What was asked for can't be had of this text: to send it again unchanged brings the same.
-    errors.AnswerRefused: 422,
-    errors.EngineMisconfigured: 502,
-    errors.DecodeTruncated: 502,
-    errors.DecodeInvalid: 502,
-    errors.StorageUnavailable: 503,
-    errors.StorageFull: 507,
-}
-
-# Titles by code, also for the pages at `/problems/<code>`.
-TITLES: dict[str, str] = {
-    "invalid_input": "The request is invalid",
-    "malformed_body": "The request body can't be read",
-    "body_too_large": "The request body is too large",
-    "unsupported_media_type": "Unsupported content type",
-    "upload_too_slow": "The upload took too long",
-    "misdirected": "Unknown host name",
-    "audio_empty": "The recording is empty",
-    "audio_too_large": "The recording is too large",
-    "unsupported_audio": "Unsupported audio format",
-    "unknown_menu": "Unknown menu",
-    "idempotency_mismatch": "This idempotency key was used for another request",
-    "idempotency_in_flight": "The first request with this key is still running",
-    "too_many_orders": "Too many orders from this client are waiting",
-    "too_many_waiting": "Too many open long polls and event streams",
-    "too_many_requests": "Too many requests, or too much data",
-    "overloaded": "Too many orders are waiting",
-    "intake_late": "Orders are arriving faster than they can be stored",
-    "invalid_menu": "The menu is invalid",
-    "invalid_cart": "The menu doesn't allow this cart",
-    "unauthorized": "Authentication required",
-    "forbidden": "You don't have permission to do this",
-    "not_found": "Not found",
-    "method_not_allowed": "Method not allowed",
-    "cross_site": "Cross-site requests are not allowed",
-    "conflict": "This conflicts with the current state",
-    "recording_lost": "The recording can't be found",
-    "range_not_satisfiable": "The recording ends before that range",
-    "recordings_away": "The recording store is not responding",
-    "recording_removed": "The recording was deleted",
-    "stale_state": "It changed since you read it",
-    "too_many_attempts": "Too many sign-in attempts",
-    "sign_in_busy": "Too many people are signing in",
-    "not_begun_here": "This sign-in has expired or was started elsewhere",
-    "not_let_in": "You couldn't be signed in",
-    "provider_away": "The sign-in provider is not responding",
-    "engine_unavailable": "The decoder is not responding",
-    "engine_misconfigured": "The decoder doesn't support this request",
-    "decode_truncated": "The decoder stopped before it finished",
-    "decode_invalid": "The decoder's answer is outside the mask",
-    "answer_refused": "The answer is well-formed but breaks the task's rules",
-    "unknown_task": "Unknown task",
-    "masked_busy": "Too many masked calls are running",
-    "storage_unavailable": "Storage is temporarily unavailable",
-    "storage_full": "The disk is full",
-    "internal": "Internal error",
-}
 
 
 def status_of(error: errors.SaycartError) -> int:
@@ -247,11 +163,10 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
             ]
         )
     elif isinstance(error, HTTPException):
-        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "invalid_input")
-        detail = {
-            404: "No such URL.",
-            405: f"{request.method} is not allowed here.",
-        }.get(error.status_code, str(error.detail))
+        code, detail = {
+            404: ("not_found", "No such URL."),
+            405: ("method_not_allowed", f"{request.method} is not allowed here."),
+        }.get(error.status_code, ("invalid_input", str(error.detail)))
         error = RequestRefused(
             code,
             error.status_code,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from io import RawIOBase
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,8 @@ def pieces(box: Desk, order_ids: Iterable[str]) -> Iterator[tuple[str, Iterator[
     sounds: list[tuple[str, str]] = []
     yield "orders.jsonl", _lines(box, order_ids, sounds)
     for name, key in sounds:
-        try:
-            sound = box.recording(key)
-        except RecordingLost:
-            continue
-        with closing(sound):
-            try:
-                chunks = begun(sound)
-            except RecordingLost:
-                continue
-            yield f"recordings/{name}", chunks
+        with suppress(RecordingLost), closing(box.recording(key)) as sound:
+            yield f"recordings/{name}", begun(sound)
 
 
 def _lines(box: Desk, order_ids: Iterable[str], sounds: list[tuple[str, str]]) -> Iterator[bytes]:

@@ -1,23 +1,20 @@
-"""A multipart order, streamed: the recording goes to disk while it arrives, the small fields to memory.
+"""A multipart order: Starlette reads the form under our caps, and the recording goes into the store.
 
-Starlette's own `form()` first spools the whole body and then asks what it is. Here each refusal comes at
-the earliest byte that justifies it: the declared length, the cap, or the first 4 KiB of the recording.
-File name and declared content type of the recording are ignored; its first bytes say what it is. Until
-`Upload.commit` the recording is a temporary file, and every way out of `receive` but success removes it.
+Its file name and declared content type are ignored: its first bytes say what it is. Until `Upload.commit` the
+recording is a temporary file, and every way out of `receive` but success removes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio
 from fastapi import Request
-from python_multipart import MultipartParser
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from infra.blobs.store import BlobWriter, DiskFull
 from schemas.errors import AudioTooLarge, StorageFull, StorageUnavailable, UnsupportedAudio
@@ -31,8 +28,7 @@ AUDIO = "audio"
 FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000}
 # Boundaries, part headers and the small fields, next to the recording.
 OVERHEAD_BYTES = 64_000
-# Of a recording that are written at once: each visit to a thread waits for the interpreter twice.
-BLOCK_BYTES = 128_000
+BLOCK_BYTES = 1_000_000
 
 
 @dataclass(slots=True)
@@ -42,113 +38,6 @@ class Upload:
     writer: BlobWriter
     audio_format: str
     fields: dict[str, str]
-
-
-@dataclass(slots=True)
-class _Form:
-    """Takes the parser's callbacks. Recording bytes wait in `pending` until the caller has written them."""
-
-    limit: int
-    fields: dict[str, bytearray] = field(default_factory=dict)
-    head: bytearray = field(default_factory=bytearray)
-    pending: list[bytes] = field(default_factory=list)
-    audio_bytes: int = 0
-    audio_format: str | None = None
-    audio_seen: bool = False
-    finished: bool = False
-    _part: str = ""
-    _header: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
-    _headers: dict[str, bytes] = field(default_factory=dict)
-
-    def parser(self, boundary: bytes) -> MultipartParser:
-        return MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._headers.clear,
-                "on_header_field": lambda data, a, b: self._header[0].extend(data[a:b]),
-                "on_header_value": lambda data, a, b: self._header[1].extend(data[a:b]),
-                "on_header_end": self._header_end,
-                "on_headers_finished": self._headers_finished,
-                "on_part_data": self._part_data,
-                "on_part_end": self._part_end,
-                "on_end": self._end,
-            },
-        )
-
-    def _header_end(self) -> None:
-        name, value = self._header
-        self._headers[name.decode("latin-1").lower()] = bytes(value).strip(b" \t")
-        name.clear()
-        value.clear()
-
-    def _headers_finished(self) -> None:
-        disposition, options = parse_options_header(self._headers.get("content-disposition"))
-        name = options.get(b"name")
-        if disposition != b"form-data" or not name:
-            raise _malformed("a part has no name in its Content-Disposition")
-        if self._headers.get("content-transfer-encoding", b"binary").lower() not in _PLAIN:
-            raise _malformed("a part is transfer-encoded, which multipart/form-data no longer allows")
-        self._part = name.decode("utf-8", "replace")
-        place = f"/{self._part}"
-        if self._part != AUDIO and self._part not in FIELD_CAPS:
-            known = ", ".join((AUDIO, *FIELD_CAPS))
-            raise invalid([(place[:80], f"unknown field; this call takes {known}")])
-        if self._part in self.fields or (self._part == AUDIO and self.audio_seen):
-            raise invalid([(place, "given twice")])
-        if self._part == AUDIO:
-            self.audio_seen = True
-        else:
-            self.fields[self._part] = bytearray()
-
-    def _part_data(self, data: bytes, start: int, end: int) -> None:
-        if self._part != AUDIO:
-            value = self.fields[self._part]
-            value += data[start:end]
-            if len(value) > FIELD_CAPS[self._part]:
-                raise invalid([(f"/{self._part}", f"over {FIELD_CAPS[self._part]} bytes")])
-            return
-        self.audio_bytes += end - start
-        if self.audio_bytes > self.limit:
-            raise too_large(self.limit)
-        if self.audio_format is None:
-            self.head += data[start:end]
-            if len(self.head) >= HEAD_BYTES:
-                self._sniff()
-        else:
-            self.pending.append(data[start:end])
-
-    def _part_end(self) -> None:
-        if self._part == AUDIO and self.audio_format is None:
-            if not self.head:
-                raise RequestRefused(
-                    "audio_empty",
-                    422,
-                    "The recording has 0 bytes.",
-                    hint="Record again and send the whole file.",
-                    problems=[("/audio", "is empty")],
-                )
-            self._sniff()
-
-    def _sniff(self) -> None:
-        found = sniff(bytes(self.head))
-        if found is None:
-            raise UnsupportedAudio("The recording's first bytes don't match a supported format.")
-        self.audio_format = found.value
-        self.pending.append(bytes(self.head))
-
-    def _end(self) -> None:
-        self.finished = True
-
-
-_PLAIN = frozenset({b"7bit", b"8bit", b"binary"})
-
-
-def _malformed(what: str) -> RequestRefused:
-    return RequestRefused("malformed_body", 400, f"The multipart body can't be read: {what}.")
-
-
-def too_large(limit: int) -> AudioTooLarge:
-    return AudioTooLarge(f"The recording is over {limit} bytes.")
 
 
 @contextmanager
@@ -167,61 +56,98 @@ async def receive(request: Request, begin: Callable[[], BlobWriter], limit: int)
 
     Raises:
         AudioTooLarge, UnsupportedAudio: of the recording.
-        RequestRefused: unreadable (400), too slow (408), empty recording or bad fields (422).
+        RequestRefused: unreadable (400), empty recording or bad fields (422).
         StorageUnavailable, StorageFull: the disk does not take it.
         ClientDisconnect: the client went away; nothing stays behind.
     """
-    if (declared_length(request) or 0) > limit + OVERHEAD_BYTES:
-        raise too_large(limit)
-    _, options = parse_options_header(request.headers.get("content-type"))
-    form = _Form(limit)
-    try:
-        parser = form.parser(options[b"boundary"])
-    except (KeyError, FormParserError):
-        raise _malformed("the content type has no usable boundary") from None
     with disk():
         writer = await run_in_threadpool(begin)
     try:
-        await _pump(request, form, parser, writer)
-        return Upload(writer, _complete(form), _texts(form))
-    except BaseException as error:
+        with disk():
+            form = await _form(request, limit)
+            try:
+                recording, fields = _parts(form)
+                if (recording.size or 0) > limit:
+                    raise _too_large(limit)
+                audio_format = await run_in_threadpool(_copy, recording, writer)
+            finally:
+                await form.close()
+        return Upload(writer, audio_format, fields)
+    except BaseException:
         # Shielded: a cancelled request must not leave its file behind.
         with anyio.CancelScope(shield=True):
             await run_in_threadpool(writer.discard)
-        if isinstance(error, FormParserError):
-            raise _malformed(str(error)[:200]) from None
         raise
 
 
-async def _pump(request: Request, form: _Form, parser: MultipartParser, writer: BlobWriter) -> None:
-    total = 0
-    async for chunk in request.stream():
-        total += len(chunk)
-        if total > form.limit + OVERHEAD_BYTES:
-            raise too_large(form.limit)
-        parser.write(chunk)
-        if sum(map(len, form.pending)) >= BLOCK_BYTES:
-            await _flush(form, writer)
-    await _flush(form, writer)
+async def _form(request: Request, limit: int) -> FormData:
+    """The form; what is over a megabyte of it lies in a file without a name."""
+    most = limit + OVERHEAD_BYTES
+    if (declared_length(request) or 0) > most:
+        raise _too_large(limit)
 
+    async def capped() -> AsyncGenerator[bytes, None]:
+        total = 0
+        async for chunk in request.stream():
+            total += len(chunk)
+            if total > most:
+                raise _too_large(limit)
+            yield chunk
 
-async def _flush(form: _Form, writer: BlobWriter) -> None:
-    if form.pending:
-        with disk():
-            await run_in_threadpool(writer.write, b"".join(form.pending))
-        form.pending.clear()
-
-
-def _complete(form: _Form) -> str:
-    if not form.finished:
-        raise _malformed("it ends before its closing boundary")
-    if form.audio_format is None:
-        raise invalid([("/audio", "is missing")])
-    return form.audio_format
-
-
-def _texts(form: _Form) -> dict[str, str]:
+    parser = MultiPartParser(
+        request.headers, capped(), max_files=2, max_fields=10, max_part_size=max(FIELD_CAPS.values())
+    )
     try:
-        return {name: value.decode() for name, value in form.fields.items()}
-    except UnicodeDecodeError:
-        raise invalid([(f"/{name}", "is not UTF-8") for name in form.fields]) from None
+        return await parser.parse()
+    except MultiPartException as error:
+        raise RequestRefused(
+            "malformed_body", 400, f"The multipart body can't be read: {error.message}"
+        ) from None
+
+
+def _parts(form: FormData) -> tuple[UploadFile, dict[str, str]]:
+    items = form.multi_items()
+    for name, value in items:
+        if problem := _problem(name, value, sum(other == name for other, _ in items)):
+            raise invalid([(f"/{name}"[:80], problem)])
+    parts = dict(items)
+    recording = parts.pop(AUDIO, None)
+    if not isinstance(recording, UploadFile):
+        raise invalid([(f"/{AUDIO}", "is missing")])
+    return recording, {name: str(value) for name, value in parts.items()}
+
+
+def _problem(name: str, value: UploadFile | str, times: int) -> str | None:
+    if name != AUDIO and name not in FIELD_CAPS:
+        return f"unknown field; this call takes {', '.join((AUDIO, *FIELD_CAPS))}"
+    if times > 1:
+        return "given twice"
+    if isinstance(value, UploadFile) != (name == AUDIO):
+        return "must be a file, with a file name" if name == AUDIO else "must be text"
+    if isinstance(value, str) and len(value.encode()) > FIELD_CAPS[name]:
+        return f"over {FIELD_CAPS[name]} bytes"
+    return None
+
+
+def _copy(recording: UploadFile, writer: BlobWriter) -> str:
+    """Write the recording to the store; return its format."""
+    head = recording.file.read(HEAD_BYTES)
+    if not head:
+        raise RequestRefused(
+            "audio_empty",
+            422,
+            "The recording has 0 bytes.",
+            hint="Record again and send the whole file.",
+            problems=[("/audio", "is empty")],
+        )
+    found = sniff(head)
+    if found is None:
+        raise UnsupportedAudio("The recording's first bytes don't match a supported format.")
+    recording.file.seek(0)
+    while block := recording.file.read(BLOCK_BYTES):
+        writer.write(block)
+    return found.value
+
+
+def _too_large(limit: int) -> AudioTooLarge:
+    return AudioTooLarge(f"The recording is over {limit} bytes.")

@@ -1,7 +1,6 @@
 """What schemathesis loads: two checks of our own, and the few findings that are right as they are.
 
-`SAYCART_FUZZ_SCOPES` holds the scopes of the key that this run shows, empty for none, `SAYCART_FUZZ_KEYS` the
-ids of all keys that runs show.
+`SAYCART_FUZZ_SCOPES` holds the scopes of the key that this run shows, empty for none.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from schemathesis.openapi.checks import RejectedPositiveData, UnsupportedMethodR
 from tests.openapi import SECRET
 
 HELD = frozenset(os.environ.get("SAYCART_FUZZ_SCOPES", "").split())
-KEYS = frozenset(os.environ.get("SAYCART_FUZZ_KEYS", "").split())
 
 # A body of the right schema that is refused: problem code, words of its detail, and why no schema says so.
 RULES = (
@@ -34,8 +32,6 @@ RULES = (
     ("invalid_input", "`(cart|reject)` ", "which fields go with which decision"),
     ("invalid_input", "reads the same|language", "one of the menu's own"),
     ("invalid_input", "must be a whole number", "JSON Schema takes 2.0 for one, our readers do not"),
-    ("invalid_input", "printable characters", "no pattern says what is printable"),
-    ("invalid_input", "needs a person", "a key that reviews needs an account, the caller's own"),
     ("idempotency_mismatch", "", "the key was used for another order before"),
 )
 
@@ -62,13 +58,6 @@ def map_query(context: Any, query: dict[str, Any] | None) -> dict[str, Any] | No
     if query and isinstance(wait := query.get("wait"), int | float) and 0 < wait <= 30:
         return query | {"wait": min(wait, 0.5)}
     return query
-
-
-@schemathesis.hook
-def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """No run revokes the keys of the runs: all that came after would be tried without one."""
-    if case.path_parameters and case.path_parameters.get("key_id") in KEYS:
-        case.path_parameters["key_id"] += "0"
 
 
 @schemathesis.check

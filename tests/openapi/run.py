@@ -52,7 +52,6 @@ def attacked(served: Served, key: str, home: Path, *how: str, timeout_s: float =
             **os.environ,
             "SCHEMATHESIS_HOOKS": "tests.openapi.hooks",
             "SAYCART_FUZZ_SCOPES": " ".join(SCOPES[key]),
-            "SAYCART_FUZZ_KEYS": " ".join(served.key_ids),
         },
         capture_output=True,
         text=True,

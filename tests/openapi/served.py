@@ -47,12 +47,6 @@ class Served:
     supervisor: Supervisor
     pid: int | None
 
-    @property
-    def key_ids(self) -> list[str]:
-        """Those of the keys, as the API names them."""
-        tokens = (value for key in self.keys.values() for value in key.values())
-        return [token.split("_")[1] for token in tokens]
-
     def hurt(self) -> list[str]:
         """What the API took harm in: it died, it answers no more, it met what nobody had foreseen."""
         found = [] if self.supervisor.pid("api") == self.pid else ["the API died"]

@@ -24,7 +24,7 @@ from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
 from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
 from schemas.shops.audit import MAX_CHARS, Actor
 from services.api.deps import container
-from services.api.gate.rates import by_address, pays, rates_of
+from services.api.gate.rates import by_address, rates_of
 from services.api.problems import request_id_of
 from services.desk import Desk
 
@@ -55,10 +55,7 @@ async def credential(request: Request) -> Access:
         if found is None:
             await by_address(request)
             raise Unauthorized("Unknown or expired key.")
-        if (traced := request.scope["state"].get("traced")) is not None:
-            traced.known()
-        await rates.count(("key", found.family), ("shop", found.shop))
-        pays(request, [("key_bytes", found.family), ("shop_bytes", found.shop)])
+        await rates.count(("key", found.actor), ("shop", found.shop))
         return found
     if (found := of_anybody(box.settings)) is not None:
         return found
@@ -176,5 +173,4 @@ BringsMenus = Annotated[Desk, Depends(_brings)]
 """As `WritesMenus`, for a change that is new to the model; also TooManyRequests."""
 AsksMasked = Annotated[Desk, _desk(Scope.MASKED)]
 Administers = Annotated[Desk, _desk(Scope.ADMIN)]
-SetsWebhooks = Annotated[Desk, _desk(Scope.WEBHOOKS)]
 ReadsMetrics = Annotated[Desk, _desk(Scope.METRICS, known=remembered)]

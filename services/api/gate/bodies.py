@@ -78,7 +78,7 @@ def _whole(digits: str) -> int:
     return int(digits[:MANY_DIGITS])
 
 
-async def read_bytes(request: Request, limit: int = MAX_JSON_BYTES) -> bytes:
+async def read_bytes(request: Request, limit: int) -> bytes:
     """The request's body.
 
     Raises:
@@ -95,18 +95,18 @@ async def read_bytes(request: Request, limit: int = MAX_JSON_BYTES) -> bytes:
     return bytes(data)
 
 
-async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> Any:
-    """The request's JSON document, of at most `limit` bytes.
+async def document(request: Request) -> Any:
+    """The request's JSON document, as a dependency of a route.
 
     Raises:
         RequestRefused: another content type (415), too long (413), not JSON (400), or JSON of a depth, size
             or number that is not taken (422).
     """
-    return await _taken_apart(request, limit, parse_json)
+    return await _taken_apart(request, MAX_JSON_BYTES, parse_json)
 
 
 async def read_model(request: Request, model: type[Model], limit: int = MAX_MODEL_BYTES) -> Model:
-    """The request's JSON document as a `model`; errors as in `read_json`, and 422 as in `validated`."""
+    """The request's JSON document as a `model`; errors as in `document`, and 422 as in `validated`."""
     return await _taken_apart(request, limit, lambda data: validated(model, parse_json(data)))
 
 
@@ -123,11 +123,6 @@ async def _taken_apart(request: Request, limit: int, take: Callable[[bytes], Tak
     except ValueError as error:
         problems = [("/", f"is {error}")]
         raise RequestRefused("malformed_body", 400, f"The body is {error}.", problems=problems) from None
-
-
-async def document(request: Request) -> Any:
-    """As `read_json`, for a route: FastAPI would make of its `limit` a parameter that any caller sets."""
-    return await read_json(request)
 
 
 def validated(model: type[Model], document: Any, root: str = "") -> Model:
@@ -152,11 +147,9 @@ def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
     return read
 
 
-def takes(model: type[BaseModel], example: Any = None) -> dict[str, Any]:
+def takes(model: type[BaseModel]) -> dict[str, Any]:
     """`openapi_extra` for a call that reads its body, a `model`, by itself; `app.py` lists the model."""
-    shown = {} if example is None else {"example": example}
-    content = {"application/json": {"schema": ref(model), **shown}}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": ref(model)}}}}
 
 
 def ref(model: type[BaseModel]) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """Every limit of the API, in one table. 0 in a setting: any number.
 
-How long a body may take is in `pace.py`, how large it may be in `bodies.py`; slow heads and crowds of
-connections are the proxy's (docs/security.md).
+How large a body may be is in `bodies.py`; slow clients and crowds of connections are the proxy's
+(docs/security.md).
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ class Unit(StrEnum):
     REQUESTS = "requests"
     BYTES = "content-bytes"
     ORDERS = "orders that wait"
-    WAITS = "long polls and event streams"
 
 
 class Limit(NamedTuple):
-    """At most `setting` of a unit: in a span of time, or at once where that is None. `says`: what is told to
-    who is over it. `share` of the setting: what a part of its callers may use up."""
+    """At most `setting` of a unit: in a span of time, or at once where that is None. `says`: the sentence for
+    callers over it. `share` of the setting: what a part of its callers may use up."""
 
     name: str
     unit: Unit
@@ -36,7 +35,7 @@ class Limit(NamedTuple):
     share: float = 1.0
 
 
-_ASKS, _BYTES, _ORDERS, _WAITS = Unit
+_ASKS, _BYTES, _ORDERS = Unit
 
 LIMITS = {limit.name: limit for limit in (
     # What is sent, by `rates.py`: 429 too_many_requests.
@@ -47,11 +46,6 @@ LIMITS = {limit.name: limit for limit in (
           "Too many requests came from this address without a valid key"),
     Limit("order", _ASKS, "order_requests_per_minute", MINUTE_S,
           "Too many requests were made about this order"),
-    Limit("key_bytes", _BYTES, "key_bytes_per_minute", MINUTE_S, "This key sent too much data"),
-    Limit("shop_bytes", _BYTES, "shop_bytes_per_minute", MINUTE_S,
-          "The keys of this shop sent too much data"),
-    Limit("address_bytes", _BYTES, "address_bytes_per_minute", MINUTE_S,
-          "Too much data came from this address"),
     Limit("menus", _ASKS, "shop_menus_per_hour", HOUR_S, "The menus of this shop were changed too often"),
     Limit("address_recordings", _BYTES, "shop_recording_bytes_per_day", DAY_S,
           f"Recordings from this address {_SPACE}", 0.05),
@@ -62,14 +56,9 @@ LIMITS = {limit.name: limit for limit in (
     # What waits for workers, or a person, by `pressure.py`: 429 too_many_orders; of all 503 overloaded.
     Limit("client", _ORDERS, "client_backlog"),
     Limit("place", _ORDERS, "address_backlog"),
-    Limit("reviews", _ORDERS, "address_reviews"),
-    Limit("pages", _ORDERS, "pages_backlog"),
+    Limit("pages", _ORDERS, "shop_backlog", share=0.5),
     Limit("shop_orders", _ORDERS, "shop_backlog"),
     Limit("all", _ORDERS, "max_backlog"),
-    # Who waits for orders, by `seats.py`: 429 too_many_waiting.
-    Limit("address_waits", _WAITS, "address_waits", None,
-          "Too many open long polls and event streams from this address"),
-    Limit("all_waits", _WAITS, "max_waits", None, "Too many connections are waiting for orders"),
 )}  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from typing import TYPE_CHECKING
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,14 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from infra.observability import tracing
 from schemas.errors import SaycartError
 from services.api import problems
-from services.api.gate.origin import HSTS, Own
-from services.api.gate.pace import Paced
+from services.api.gate.origin import Own
 from services.api.gate.rates import counted
 from services.api.metrics import Metrics
 from services.api.problems import LOGGED_CHARS, RequestRefused
-
-if TYPE_CHECKING:
-    from infra.observability.otlp import Serving
 
 log = structlog.get_logger(__name__)
 
@@ -51,74 +46,84 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        request_id = _request_id(headers)
-        scope.setdefault("state", {})["request_id"] = request_id
-        traced = scope["state"]["traced"] = None if scope["path"] in _QUIET else _traced(scope, headers)
-        status = 0
-        noted = False
-        started = time.perf_counter()
-        paced = scope["state"]["paced"] = Paced(receive)
-
-        def note() -> None:
-            nonlocal noted
-            if not noted:
-                noted = True
-                self._note(scope, status, time.perf_counter() - started)
-                if traced is not None:
-                    traced.done(_route(scope), status)
-
-        async def marked(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                if paced.whole_at and _ACCEPTS.get((scope["method"], scope["path"])) == status:
-                    self.metrics.accepted.observe(time.monotonic() - paced.whole_at)
-                self._mark(MutableHeaders(scope=message), scope, request_id)
-            await send(message)
-            if message["type"] == "http.response.body" and not message.get("more_body", False):
-                note()  # now, and not after the background tasks: for the client the call is over
-
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        call = _Call(self, scope, receive, send)
+        with structlog.contextvars.bound_contextvars(request_id=call.request_id):
             try:
                 refused = _refuse(scope) or self.own.refusal(scope)
                 if refused is None:
-                    await self.app(scope, paced, marked)
+                    await self.app(scope, call.receive, call.send)
                 else:
-                    told = await counted(Request(scope), refused)
-                    await problems.response(Request(scope), told)(scope, receive, marked)
+                    await call.problem(await counted(Request(scope), refused))
             except Exception:
                 log.exception("request.failed", method=scope["method"], path=_logged(scope))
-                if status:
+                if call.status:
                     raise  # half an answer is out; only cutting the connection is honest now
-                fault = problems.response(Request(scope), SaycartError("unforeseen"))
-                await fault(scope, receive, marked)
+                await call.problem(SaycartError("unforeseen"))
             finally:
-                note()
-                if traced is not None:
-                    traced.leave()
+                call.note()
+                if call.traced is not None:
+                    call.traced.leave()
 
-    def _mark(self, headers: MutableHeaders, scope: Scope, request_id: str) -> None:
-        headers["X-Request-ID"] = request_id
-        if scope["app"].state.draining:
+
+class _Call:
+    """One request and its answer, whose `status` is 0 until it begins."""
+
+    def __init__(self, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        self._gate, self._scope, self._receive, self._send = gate, scope, receive, send
+        self.request_id = _request_id(headers)
+        self.traced = None if scope["path"] in _QUIET else tracing.serving(scope["method"])
+        scope.setdefault("state", {}).update(request_id=self.request_id)
+        self.status = 0
+        self._noted = False
+        self._began = self._whole_at = time.perf_counter()
+
+    async def problem(self, error: SaycartError) -> None:
+        await problems.response(Request(self._scope), error)(self._scope, self._receive, self.send)
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._whole_at = time.perf_counter()
+        return message
+
+    async def send(self, message: Message) -> None:
+        scope = self._scope
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            if _ACCEPTS.get((scope["method"], scope["path"])) == self.status:
+                self._gate.metrics.accepted.observe(time.perf_counter() - self._whole_at)
+            self._mark(MutableHeaders(scope=message))
+        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.note()  # now, and not after the background tasks: for the client the call is over
+
+    def _mark(self, headers: MutableHeaders) -> None:
+        headers["X-Request-ID"] = self.request_id
+        if self._scope["app"].state.draining:
             headers["Connection"] = "close"  # the client's next request goes to a living server
         headers["X-Content-Type-Options"] = "nosniff"
-        if self.own.asks_hsts(scope):
-            headers["Strict-Transport-Security"] = HSTS
         headers.setdefault("Referrer-Policy", "no-referrer")
         # Answers are data; only /docs is a page, and it brings a policy of its own.
         headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        self.metrics.saw(scope["method"], _route(scope), status, seconds)
-        if scope["path"] not in _QUIET and not (status < 400 and scope["path"].startswith(_UNLIMITED)):
+    def note(self) -> None:
+        """Count and log the answer, once."""
+        if self._noted:
+            return
+        self._noted = True
+        scope, seconds = self._scope, time.perf_counter() - self._began
+        self._gate.metrics.saw(scope["method"], _route(scope), self.status, seconds)
+        if scope["path"] not in _QUIET and not (self.status < 400 and scope["path"].startswith(_UNLIMITED)):
             log.info(
                 "request.done",
                 method=scope["method"][:LOGGED_CHARS],
                 path=_logged(scope),
-                status=status,
+                status=self.status,
                 ms=round(seconds * 1000, 1),
             )
+        if self.traced is not None:
+            self.traced.done(_route(scope), self.status)
 
 
 def _logged(scope: Scope) -> str:
@@ -131,12 +136,6 @@ def _route(scope: Scope) -> str:
     """The template of the route that was found."""
     route: str = getattr(scope.get("route"), "path", "other")
     return route
-
-
-def _traced(scope: Scope, headers: Headers) -> Serving | None:
-    # A key alone makes a caller's trace count: see `credential`.
-    bears = headers.get("authorization", "").lower().startswith("bearer ")
-    return tracing.serving(scope["method"], headers.get("traceparent"), shows_key=bears)
 
 
 def _request_id(headers: Headers) -> str:

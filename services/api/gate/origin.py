@@ -21,7 +21,6 @@ from infra.settings import Settings, addresses
 from services.api.problems import RequestRefused
 
 ANY = "*"
-HSTS = "max-age=31536000"
 _PORTS = {"http": 80, "https": 443}
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?")
 # Asked by probes, which know an address and no name; it says that the process answers and nothing else.
@@ -107,17 +106,6 @@ class Own:
         which trusted proxies tell, or by the public address."""
         return scope["scheme"] == "https" or (self.public is not None and self.public.scheme == "https")
 
-    def asks_hsts(self, scope: Scope) -> bool:
-        """Whether the answer tells the browser to keep to https: only where this very request came by it."""
-        if scope["scheme"] == "https":
-            return True
-        if self.public is None or self.public.scheme != "https":
-            return False
-        try:
-            return authority(Headers(scope=scope).get("host", ""))[0] == self.public.host
-        except ValueError:
-            return False
-
     def refusal(self, scope: Scope) -> RequestRefused | None:
         """Why a request is not for us, or may come from a page that has no business here; else None."""
         headers = Headers(scope=scope)
@@ -143,10 +131,9 @@ class Own:
         # Browsers send it to https and loopback; no page can set it. "none": the visitor's own doing.
         if sites := headers.getlist("sec-fetch-site"):
             return None if sites in (["same-origin"], ["none"]) else _cross_site()
-        for name in ("origin", "referer"):
-            if pages := headers.getlist(name):
-                return None if all(self._is_own(page, scope, headers) for page in pages) else _cross_site()
-        # No browser of the last years leaves all three out, and where an older one does, the page told it to.
+        if pages := headers.getlist("origin"):
+            return None if all(self._is_own(page, scope, headers) for page in pages) else _cross_site()
+        # No browser of the last years leaves both out with a change.
         # A program may: no cookie counts where programs ask, so it can do there only what it can do anyway.
         if scope["path"].startswith(_OF_PROGRAMS):
             return None
@@ -154,7 +141,7 @@ class Own:
             "cross_site",
             403,
             "The request doesn't say which page it comes from.",
-            hint="Let your browser send Origin or Referer. Programs call the API under /v1.",
+            hint="Let your browser send Origin. Programs call the API under /v1.",
         )
 
     def _is_own(self, page: str, scope: Scope, headers: Headers) -> bool:

@@ -9,11 +9,8 @@ of ours, not what answers from memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from fastapi import Request
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from infra.rates import Counts, Left
 from infra.settings import Settings
@@ -23,9 +20,6 @@ from services.api.gate.limits import LIMITS, Unit, amounts
 
 Payer = tuple[str, str]
 """Name of a limit, and who it counts: `("key", "key:abc")`."""
-
-# Bytes of a body that are counted together, so that a shared Redis is not asked for every piece of it.
-_BLOCK = 1_000_000
 
 
 class Rates:
@@ -101,58 +95,3 @@ async def counted(request: Request, refusal: SaycartError) -> SaycartError:
     except TooManyRequests as error:
         return error
     return refusal
-
-
-def pays(request: Request, payers: Iterable[Payer]) -> None:
-    """Whose limits the body of this request counts against, in place of its address's."""
-    request.state.payers = tuple(payers)
-
-
-class Metered:
-    """The app, with the bytes of each body counted; inside of `Gate`."""
-
-    def __init__(self, app: ASGIApp, rates: Rates) -> None:
-        self.app, self.rates = app, rates
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
-            receive = _Metered(Request(scope), receive, self.rates)
-        await self.app(scope, receive, send)
-
-
-class _Metered:
-    """An ASGI `receive`. A declared length has to fit before anything of the body is read; what comes is
-    counted as it comes, so that what was only announced costs nothing.
-
-    Raises:
-        TooManyRequests: too much. The connection is closed with the answer.
-    """
-
-    def __init__(self, request: Request, receive: Receive, rates: Rates) -> None:
-        self._request, self._receive, self._rates = request, receive, rates
-        self._begun = self._whole = False
-        self._uncounted = 0
-
-    async def __call__(self) -> Message:
-        if self._whole:
-            return await self._receive()
-        try:
-            if not self._begun:
-                self._begun = True
-                declared = Headers(scope=self._request.scope).get("content-length", "")
-                if declared.isdecimal() and int(declared):
-                    await self._rates.check(*self._payers(), cost=int(declared))
-            message = await self._receive()
-            self._uncounted += len(message.get("body", b""))
-            self._whole = not message.get("more_body", False)
-            if self._uncounted >= _BLOCK or (self._whole and self._uncounted):
-                counted, self._uncounted = self._uncounted, 0
-                await self._rates.count(*self._payers(), cost=counted)
-        except TooManyRequests as error:
-            error.headers["Connection"] = "close"
-            raise
-        return message
-
-    def _payers(self) -> tuple[Payer, ...]:
-        given: tuple[Payer, ...] | None = getattr(self._request.state, "payers", None)
-        return given or (("address_bytes", address(self._request)),)

@@ -8,30 +8,22 @@ from contextlib import closing
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from infra.blobs.store import Opened
 from schemas.errors import NotFound, RecordingRemoved
-from schemas.records.orders import OrderRecord
 from services.api.gate.access import ReadsOrders
 from services.api.problems import RequestRefused
 from services.desk import Desk
-from services.recordings import begun, reading
+from services.recordings import begun
 from services.transcription.audio.containers import Container
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
-LINK_S = 60
-"""Seconds for which a link into the bucket is good: to be followed at once."""
-
 _SOUND = {
     "content": {"audio/*": {}},
     "description": "the recording: the upload, or its sound as FLAC",
-}
-_LINK = {
-    "description": "redirect to the recording, valid for a minute; only where `SAYCART_RECORDINGS_URL` has"
-    " `links=true`"
 }
 _BEYOND = {"description": "the recording ends before the requested range"}
 # It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
@@ -94,33 +86,21 @@ def wanted(header: str, size: int) -> tuple[int, int] | None:
     responses={
         200: _SOUND,
         206: _SOUND | {"description": "the requested range"},
-        307: _LINK,
         416: _BEYOND,
     },
 )
 def audio(order_id: str, box: ReadsOrders) -> Response:
     """The order's own recording. 404 for an order that came as text, or whose recording was removed: with
     its cancellation, or since it is unplayable. Takes `Range`, of one range."""
-    if box.settings.recordings_links:
-        _, key = _of(box.orders.get(order_id))
-        with reading():
-            link = box.blobs.link(key, LINK_S)
-        if link is not None:
-            return RedirectResponse(link, 307, {"Cache-Control": "private, no-store"})
     return recording(box, order_id)
 
 
 def recording(box: Desk, order_id: str) -> Response:
-    """As the route, never a link; for the pages, which have addresses of their own for it: their policy lets
-    them load from here alone, and a bucket need not be within a browser's reach."""
-    kind, key = _of(box.orders.get(order_id))
-    return Played(box.recording(key), Container(kind).media_type, f'"{key}"')
-
-
-def _of(order: OrderRecord) -> tuple[str, str]:
-    """An order's audio format and key."""
+    """As the route; for the pages, which have addresses of their own for it."""
+    order = box.orders.get(order_id)
     if order.audio_format is None:
         raise NotFound("This order was sent as text and has no recording.")
     if order.audio_key is None:
         raise RecordingRemoved("The recording of this order was deleted.")
-    return order.audio_format, order.audio_key
+    media_type = Container(order.audio_format).media_type
+    return Played(box.recording(order.audio_key), media_type, f'"{order.audio_key}"')

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from html import escape
 from typing import Any
 
@@ -17,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 
 from schemas import errors
 from services.api.gate.rates import by_address
-from services.api.problems import TITLES
+from services.api.problem_codes import TITLES
 
 router = APIRouter(include_in_schema=False)
 
@@ -46,8 +45,7 @@ def page(title: str, inner: str, status: int = 200) -> HTMLResponse:
 
 
 def rendered(document: dict[str, Any]) -> HTMLResponse:
-    """The page of an OpenAPI document: every call, its parameters, its body, its answers, and what it asks
-    for."""
+    """The page of an OpenAPI document: every call with its parameters, its answers, and its scope."""
     inner = [
         f"<p>{escape(document['info']['description'])}</p>",
         '<p>Machine-readable: <a href="/openapi.json">/openapi.json</a>. Problems: ',
@@ -61,36 +59,23 @@ def rendered(document: dict[str, Any]) -> HTMLResponse:
 
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
-    parts = [
-        f'<section><h2><span class="m">{method.upper()}</span> <code>{escape(path)}</code></h2>',
-        f"<p>{escape(operation.get('description') or operation.get('summary', ''))}</p><ul>",
-    ]
-    for parameter in operation.get("parameters", []):
-        note = parameter.get("description") or parameter.get("schema", {}).get("description", "")
-        needed = ", required" if parameter.get("required") else ""
-        parts.append(
-            f"<li><code>{escape(parameter['name'])}</code> ({parameter['in']}{needed}) {escape(note)}</li>"
-        )
-    for media, body in operation.get("requestBody", {}).get("content", {}).items():
-        schema = body.get("schema", {})
-        fields = ", ".join(schema.get("properties", {}))
-        name = schema.get("$ref", "").rpartition("/")[2] or fields
-        parts.append(f"<li>body <code>{escape(media)}</code>: {escape(name)}{_example(body)}</li>")
-    scopes = {scope for asked in operation.get("security", []) for given in asked.values() for scope in given}
-    parts += [f"<li>scope <code>{escape(scope)}</code></li>" for scope in sorted(scopes)]
-    answers = ", ".join(f"{code}" for code in operation.get("responses", {}))
-    for code, told in operation.get("responses", {}).items():
-        for shown in filter(None, map(_example, told.get("content", {}).values())):
-            parts.append(f"<li>response {escape(code)}{shown}</li>")
-    parts.append(f"<li>answers {escape(answers)}</li></ul></section>")
-    return "".join(parts)
+    about = operation.get("description") or operation.get("summary", "")
+    scopes = sorted(
+        scope for asked in operation.get("security", []) for given in asked.values() for scope in given
+    )
+    lines = [_parameter(parameter) for parameter in operation.get("parameters", [])]
+    lines += [f"body {media}" for media in operation.get("requestBody", {}).get("content", {})]
+    lines += [f"scope {scope}" for scope in scopes]
+    lines.append(f"answers {', '.join(operation['responses'])}")
+    return (
+        f'<section><h2><span class="m">{method.upper()}</span> <code>{escape(path)}</code></h2>'
+        f"<p>{escape(about)}</p><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul></section>"
+    )
 
 
-def _example(media: dict[str, Any]) -> str:
-    """The example of a body or an answer, where it has one."""
-    if "example" not in media:
-        return ""
-    return f"<pre>{escape(json.dumps(media['example'], indent=2, ensure_ascii=False))}</pre>"
+def _parameter(parameter: dict[str, Any]) -> str:
+    needed = ", required" if parameter.get("required") else ""
+    return f"{parameter['name']} ({parameter['in']}{needed}) {parameter.get('description', '')}"
 
 
 @router.get("/docs", dependencies=[Depends(by_address)])

@@ -12,14 +12,13 @@ from typing import Annotated
 
 import structlog
 from fastapi import APIRouter, Header, Request
-from sse_starlette import ServerSentEvent
+from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import Response
 
 from schemas.errors import SaycartError
 from schemas.lifecycle import TERMINAL
 from services.api import present
 from services.api.gate.access import ReadsOrders
-from services.api.gate.seats import SeatedStream, Seats
 from services.api.problems import invalid
 from services.api.waiting.room import Waiting
 from services.desk import Desk
@@ -64,16 +63,13 @@ async def stream(request: Request, box: Desk, order_id: str, last_event_id: str 
         after = int(last_event_id)
     waiting: Waiting = request.app.state.waiting
     order = (await waiting.look(box.shop, order_id)).order
-    seats: Seats = request.app.state.seats
-    seats.check(request)
     first = await waiting.happened(order_id, after)
     if not first.events and order.state in TERMINAL:
         return Response(status_code=204)
-    return SeatedStream(
-        seats.taken(request),
+    return EventSourceResponse(
         _follow(waiting, order_id, after, first, for_customer=box.access.order is not None),
-        ping_s=PING_S,
-        grace_s=GRACE_S,
+        ping=PING_S,
+        shutdown_grace_period=GRACE_S,
     )
 
 

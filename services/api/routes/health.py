@@ -7,7 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import JSONResponse, Response
 
 from services.api.counts import Counts
-from services.api.deps import container, leaving
+from services.api.deps import container
 from services.api.gate.access import ReadsMetrics
 from services.api.metrics import Metrics
 
@@ -32,7 +32,7 @@ def ready(request: Request) -> Response:
     `checks` is `ok` or its problem; queue and decoder are shown as they were a moment ago.
     """
     checks = container(request).ready()
-    if leaving(request):
+    if request.app.state.draining:  # which a balancer should know
         checks = {**checks, "server": "shutting down"}
     wrong = {name for name, problem in checks.items() if problem != "ok"}
     takes_orders = not wrong & _OWN

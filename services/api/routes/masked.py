@@ -32,22 +32,7 @@ router = APIRouter(prefix="/v1/masked", tags=["masked"])
 
 # A sign of the text has at most 12 bytes in JSON, as a surrogate pair of escapes.
 MAX_BODY_BYTES = 12 * MAX_TEXT_CHARS + 1_000
-_REQUEST = {"text": "The checkout is down and nobody can pay. Please call me.", "score": True}
-_ANSWER = {
-    "task": "ticket-triage",
-    "version": "3f2b8c1d9a7e6054",
-    "answer": {"priority": "high", "needs_human": True},
-    "probability": {"/priority": 0.93, "/needs_human": 0.99},
-    "engine": {
-        "name": "llama.cpp:qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        "prompt_tokens": 312,
-        "cached_tokens": 290,
-        "completion_tokens": 14,
-        "seconds": 0.71,
-    },
-}
 _RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"example": _ANSWER}}},
     404: {"description": "`unknown_task`: the hint lists the registered ones"},
     422: {"description": "`answer_refused`: well-formed but breaks the task's rules; or an invalid field"},
     502: {"description": "`decode_truncated`, `decode_invalid`, `engine_misconfigured`: the decode server"},
@@ -105,7 +90,7 @@ def task(name: str, box: AsksMasked) -> MaskedTask:
     "/{name}",
     response_model=MaskedAnswer,
     responses=_RESPONSES,
-    openapi_extra=takes(MaskedRequest, example=_REQUEST),
+    openapi_extra=takes(MaskedRequest),
 )
 async def ask(name: str, request: Request, box: AsksMasked) -> MaskedAnswer:
     """One whole answer of the task's form about a text, or an error; nothing is streamed, nothing is stored,

@@ -19,7 +19,6 @@ from services.api import present
 from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.gate.access import ReadsOrders, WritesOrders
 from services.api.gate.bodies import body, ref
-from services.api.gate.seats import Seats
 from services.api.intake import accept, by_key
 from services.api.problems import AGAIN, CONFLICT, RequestRefused, invalid
 from services.api.waiting.bell import Bell
@@ -149,9 +148,7 @@ async def one(
 
     if wait:
         waiting: Waiting = request.app.state.waiting
-        seats: Seats = request.app.state.seats
-        with seats.taken(request):
-            look = await waiting.until(box.shop, order_id, done, wait, lambda: disconnected(request))
+        look = await waiting.until(box.shop, order_id, done, wait, lambda: disconnected(request))
         record, review = _shown_of(look)
     else:
         record, review = await run_in_threadpool(read, box, order_id)

@@ -64,6 +64,6 @@ def erase_customer(box: Administers, named: Named) -> CustomerErased:
 def export(box: Administers, named: Named) -> Response:
     """Everything that is held of one customer, as a ZIP: orders as this API shows them, one a line, and
     recordings. Without any it has no line."""
-    found = box.customers.orders(named.key, named.value)
+    found = box.erasures.of_customer(named.key, named.value)
     headers = {"Cache-Control": "no-store", "Content-Disposition": 'attachment; filename="customer.zip"'}
     return StreamingResponse(zipped(box, found), media_type="application/zip", headers=headers)

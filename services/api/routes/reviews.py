@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.responses import JSONResponse, Response
 
 from schemas.errors import Conflict, Forbidden, StaleState
-from schemas.review import Claim, ReviewDecision, VisitorRejection
+from schemas.review import Claim, ReviewDecision
 from services.api import present
 from services.api.deps import Cursor, Limit
 from services.api.gate.access import Reviews
@@ -50,13 +50,6 @@ def claim(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Cl
     return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
 
 
-@router.post("/{review_id}/renew", response_model=present.ReviewDetail, responses=CONFLICT)
-def renew(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
-    """Hold a live claim for longer. One that has lapsed is not renewed: claim it again."""
-    who, lease_s = _reviewer(box, holder), box.settings.review_lease_s
-    return _change(box, review_id, lambda: box.reviews.renew(review_id, who, lease_s))
-
-
 @router.post(
     "/{review_id}/release",
     response_model=present.ReviewDetail,
@@ -82,20 +75,6 @@ def decide(
     """
     _reviewer(box, decision)
     return _change(box, review_id, lambda: box.decide_review(review_id, decision))
-
-
-@router.post(
-    "/{review_id}/reject-visitor",
-    response_model=present.VisitorRejected,
-    responses=CONFLICT,
-)
-def reject_visitor(
-    review_id: str, box: Reviews, wanted: Annotated[VisitorRejection, Depends(body(VisitorRejection))]
-) -> present.VisitorRejected:
-    """Reject this order and all others that wait for a person and came from the same address to the same
-    page; each by itself, unless a colleague has it. 409 where the order came from no page."""
-    rejected, left = box.reject_visitor(review_id, wanted.reason)
-    return present.VisitorRejected(rejected=rejected, left=left)
 
 
 def _reviewer(box: Desk, said: Claim | ReviewDecision) -> str:

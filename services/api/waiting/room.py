@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -22,7 +21,6 @@ from anyio import CapacityLimiter, create_task_group, to_thread
 
 from infra.sql.notices import Notices
 from schemas.errors import NotFound, SaycartError
-from services.api.waiting.batch import Batch
 from services.storage.orders.watched import UNSEEN, Happened, Look, Versions, WatchedStore
 
 log = structlog.get_logger(__name__)
@@ -36,6 +34,8 @@ REST = 3
 a thousand orders, and on SQLite there may be a commit at any time."""
 BROKEN_S = 5.0
 """Until a listener that failed unexpectedly is started again."""
+READERS = 4
+"""Threads that look at orders: the server's are for the other calls."""
 
 
 @dataclass(eq=False)
@@ -116,8 +116,7 @@ class Waiting:
     def __init__(self, store: WatchedStore, notices: Callable[[], Notices]) -> None:
         self._store, self._notices = store, notices
         self._orders: dict[str, _Order] = {}
-        self._looks = Batch(store.looks)
-        self._happened = Batch(store.events)
+        self._readers = CapacityLimiter(READERS)
         self._wanted, self._doubt = asyncio.Event(), asyncio.Event()
         self.closing = False
 
@@ -184,16 +183,19 @@ class Waiting:
                 left.cancel()
 
     async def look(self, shop: str, order_id: str) -> Look:
-        """One order of the shop, read together with those that others ask for; errors as of `Watch.look`."""
+        """One order of the shop; errors as of `Watch.look`."""
         return _of(shop, await self.any_look(order_id))
 
     async def any_look(self, order_id: str) -> Look:
         """The same, whose it may be: for a `Watch`, whose maker has looked whose it is."""
-        return _found(order_id, await self._looks.ask(order_id))
+        return _found(order_id, await self._read(self._store.look, order_id))
 
     async def happened(self, order_id: str, after: int) -> Happened:
-        """The history of one order after an event, read as in `look`."""
-        return _found(order_id, await self._happened.ask((order_id, after)))
+        """The history of one order after an event."""
+        return _found(order_id, await self._read(self._store.happened, order_id, after))
+
+    async def _read(self, read: Callable[..., Read | None], *asked: object) -> Read | None:
+        return await to_thread.run_sync(read, *asked, limiter=self._readers)
 
     async def _listen(self) -> None:
         while True:
@@ -222,14 +224,9 @@ class Waiting:
             began = time.monotonic()
             asked = {order_id: order.newest for order_id, order in self._orders.items()}
             try:
-                newer = await to_thread.run_sync(partial(self._store.newer, asked), limiter=limiter)
-            except SaycartError as error:
-                log.warning("waiting.not_compared", code=error.code)
-                newer = None
-            except Exception:
-                log.exception("waiting.not_compared")
-                newer = None
-            if newer is None:
+                newer = await to_thread.run_sync(self._store.newer, asked, limiter=limiter)
+            except Exception as error:
+                log.warning("waiting.not_compared", exc_info=not isinstance(error, SaycartError))
                 await asyncio.sleep(pause_s)
                 continue
             for order_id in asked:

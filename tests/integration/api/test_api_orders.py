@@ -59,12 +59,6 @@ def test_a_transcript_is_accepted_and_waits_to_be_decoded(world: World) -> None:
     until(lambda: (order["id"], State.TRANSCRIBED) in world.parts.doorbell.rung)
 
 
-def test_fields_may_stand_on_either_side_of_the_recording(world: World) -> None:
-    parts = [("audio", ("a", wav())), ("menu", (None, MENU["id"])), ("metadata", (None, "{}"))]
-    for order in (parts, parts[::-1]):
-        assert world.http.post("/v1/orders", files=order).status_code == 202
-
-
 def test_the_only_menu_need_not_be_named_but_one_of_two_must(lone_world: World) -> None:
     assert lone_world.http.post("/v1/orders", files=audio()).json()["menu"]["id"] == MENU["id"]
     lone_world.parts.menus.put(Menu.parse({**MENU, "id": "other"}), by=TESTER)

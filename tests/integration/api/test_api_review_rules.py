@@ -81,41 +81,6 @@ def statuses(world: World, reviews: list[str]) -> list[str]:
     return [world.http.get(f"/v1/reviews/{review_id}").json()["status"] for review_id in reviews]
 
 
-def test_all_of_one_visitor_are_rejected_at_once(world: World) -> None:
-    flood = [from_page(world, "6.6.6.6") for _ in range(4)]
-    others = [from_page(world, "6.6.6.7"), proposed(world)]
-    assert act(world, flood[1], "claim", reviewer="bob").status_code == 200
-    answer = act(world, flood[0], "reject-visitor", reason="prank")
-    assert answer.json() == {"rejected": [flood[0], *flood[2:]], "left": [flood[1]]}
-    assert statuses(world, flood) == ["decided", "claimed", "decided", "decided"]
-    assert statuses(world, others) == ["open"] * 2
-    told = [entry.object_id for entry in world.parts.audit.entries(action="review.decided")]
-    assert [review_id for review_id in told if review_id in flood] == [flood[0], *flood[2:]]
-    assert [act.action for act in world.parts.review_log.of(flood[0])] == ["decided"]
-
-
-def test_a_dear_order_of_a_visitor_waits_for_a_second_person(world: World) -> None:
-    cart = Cart(currency="USD", menu=MenuRef(id=MENU["id"], version=1), lines=[], total=550)
-    dear = from_page(world, "6.6.6.8", cart=cart)
-    assert act(world, dear, "reject-visitor", reason="prank").json() == {"rejected": [], "left": [dear]}
-    again = act(world, dear, "reject-visitor", reviewer="bob", reason="prank")
-    assert again.json() == {"rejected": [dear], "left": []}
-
-
-def test_an_order_of_a_till_has_no_visitor(world: World) -> None:
-    expect_problem(act(world, proposed(world), "reject-visitor", reason="prank"), 409, "conflict")
-
-
-def test_all_of_one_visitor_are_rejected_on_the_page(world: World, staff: httpx.Client) -> None:
-    flood = [from_page(world, "6.6.6.9") for _ in range(3)]
-    staff.post(f"/review/{flood[0]}/claim")
-    assert "Reject all 3 of this visitor" in staff.get(f"/review/{flood[0]}").text
-    version = world.parts.reviews.get(flood[0]).version
-    form = {"version": str(version), "action": "reject", "reason": "prank", "all": "yes"}
-    assert staff.post(f"/review/{flood[0]}/decide", data=form).status_code == 303
-    assert statuses(world, flood) == ["decided"] * 3
-
-
 @pytest.fixture(scope="module")
 def staff(world: World) -> Iterator[httpx.Client]:
     """A signed-in client that sends the session's CSRF token."""
@@ -124,6 +89,34 @@ def staff(world: World) -> Iterator[httpx.Client]:
         http.post("/sign-in", data={"name": "Ann", "password": PASSWORD})
         http.headers["X-CSRF-Token"] = csrf_of(http.cookies[COOKIE])
         yield http
+
+
+def reject_all(world: World, staff: httpx.Client, review_id: str) -> None:
+    """Press "Reject all of this visitor" on the review's page."""
+    staff.post(f"/review/{review_id}/claim")
+    version = world.parts.reviews.get(review_id).version
+    form = {"version": str(version), "action": "reject", "reason": "prank", "all": "yes"}
+    assert staff.post(f"/review/{review_id}/decide", data=form).status_code == 303
+
+
+def test_all_of_one_visitor_are_rejected_at_once(world: World, staff: httpx.Client) -> None:
+    flood = [from_page(world, "6.6.6.6") for _ in range(4)]
+    others = [from_page(world, "6.6.6.7"), proposed(world)]
+    assert act(world, flood[1], "claim", reviewer="bob").status_code == 200
+    staff.post(f"/review/{flood[0]}/claim")
+    assert "Reject all 4 of this visitor" in staff.get(f"/review/{flood[0]}").text
+    reject_all(world, staff, flood[0])
+    assert statuses(world, flood) == ["decided", "claimed", "decided", "decided"]
+    assert "decided" not in statuses(world, others)
+    audited = [entry.object_id for entry in world.parts.audit.entries(action="review.decided")]
+    assert [review_id for review_id in audited if review_id in flood] == [flood[0], *flood[2:]]
+
+
+def test_a_dear_order_of_a_visitor_waits_for_a_second_person(world: World, staff: httpx.Client) -> None:
+    cart = Cart(currency="USD", menu=MenuRef(id=MENU["id"], version=1), lines=[], total=550)
+    dear = [from_page(world, "6.6.6.8", cart=cart) for _ in range(2)]
+    reject_all(world, staff, dear[0])
+    assert statuses(world, dear) == ["open"] * 2
 
 
 @pytest.mark.parametrize("end", ["nan", "inf", "-1", "x", "0.1"])

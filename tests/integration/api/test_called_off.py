@@ -41,4 +41,3 @@ def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path
     after = world.orders.get(order_id)
     assert (after.state, after.draft) == (State.CANCELLED, None)
     assert world.types(order_id) == ["received", "transcribed", "cancelled"]
-    assert world.orders.code_counts()["dropped", "decode"] == 1

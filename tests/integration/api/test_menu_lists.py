@@ -7,7 +7,7 @@ import re
 from schemas.menu import Menu
 from services.web.customers.customer import LINKED
 from tests.integration import api_world
-from tests.integration.api_world import MENU, World, wav
+from tests.integration.api_world import MENU, World
 from tests.stand_ins import TESTER
 
 own_world = api_world.own_world
@@ -66,12 +66,3 @@ def test_a_few_menus_are_links_and_many_are_a_list(own_world: World) -> None:
     assert len(re.findall("<option", page)) == LINKED + 4
     assert '<option value="cafe-14" selected>Cafe 14</option>' in page
     assert 'data-menu="cafe-14"' in page
-
-
-def test_one_menu_needs_no_name_and_of_many_ten_are_named(own_world: World) -> None:
-    sent = {"audio": ("order.wav", wav())}
-    assert own_world.http.post("/v1/orders", files=sent).status_code == 202
-    add(own_world, 20)
-    refused = own_world.http.post("/v1/orders", files=sent)
-    assert refused.status_code == 422
-    assert len(re.findall(r"cafe-\d+", refused.json()["errors"][0]["detail"])) == 10

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from schemas.menu import Menu
+from tests.endpoints import till
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
 
@@ -39,12 +40,8 @@ def deep(levels: int) -> Any:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    hook = {
-        "webhook_url": "http://127.0.0.1:9/",
-        "webhook_secret": "whsec_" + "A" * 44,
-        "webhook_events": "all",
-    }
-    with running(tmp_path_factory.mktemp("api"), max_audio_s=4, **hook) as shared:
+    with running(tmp_path_factory.mktemp("api"), max_audio_s=4) as shared:
+        till(shared.parts.database)
         yield shared
 
 

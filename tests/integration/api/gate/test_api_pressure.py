@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -117,75 +113,6 @@ def test_zero_means_any_number(tmp_path: Path) -> None:
         world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # asked by nobody
         for _ in range(4):
             assert post(world).status_code == 202
-
-
-@dataclass
-class Late:
-    """A process that may have two orders late, over a database that stores none until it is `open`."""
-
-    world: World
-    open: threading.Event
-    entered: threading.Semaphore
-
-    def held(self, hands: ThreadPoolExecutor, *keys: str) -> list[Future[httpx.Response]]:
-        """Orders under these keys, once the last of them has been late for a moment."""
-        self.world.bearing("ann")  # makes its key, once
-        sent = [hands.submit(post, self.world, "ann", key) for key in keys]
-        for _ in keys:
-            assert self.entered.acquire(timeout=10)
-        time.sleep(pressure.LATE_S + 0.1)
-        return sent
-
-
-@pytest.fixture
-def late(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Late]:
-    opened, entered, create = threading.Event(), threading.Semaphore(0), OrderStore.create
-
-    def waits(*args: Any, **named: Any) -> Any:
-        entered.release()
-        assert opened.wait(30)
-        return create(*args, **named)
-
-    monkeypatch.setattr(OrderStore, "create", waits)
-    monkeypatch.setattr(pressure, "LATE_S", 0.3)
-    with running(tmp_path, database_url, late_orders=2) as world:
-        yield Late(world, opened, entered)
-        opened.set()
-
-
-def test_an_api_that_stores_late_takes_no_more_until_it_has_kept_up(late: Late) -> None:
-    world = late.world
-    with ThreadPoolExecutor(2) as hands:
-        held = late.held(hands, "a", "b")
-        refused = post(world, "bob", "c")
-        assert expect_problem(refused, 503, "intake_late")["retryable"]
-        assert 1 <= int(refused.headers["retry-after"]) <= pressure.LATE_AGAIN_S
-        expect_problem(post(world, "ann", "a"), 503, "intake_late")
-        late.open.set()
-        assert [one.result().status_code for one in held] == [202, 202]
-    assert post(world, "bob", "c").status_code == 202
-    assert post(world, "ann", "a").json()["id"] == held[0].result().json()["id"]
-    assert len(world.http.get("/v1/orders", headers=world.bearing("ann")).json()["orders"]) == 3
-    shown = world.http.get("/metrics").text
-    assert 'saycart_orders_refused_total{code="intake_late"} 2.0' in shown
-
-
-def test_fewer_late_orders_close_no_door(late: Late) -> None:
-    with ThreadPoolExecutor(2) as hands:
-        held = late.held(hands, "a")
-        held.append(hands.submit(post, late.world, "bob"))
-        assert late.entered.acquire(timeout=10), "refused for one order"
-        late.open.set()
-        assert [one.result().status_code for one in held] == [202, 202]
-
-
-def test_a_slow_upload_is_not_late(late: Late) -> None:
-    late.open.set()
-    with ExitStack() as lines:
-        for _ in range(3):
-            lines.enter_context(begun(late.world)).sendall(b"--B\r\n")
-        time.sleep(pressure.LATE_S + 0.3)
-        assert post(late.world).status_code == 202
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from services.web.customers.order_access import ORDER_COOKIE
 from services.web.staff.staff import COOKIE
 from tests.credentials import header_for
 from tests.integration.api.gate.test_access import BY, OTHER, ask, of_every_route
-from tests.integration.api_world import MENU, World, running
+from tests.integration.api_world import MENU, World, expect_problem, running
 
 API = ("/v1/", "/metrics")
 KINDS = (
@@ -78,9 +78,11 @@ def test_what_opens_nothing_is_answered_as_nothing(world: World, kind: str) -> N
         assert answer.status_code == bare.status_code, (method, path, answer.text)
         assert answer.status_code < 500
         if path.startswith(API):
-            assert answer.status_code == 401, (method, path, answer.text)
+            expect_problem(answer, 401, "unauthorized")
+            assert answer.headers["www-authenticate"] == "Bearer"
         elif path.startswith(("/review", "/account", "/sign-out")):
             assert answer.headers["location"].partition("?")[0] == "/sign-in", (method, path)
         elif path.startswith("/orders/"):
             assert answer.status_code == 404, (method, path)
+            assert "latte" not in answer.text.replace("/orders/", "")
     assert tried >= 55

@@ -6,14 +6,14 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from infra.settings import Settings
 from schemas.shops.access import Role
-from services.api.gate.origin import Own, authority
+from services.api.gate.origin import Own
+from tests.clock import in_one_minute
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World, running
 
@@ -129,12 +129,6 @@ def test_what_can_not_be_read_ends_the_start(tmp_path: Path, field: str, value: 
         pass
 
 
-def test_authorities() -> None:
-    assert authority("Shop.Example.:80") == ("shop.example", 80)
-    assert authority("[::FFFF:127.0.0.1]") == ("127.0.0.1", None)
-    assert authority("a:") == ("a", None)
-
-
 PAGE, API = "/orders", "/v1/orders"
 OURS = "http://127.0.0.1:{port}"
 
@@ -157,8 +151,6 @@ def post(world: World, path: str, *headers: str, host: str = "127.0.0.1:{port}")
         # A proxy may have changed the Host; the browser has not been fooled.
         ("Sec-Fetch-Site: same-origin", "Origin: https://order.example"),
         (f"Origin: {OURS}",),
-        (f"Referer: {OURS}/review?x=https://evil.example",),
-        (f"Origin: {OURS}", "Referer: https://evil.example/"),
     ],
 )
 def test_our_own_pages_may(world: World, path: str, headers: tuple[str, ...]) -> None:
@@ -185,9 +177,6 @@ def test_our_own_pages_may(world: World, path: str, headers: tuple[str, ...]) ->
         ("Origin: file://",),
         ("Origin:",),
         (f"Origin: {OURS}", "Origin: https://evil.example"),
-        ("Origin: https://evil.example", f"Referer: {OURS}/"),
-        ("Referer: https://evil.example/http://127.0.0.1:{port}/",),
-        ("Referer: http://[broken/",),
     ],
 )
 def test_other_pages_may_not(world: World, path: str, headers: tuple[str, ...]) -> None:
@@ -257,13 +246,10 @@ FORWARDED = {"X_Forwarded_Proto": "https", "X_Forwarded_For": "203.0.113.7"}
 
 def test_the_proxy_is_believed_and_others_are_not(behind: World) -> None:
     proxied = {"Origin": behind.url.replace("http:", "https:")}
-    believed = signed_in(behind, "127.0.0.9", **FORWARDED, **proxied)
-    assert secure(believed)
-    assert believed.headers["strict-transport-security"]
+    assert secure(signed_in(behind, "127.0.0.9", **FORWARDED, **proxied))
     for source in ("127.0.0.1", "127.0.0.8"):
         spoofed = signed_in(behind, source, **FORWARDED)
         assert not secure(spoofed)
-        assert "strict-transport-security" not in spoofed.headers
     assert not secure(signed_in(behind, "127.0.0.9", X_Forwarded_For="203.0.113.7"))
 
 
@@ -272,35 +258,17 @@ def test_nobody_is_believed_unless_said(world: World) -> None:
     assert not secure(signed_in(world, **FORWARDED))
 
 
-def test_hsts_is_sent_to_the_public_name_alone(public: World) -> None:
-    def hsts(host: str) -> str | None:
-        return say(public, f"GET /livez HTTP/1.1\nHost: {host}")[1].get("strict-transport-security")
-
-    assert hsts("order.example") == "max-age=31536000"
-    assert hsts("127.0.0.1") is None
-
-
 def test_the_address_that_limits_count_is_not_the_spoofed_one(tmp_path: Path) -> None:
-    with running(tmp_path, proxies="127.0.0.9", address_waits=1) as behind:
-        order_id = behind.text()["id"]
+    with running(tmp_path, proxies="127.0.0.9", address_requests_per_minute=1) as behind:
 
-        def streams(source: str, *forwarded: str) -> list[int]:
-            found = []
+        def asked(source: str, *forwarded: str) -> list[int]:
             transport = httpx.HTTPTransport(local_address=source)
-            with httpx.Client(base_url=behind.url, transport=transport, headers=behind.people["ada"]) as http:
-                held: list[Any] = []
-                for address in forwarded:
-                    ask = http.build_request(
-                        "GET", f"/v1/orders/{order_id}/events", headers={"X-Forwarded-For": address}
-                    )
-                    held.append(http.send(ask, stream=True))
-                    found.append(held[-1].status_code)
-                for one in held:
-                    one.close()
-            return found
+            with httpx.Client(base_url=behind.url, transport=transport) as http:
+                return [http.get("/docs", headers={"X-Forwarded-For": at}).status_code for at in forwarded]
 
-        assert streams("127.0.0.1", "203.0.113.1", "203.0.113.2") == [200, 429]
-        assert streams("127.0.0.9", "203.0.113.1", "203.0.113.2", "9.9.9.9, 203.0.113.2") == [200, 200, 429]
+        in_one_minute()
+        assert asked("127.0.0.1", "203.0.113.1", "203.0.113.2") == [200, 429]
+        assert asked("127.0.0.9", "203.0.113.1", "203.0.113.2", "9.9.9.9, 203.0.113.2") == [200, 200, 429]
 
 
 def test_defaults_are_strict() -> None:

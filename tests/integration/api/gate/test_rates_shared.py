@@ -10,15 +10,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 import redis
 
 from infra import rates
 from infra.processes.ports import any_free
-from infra.processes.supervisor import Supervisor
 from infra.rates import Counts
-from infra.redis.server import EmbeddedRedis, binary
+from infra.redis.server import binary
 from tests.clock import in_one_minute
 from tests.integration import api_world
 from tests.integration.api_world import World, running
@@ -61,16 +59,6 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
     server.stop()
 
 
-def hits(counts: Counts, number: int, most: int = 50) -> list[bool]:
-    async def together() -> list[bool]:
-        try:
-            return list(await asyncio.gather(*(counts.hit(most, "key/k") for _ in range(number))))
-        finally:
-            await counts.close()
-
-    return asyncio.run(together())
-
-
 def test_two_processes_count_together_and_at_once(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "PATIENCE_S", 2.0)  # eighty at once, and no connection yet
 
@@ -109,18 +97,6 @@ def test_a_redis_that_does_not_answer_is_waited_for_once(shared: Shared) -> None
     asyncio.run(asyncio.wait_for(steps(), 30))
 
 
-def test_one_that_may_run_no_scripts_is_no_help(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
-    supervisor = Supervisor(tmp_path)
-    supervisor.start([server.child()])
-    in_one_minute()
-    try:
-        assert sum(hits(Counts(server.url), 20, most=10)) == 10
-    finally:
-        supervisor.stop()
-    assert capfd.readouterr().out.count("rates.counted_here") == 1
-
-
 @pytest.fixture
 def world(tmp_path: Path, shared: Shared) -> Iterator[World]:
     with running(tmp_path / "home", limits_url=shared.url, key_requests_per_minute=40) as world:
@@ -149,16 +125,3 @@ def test_orders_are_taken_while_it_dies_and_after(
     assert world.http.get("/v1/menus").status_code == 200
     with redis.Redis.from_url(shared.url) as client:
         assert any(b"key/" in key for key in client.scan_iter())
-
-
-def test_two_apis_share_a_limit(world: World, tmp_path: Path) -> None:
-    in_one_minute()
-    home = {"home": tmp_path / "home", "limits_url": world.parts.settings.limits_url}
-    with running(**home, key_requests_per_minute=40) as other:
-        answers = [
-            httpx.get(f"{at}/v1/menus", headers=world.bearing("ada")).status_code
-            for _ in range(25)
-            for at in (world.url, other.url)
-        ]
-    assert answers.count(200) == 40
-    assert answers.count(429) == 10
