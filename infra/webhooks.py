@@ -1,12 +1,7 @@
-"""Signed webhooks: Standard Webhooks' three headers, and one POST with an end to its patience.
-
-The library signs under one secret; here are several, so that a secret can be changed without a gap.
-"""
+"""Signed webhooks: Standard Webhooks' three headers, and one POST with an end to its patience."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import ssl
 import time
 from contextlib import suppress
@@ -15,7 +10,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from types import TracebackType
-from typing import Literal
 from urllib.parse import urlsplit
 
 import anyio
@@ -28,7 +22,6 @@ from infra.observability import tracing
 from infra.outward import AddressRefused, resolved, usable
 
 PREFIX = "whsec_"
-KEY_BYTES = range(24, 65)  # what the specification allows
 CONNECT_S = 3.0
 TOTAL_S = 15.0
 # What is read of an answer's body, for the record of a failure and to use the connection again.
@@ -37,40 +30,14 @@ _WORDS_S = 1.0
 _SHOWN_CHARS = 160
 
 
-class Signer:
-    """Signs under every secret of a space-separated list.
-
-    Raises:
-        ValueError: no secret, or one that is not `whsec_` and base64 of 24 to 64 bytes.
-    """
-
-    def __init__(self, secrets: str) -> None:
-        self._webhooks = [Webhook(_key(secret)) for secret in secrets.split()]
-        if not self._webhooks:
-            raise ValueError("no secret")
-
-    def headers(self, message_id: str, body: str, at: datetime) -> dict[str, str]:
-        """The headers of one attempt; `at` is the attempt's time, by which a receiver refuses replays."""
-        return {
-            "webhook-id": message_id,
-            "webhook-timestamp": str(int(at.timestamp())),
-            "webhook-signature": " ".join(
-                # In UTC: the library reads the fields of the time and leaves out its zone.
-                webhook.sign(message_id, at.astimezone(UTC), body)
-                for webhook in self._webhooks
-            ),
-        }
-
-
-def _key(secret: str) -> bytes:
-    try:
-        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-    except binascii.Error:
-        key = b""
-    # The words must not hold the secret: they end in logs.
-    if not secret.startswith(PREFIX) or len(key) not in KEY_BYTES:
-        raise ValueError(f"a secret is {PREFIX} and base64 of {KEY_BYTES[0]} to {KEY_BYTES[-1]} bytes")
-    return key
+def signed(secret: str, message_id: str, body: str, at: datetime) -> dict[str, str]:
+    """The headers of one attempt; `at` is the attempt's time, by which a receiver refuses replays."""
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(int(at.timestamp())),
+        # In UTC: the library reads the fields of the time and leaves out its zone.
+        "webhook-signature": Webhook(secret).sign(message_id, at.astimezone(UTC), body),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +51,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a message goes and who signs it. `reach`: `any` for an operator's own URL; a shop's may lead to
-    `public` addresses alone, or to `private` ones too."""
+    """Where a message goes and what it is signed with; `private`: also into private networks."""
 
     url: str
-    signer: Signer
-    reach: Literal["any", "public", "private"] = "any"
+    secret: str
+    private: bool = False
 
 
 class Poster:
@@ -106,16 +72,21 @@ class Poster:
 
     def __enter__(self) -> Poster:
         self._portal = self._loop.__enter__()
-        self._client = self._new_client(httpx.Limits())
-        # Its connections are made to addresses: one that is kept could be taken for another host's there.
-        self._checking = self._new_client(httpx.Limits(max_keepalive_connections=0))
+        self._client = httpx.AsyncClient(
+            timeout=self._timeout,
+            # Connections are made to addresses: one that is kept could be taken for another host's there.
+            limits=httpx.Limits(max_keepalive_connections=0),
+            follow_redirects=False,
+            trust_env=False,
+            verify=ssl.create_default_context(),
+            headers={"user-agent": "saycart", "content-type": "application/json"},
+        )
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for client in (self._client, self._checking):
-            self._portal.call(client.aclose)
+        self._portal.call(self._client.aclose)
         self._loop.__exit__(kind, error, trace)
 
     def post(self, target: Target, message_id: str, body: str) -> Answer:
@@ -128,22 +99,11 @@ class Poster:
             tracing.note({"error.type": str(answer.status or "no_answer")} if answer.error else {})
             return answer
 
-    def _new_client(self, limits: httpx.Limits) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            timeout=self._timeout,
-            limits=limits,
-            follow_redirects=False,
-            trust_env=False,
-            verify=ssl.create_default_context(),
-            headers={"user-agent": "saycart", "content-type": "application/json"},
-        )
-
     async def _post(self, target: Target, message_id: str, body: str, more: dict[str, str]) -> Answer:
-        headers = more | target.signer.headers(message_id, body, datetime.now(UTC))
-        send = self._sent if target.reach == "any" else self._sent_checked
+        headers = more | signed(target.secret, message_id, body, datetime.now(UTC))
         try:
             with anyio.fail_after(self._total_s):
-                answer = await send(target, body.encode(), headers)
+                answer = await self._sent(target, body.encode(), headers)
         except TimeoutError:
             return Answer(None, f"no answer in {self._total_s:g} s")
         except AddressRefused as error:
@@ -156,18 +116,13 @@ class Poster:
             await answer.aclose()
 
     async def _sent(self, target: Target, body: bytes, headers: dict[str, str]) -> httpx.Response:
-        request = self._client.build_request("POST", target.url, content=body, headers=headers)
-        return await self._client.send(request, stream=True)
-
-    async def _sent_checked(self, target: Target, body: bytes, headers: dict[str, str]) -> httpx.Response:
         """To the first address of the host that takes a connection; each was looked at before."""
-        private = target.reach == "private"
-        url = usable(target.url, private=private)
-        look_up = partial(resolved, url, private=private)
+        url = usable(target.url, private=target.private)
+        look_up = partial(resolved, url, private=target.private)
         named = {"host": url.netloc.decode("ascii")}
         refused: Exception = OSError("the host has no address")
         for address in await anyio.to_thread.run_sync(look_up, abandon_on_cancel=True):
-            request = self._checking.build_request(
+            request = self._client.build_request(
                 "POST",
                 url.copy_with(host=address),
                 content=body,
@@ -176,7 +131,7 @@ class Poster:
                 extensions={"sni_hostname": url.raw_host.decode("ascii")},
             )
             try:
-                return await self._checking.send(request, stream=True)
+                return await self._client.send(request, stream=True)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 refused = error
         raise refused

@@ -10,12 +10,11 @@ request and do not survive a fork: the workers make their stores in the processe
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from io import FileIO
@@ -40,7 +39,7 @@ _RETRIES, _RETRIED = 2, timedelta(seconds=6)
 # Bytes of one request of a recording that is read. Most are one piece; a slow listener to a long one holds no
 # connection to the server in between.
 _PIECE = 1 << 20
-# For clients of a link: as the API's own answer says it.
+# As the API's own answer says it.
 _NOT_CACHED = "private, no-store"
 _MOST_OF_AN_ERROR = 300
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>", re.ASCII)
@@ -120,11 +119,6 @@ class BlobBucket:
                     fill(file, piece)
             yield Path(f"/dev/fd/{file.fileno()}")
 
-    def link(self, key: str, seconds: int) -> str:
-        """See `Blobs.link`. Asks no server, so it may be to what is not there."""
-        with _answered():
-            return obstore.sign(self._store, "GET", name_of(key), timedelta(seconds=seconds))
-
     def delete(self, key: str) -> None:
         """See `Blobs.delete`."""
         self._delete(name_of(key))
@@ -151,25 +145,6 @@ class BlobBucket:
         headers = {"Cache-Control": _NOT_CACHED} | ({"Content-Type": media_type} if media_type else {})
         obstore.put(self._store, name, content, attributes=headers, mode="create", use_multipart=False)
 
-    def add(self, key: str, content: FileIO, sha256: str, media_type: str = "") -> bool:
-        """Put a recording under its key; False where that very one is there already.
-
-        Raises:
-            FileExistsError: another one has this key.
-            StoreAway: the server did not take it.
-        """
-        name = name_of(key)
-        with _answered():
-            content.seek(0)
-            try:
-                self.put(name, content, media_type)
-            except AlreadyExistsError:
-                there = hashlib.sha256(obstore.get(self._store, name).bytes()).hexdigest()
-                if there != sha256:
-                    raise FileExistsError(f"another recording is named {name}") from None
-                return False
-        return True
-
     def _delete(self, name: str) -> None:
         try:
             with _answered():
@@ -193,9 +168,10 @@ class BucketWriter(Spooled):
     def commit(self, media_type: str = "application/octet-stream") -> str:
         """See `BlobWriter.commit`. A put whose answer was lost may have counted all the same: that object
         belongs to no order, and the sweeper removes it."""
-        with self._or_discard():
-            # There already: ours, where the first answer was lost and the request sent again.
-            self._bucket.add(self._key, self._file, self.sha256, media_type)
+        with self._or_discard(), _answered():
+            self._file.seek(0)
+            with suppress(AlreadyExistsError):  # ours, where the first answer was lost and the put sent again
+                self._bucket.put(name_of(self._key), self._file, media_type)
         self._file.close()
         return self._key
 

@@ -52,9 +52,6 @@ class BlobFolder:
         path.stat()
         yield path
 
-    def link(self, key: str, seconds: int) -> None:
-        """See `Blobs.link`: a folder serves nobody."""
-
     def path(self, key: str) -> Path:
         """Where the file of a key is, whether or not it exists.
 

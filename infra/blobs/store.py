@@ -120,10 +120,6 @@ class Blobs(Protocol):
         """
         ...
 
-    def link(self, key: str, seconds: int) -> str | None:
-        """An address that plays the recording for so long, to whoever has it; None where there is none."""
-        ...
-
     def delete(self, key: str) -> None:
         """Remove a recording; one that is gone already is fine."""
         ...

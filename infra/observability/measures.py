@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 WORK_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 200)
 WAIT_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 SETTLED_S = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 30, 60, 120, 300, 900, 3600)
-MASK_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 
 DONE, FAULT = "done", "fault"
 
@@ -29,17 +28,13 @@ class _Instruments:
     """All of a worker's metrics in one registry; importing the library is left until one is wanted."""
 
     def __init__(self, registry: CollectorRegistry, part: str) -> None:
-        from prometheus_client import Counter, Gauge, Histogram
+        from prometheus_client import Counter, Histogram
 
         def histogram(name: str, says: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
             return Histogram(f"saycart_{name}", says, labels, buckets=buckets, registry=registry)
 
         def counter(name: str, says: str, *labels: str) -> Counter:
             return Counter(f"saycart_{name}", says, labels, registry=registry)
-
-        def gauge(name: str, says: str) -> Gauge:
-            # Summed over the processes that live: those of the dead are removed (`metrics.py`).
-            return Gauge(f"saycart_{name}", says, ["part"], registry=registry, multiprocess_mode="livesum")
 
         self.part = part
         self.stages = histogram(
@@ -55,7 +50,6 @@ class _Instruments:
             ("source", "state"),
             SETTLED_S,
         )
-        self.masks = histogram("mask_seconds", "work on the grammar of one order", ("step",), MASK_S)
         self.problems = counter("problems", "failures and doubts by kind and code", "kind", "code")
         self.leases = counter("lease_troubles", "leases lost, not renewed, or let go", "stage", "trouble")
         self.tokens = counter("tokens", "tokens that decode servers told of", "engine", "kind")
@@ -65,10 +59,18 @@ class _Instruments:
         self.sweeps = histogram(
             "sweeper_seconds", "one part of a round of the sweeper", ("step", "outcome"), WORK_S
         )
-        self.rung = counter("sweeper_rang", "orders without a message that were enqueued again")
         self.webhooks = histogram(
             "webhook_seconds", "one try of a message to the shop's system", ("outcome",), WORK_S
         )
+        self._gauges(registry)
+
+    def _gauges(self, registry: CollectorRegistry) -> None:
+        from prometheus_client import Gauge
+
+        def gauge(name: str, says: str) -> Gauge:
+            # Summed over the processes that live: those of the dead are removed (`metrics.py`).
+            return Gauge(f"saycart_{name}", says, ["part"], registry=registry, multiprocess_mode="livesum")
+
         self.slots = gauge("worker_slots", "orders that this part can work on at once")
         self.busy = gauge("worker_slots_busy", "orders that this part works on")
         self.connections = gauge("database_connections_busy", "connections that are lent by the pools")
@@ -131,17 +133,6 @@ def engine_took(engine: str) -> Iterator[None]:
             _made.engines.labels(engine, outcome).observe(time.perf_counter() - began)
 
 
-@contextmanager
-def mask_took(step: str) -> Iterator[None]:
-    """Time work on an order's grammar: `build`, `compile` or `check`."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        if _made is not None:
-            _made.masks.labels(step).observe(time.perf_counter() - began)
-
-
 def waited(stage: str, seconds: float) -> None:
     """An order was claimed so long after it was due."""
     if _made is not None:
@@ -195,12 +186,6 @@ def sweeper_took(step: str) -> Iterator[Took]:
     finally:
         if _made is not None:
             _made.sweeps.labels(step, took.outcome).observe(time.perf_counter() - began)
-
-
-def rang(orders: int) -> None:
-    """The sweeper rang again for so many orders."""
-    if _made is not None:
-        _made.rung.inc(orders)
 
 
 def webhook_took(outcome: str, seconds: float) -> None:

@@ -5,14 +5,11 @@ each scrape adds them up: `prometheus_client`'s multiprocess mode. On one machin
 its parts one folder, and the API shows it (`SAYCART_METRICS_DIR`); on several each worker has a folder of its
 own and serves it on `SAYCART_METRICS_PORT`, from its main process. With neither nothing is measured.
 
-What a process counted stays when it dies. What it had in hand goes: files of gauges are removed once their
-process is gone, and counts of the dead are gathered in one file, so that no number of restarts makes a scrape
-slow.
+What a process counted stays when it dies; what it had in hand goes with it.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import sys
@@ -22,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from filelock import FileLock
 
 from infra.observability import measures
 from infra.private import keep_private
@@ -33,9 +29,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 FOLDER, _MODE = "SAYCART_METRICS_DIR", "PROMETHEUS_MULTIPROC_DIR"
-_LOCK = "reading.lock"
-_PREFIX = "saycart-metrics-"
-_OF_THE_DEAD = "0"  # in place of a process id
+_own: tempfile.TemporaryDirectory[str] | None = None  # as long as the process lives
 
 
 def begin(part: str, port: int) -> Path | None:
@@ -53,7 +47,10 @@ def begin(part: str, port: int) -> Path | None:
     if _MODE not in os.environ and "prometheus_client" in sys.modules:
         raise RuntimeError("prometheus_client was imported before metrics began")
     keep_private()
-    folder = folder or _own_folder()
+    if folder is None:
+        global _own
+        _own = tempfile.TemporaryDirectory(prefix="saycart-metrics-")
+        folder = Path(_own.name)
     os.environ[_MODE] = str(folder)
     from prometheus_client import CollectorRegistry
 
@@ -103,54 +100,16 @@ class Parts:
         from prometheus_client import multiprocess
 
         collector: Any = multiprocess.MultiProcessCollector  # it has no types
-        # One at a time, since counts of the dead are moved from file to file.
-        with FileLock(self.folder / _LOCK):
-            self._bury()
-            # A process that was killed as it made its file leaves it empty.
-            files = [str(file) for file in self.folder.glob("*.db") if file.stat().st_size]
-            return list(collector.merge(files))
-
-    def _bury(self) -> None:
-        """Drop the gauges of processes that are gone, and gather their counts."""
-        from prometheus_client import mmap_dict
-
-        counts: Any = mmap_dict.MmapedDict  # it has no types
-        for file in self.folder.glob("*_*.db"):
-            kind, _, pid = file.stem.rpartition("_")
-            if pid == _OF_THE_DEAD or not pid.isdecimal() or _lives(int(pid)):
-                continue
-            if not kind.startswith("gauge") and file.stat().st_size:
-                gathered = counts(str(self.folder / f"{kind}_{_OF_THE_DEAD}.db"))
-                try:
-                    for key, value, _, _ in counts.read_all_values_from_file(str(file)):
-                        gathered.write_value(key, gathered.read_value(key)[0] + value, 0.0)
-                finally:
-                    gathered.close()
-            file.unlink()
+        for file in self.folder.glob("gauge_*.db"):
+            if not _lives(int(file.stem.rpartition("_")[2])):
+                file.unlink(missing_ok=True)
+        # A process that was killed as it made its file leaves it empty.
+        return list(collector.merge([str(file) for file in self.folder.glob("*.db") if file.stat().st_size]))
 
 
 def _lives(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):  # of another user: the number was given out again
         return False
-    except PermissionError:
-        return True
     return True
-
-
-def _own_folder() -> Path:
-    # Those of processes that were killed, or that a drain ended, lie there still.
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        pid = left.name.removeprefix(_PREFIX).partition("-")[0]
-        if pid.isdecimal() and not _lives(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)
-    owner = os.getpid()
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner}-"))
-
-    def remove() -> None:
-        if os.getpid() == owner:  # and not by its children, which inherit this
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder

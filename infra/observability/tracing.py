@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from infra.addresses import parameters
+from schemas.errors import InputError
 
 if TYPE_CHECKING:
     from infra.observability.otlp import Serving, Spans
@@ -36,31 +37,23 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 _spans: Spans | None = None
 
 
-class CannotTrace(Exception):
-    """Traces are asked for and can't be sent; `hint` says how to fix it."""
-
-    def __init__(self, detail: str, hint: str) -> None:
-        super().__init__(detail)
-        self.hint = hint
-
-
 def check(settings: Settings) -> None:
-    """Raises CannotTrace, before anything is started."""
+    """Raises InputError where traces are asked for and can't be sent, before anything is started."""
     if not settings.traces_url:
         return
     address, _ = _wanted(settings.traces_url)
     url = urlsplit(address)
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise CannotTrace(
+        raise InputError(
             "SAYCART_TRACES_URL is no http address",
-            "It is a collector's for OTLP over HTTP, as http://127.0.0.1:4318/v1/traces.",
+            hint="It is a collector's for OTLP over HTTP, as http://127.0.0.1:4318/v1/traces.",
         )
     try:
         import infra.observability.otlp  # noqa: F401 - starts nothing; by its parts it could look whole and not be
     except ImportError as error:
-        raise CannotTrace(
+        raise InputError(
             f"SAYCART_TRACES_URL is set and what sends traces is not installed ({error.name or error})",
-            'Install it with: pip install "saycart[traces]" (in a checkout: make setup).',
+            hint='Install it with: pip install "saycart[traces]" (in a checkout: make setup).',
         ) from None
 
 
@@ -68,7 +61,7 @@ def start(settings: Settings, part: str) -> None:
     """Export spans from this process on, as `saycart-PART`; nothing where no URL is set.
 
     Raises:
-        CannotTrace: as `check`.
+        InputError: as `check`.
     """
     global _spans
     if not settings.traces_url or _spans is not None:
@@ -82,14 +75,14 @@ def start(settings: Settings, part: str) -> None:
 
 
 def _wanted(url: str) -> tuple[str, float]:
-    """Return the collector's address and the share of traces that it is sent; raises CannotTrace."""
+    """Return the collector's address and the share of traces that it is sent; raises InputError."""
     try:
         address, given = parameters(url, "sample")
         share = float(given.get("sample", 1))
     except ValueError:
         share = math.nan
     if not 0 <= share <= 1:
-        raise CannotTrace("The sample of SAYCART_TRACES_URL is not a share", "Such as ?sample=0.1.")
+        raise InputError("The sample of SAYCART_TRACES_URL is not a share", hint="Such as ?sample=0.1.")
     return address, share
 
 
@@ -160,7 +153,6 @@ def headers() -> dict[str, str]:
     return {"traceparent": traceparent} if traceparent else {}
 
 
-def serving(method: str, traceparent: str | None, *, shows_key: bool) -> Serving | None:
-    """A request that has begun: its span, to be ended by its handle. Its `traceparent`
-    header counts with `shows_key` alone, once the key is found to be good."""
-    return None if _spans is None else _spans.serving(method, traceparent if shows_key else None)
+def serving(method: str) -> Serving | None:
+    """The span of a request that has begun, to be ended by its handle."""
+    return None if _spans is None else _spans.serving(method)

@@ -62,8 +62,7 @@ class Child:
 
     `ready` is asked about ten times a second and must answer within about a second. `prepare` runs before
     each start. `stop_s` is how many seconds the child may take to end after TERM. `pass_fds` are open files
-    that it inherits. `overlap`: a restart that is asked for starts the new life before the old one ends,
-    which is for children that share what they serve on.
+    that it inherits.
     """
 
     name: str
@@ -77,7 +76,6 @@ class Child:
     stop_s: float = 10.0
     prepare: Callable[[], None] = lambda: None
     pass_fds: tuple[int, ...] = ()
-    overlap: bool = False
 
 
 class Run:
@@ -88,7 +86,6 @@ class Run:
         self.process: subprocess.Popen[bytes] | None = None
         self.known = Known(0, -1, child.name)
         self.ready = False
-        self.held = False  # True: not to be started yet
         self._mark = mark
         self._log_cap = log_cap
         self._began = 0.0
@@ -103,8 +100,8 @@ class Run:
 
     @property
     def due(self) -> bool:
-        """Not running, not held, and the wait before the next start is over."""
-        return self.process is None and not self.held and time.monotonic() >= self._again_at
+        """Not running, and the wait before the next start is over."""
+        return self.process is None and time.monotonic() >= self._again_at
 
     def spawn(self) -> None:
         """Start it.

@@ -3,9 +3,6 @@
 A process id alone proves nothing, because the kernel hands numbers out again: a process is known here by
 its id and its start time. A child leads a session of its own, so its session id finds the grandchildren
 (the pool of a Celery worker) even when the child itself is gone.
-
-`python -m infra.processes.record RECORD OWNER` is the guard: it waits until its standard input closes, which
-the kernel does when the supervisor ends in whatever way, kill -9 included, and then ends what RECORD lists.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -118,13 +114,12 @@ def send(pids: list[int], number: int) -> None:
             continue
 
 
-def end(leaders: tuple[Known, ...], mark: str, grace_s: float) -> list[str]:
+def end(leaders: tuple[Known, ...], mark: str, grace_s: float) -> None:
     """TERM to each leader, up to `grace_s` seconds to tidy up, then KILL to all that is left of its session.
 
     Only the leader gets TERM: it knows how to end its own children, and a pool child that is told to end
-    behind its back would look to it like a crash. Returns the names of those that had anything to end.
+    behind its back would look to it like a crash.
     """
-    names = [leader.name for leader in leaders if members(leader, mark)]
     send([leader.pid for leader in leaders if leader.alive], signal.SIGTERM)
     until = time.monotonic() + grace_s
     while any(leader.alive for leader in leaders) and time.monotonic() < until:
@@ -133,18 +128,3 @@ def end(leaders: tuple[Known, ...], mark: str, grace_s: float) -> list[str]:
     while (left := [pid for leader in leaders for pid in members(leader, mark)]) and time.monotonic() < until:
         send(left, signal.SIGKILL)
         time.sleep(0.02)
-    return names
-
-
-def _guard(path: Path, owner: str, mark: str, grace_s: float) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    sys.stdin.buffer.read()
-    record = Record.read(path)
-    # Another stack may have taken the home over in this instant: its children are not ours to end.
-    if record is not None and f"{record.owner.pid}:{record.owner.started}" == owner:
-        end(record.children, mark, grace_s)
-
-
-if __name__ == "__main__":
-    _guard(Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4]))

@@ -4,9 +4,8 @@ Knows no orders. Each child leads its own session and writes to a log file, whic
 (`logs.py`), and whose files are its user's alone (`private.py`). Against what is left behind:
 
 1. `stop` (also at exit): TERM, wait, KILL, to the whole session, in reverse order of need.
-2. The supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG), and the guard, a process
-   that notices the death, ends their sessions with it (see `infra/processes/record.py`).
-3. The guard is killed too: the next start on this home ends what the record still lists.
+2. The supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG).
+3. A child does not end by that: the next start on this home ends what the record lists (`record.py`).
 
 One thread does all of the starting and stopping, since the kernel ties PR_SET_PDEATHSIG to the thread
 that started the child, not to the process: a child started from a short-lived thread would die with it.
@@ -16,8 +15,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -26,16 +23,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from infra.private import UMASK
 from infra.processes import record as processes
 from infra.processes.child import LOG_CAP, Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
 from infra.processes.record import Record
-from infra.processes.swap import Swap
 
 __all__ = ["Change", "Child", "ChildFailed", "HomeInUse", "Restart", "Supervisor", "SupervisorError"]
 
 _POLL_S = 0.1
-_GUARD_GRACE_S = 8.0
 _LOGS_EVERY_S = 1.0
 
 
@@ -73,10 +67,8 @@ class Supervisor:
         self._logs_seen = 0.0
         self._owner = processes.known(os.getpid(), "supervisor")
         self._lock = FileLock(self._run_dir / "stack.lock", thread_local=False)
-        self._guard: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._live, name="supervisor", daemon=True)
         self._all_ready = threading.Event()
-        self._swaps: list[Swap] = []
         self._stopping = threading.Event()
         self._hurry = threading.Event()
         self._ended = threading.Event()
@@ -124,24 +116,6 @@ class Supervisor:
             self.stop()
             raise
 
-    def restart(self, name: str) -> None:
-        """Restart a child in order, see `Swap`; returns when its new life is ready and the old one gone.
-
-        Raises:
-            SupervisorError: there is no such child, or all is being stopped.
-            ChildFailed: the new life of a child with `overlap` was not ready in time; the old one goes on.
-        """
-        if name not in self._runs:
-            raise SupervisorError(f"No part {name!r} runs here.", f"One of {', '.join(self._runs)}.")
-        swap = Swap(name)
-        self._swaps.append(swap)
-        while not swap.done.wait(_POLL_S):
-            if self._ended.is_set():
-                self.check()
-                raise SupervisorError("All is being stopped.", "Start it again.")
-        if swap.failure is not None:
-            raise swap.failure
-
     def check(self) -> None:
         """Raises what ended the supervisor, if anything did."""
         if self._failure is not None:
@@ -173,11 +147,9 @@ class Supervisor:
 
     def _live(self) -> None:
         try:
-            self._start_guard()
             while not self._stopping.wait(_POLL_S):
                 for run in list(self._runs.values()):
                     self._step(run)
-                self._swap()
                 self._rotate_logs()
                 if all(run.ready for run in self._runs.values()):
                     self._all_ready.set()
@@ -188,17 +160,6 @@ class Supervisor:
                 self._stop_all()
             finally:
                 self._ended.set()
-
-    def _swap(self) -> None:
-        """Step the oldest restart that was asked for; the others wait, so no two touch one child."""
-        if self._swaps:
-            swap = self._swaps[0]
-            swap.step(self._runs, lambda child: Run(child, self._mark, self._log_cap), self._stop_one)
-            self._write_record()
-            if swap.done.is_set():
-                self._swaps.remove(swap)
-                if (run := self._runs[swap.name]).child.overlap:
-                    self._on_change(Change(swap.name, "ready", run.age_s))
 
     def _step(self, run: Run) -> None:
         name = run.child.name
@@ -232,8 +193,6 @@ class Supervisor:
 
     def _stop_all(self) -> None:
         """In waves: together those that no other still needs."""
-        for swap in self._swaps:
-            swap.abandon(self._stop_one)
         left = {name: run for name, run in self._runs.items() if run.process is not None}
         while left:
             needed = {need for run in left.values() for need in run.child.needs}
@@ -242,9 +201,6 @@ class Supervisor:
             for run in wave:
                 del left[run.child.name]
         self._record.unlink(missing_ok=True)
-        if self._guard is not None and self._guard.stdin is not None:
-            self._guard.stdin.close()
-            self._guard.wait()
 
     def _stop_one(self, run: Run) -> None:
         began = time.monotonic()
@@ -253,25 +209,5 @@ class Supervisor:
         self._on_change(Change(run.child.name, "stopped", time.monotonic() - began))
 
     def _write_record(self) -> None:
-        runs = [*self._runs.values(), *(run for swap in self._swaps for run in swap.beside())]
-        children = tuple(run.known for run in runs if run.process is not None)
+        children = tuple(run.known for run in self._runs.values() if run.process is not None)
         Record(self._owner, children, self._about).write(self._record)
-
-    def _start_guard(self) -> None:
-        owner = f"{self._owner.pid}:{self._owner.started}"
-        self._guard = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "infra.processes.record",
-                self._record,
-                owner,
-                self._mark,
-                str(_GUARD_GRACE_S),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # or the terminal's Ctrl-C would end it first
-            umask=UMASK,
-        )

@@ -25,7 +25,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from infra.redis.address import RedisAddress, redis_address
+from infra.redis.address import checked, client
 
 CHUNK = 500
 CONNECT_S, ANSWER_S = 1.0, 10.0
@@ -42,11 +42,12 @@ def make_celery(redis_url: str) -> Celery:
     """A Celery app that can send; a worker adds its tasks. Without a URL whatever it sends fails.
 
     Raises:
-        ValueError: as `redis_address`.
+        ValueError: as `checked`.
     """
-    address = redis_address(redis_url or NOWHERE)
-    broker = address.broker
-    app = Celery("saycart", broker=broker["broker_url"])
+    url = checked(redis_url or NOWHERE)
+    app = Celery("saycart", broker=url)
+    if url.startswith("redis://"):
+        app.conf.broker_transport = "infra.redis.transport:Transport"
     app.conf.update(
         task_serializer="json",
         accept_content=["json"],
@@ -64,16 +65,15 @@ def make_celery(redis_url: str) -> Celery:
         worker_enable_remote_control=False,
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,
-        **broker,
+        broker_transport_options={
+            "visibility_timeout": 600,
+            # A caller must not wait for a broker that is away; the sweeper rings later.
+            "max_retries": 0,
+            "socket_connect_timeout": CONNECT_S,
+            "socket_timeout": ANSWER_S,
+        },
     )
-    app.conf.broker_transport_options |= {
-        "visibility_timeout": 600,
-        # A caller must not wait for a broker that is away; the sweeper rings later.
-        "max_retries": 0,
-        "socket_connect_timeout": CONNECT_S,
-        "socket_timeout": ANSWER_S,
-    }
-    app.saycart_redis = address
+    app.saycart_redis = url
     return app
 
 
@@ -101,12 +101,11 @@ def messages(app: Celery, queues: Iterable[str], *, fresh_s: float) -> list[Call
     Raises:
         BrokerAway: no answer.
     """
-    address: RedisAddress = app.saycart_redis
     try:
-        with address.client(CONNECT_S, ANSWER_S) as client:
+        with client(app.saycart_redis, CONNECT_S, ANSWER_S) as opened:
             # Lists before the hash: a message that is taken meanwhile is then seen twice, and not missed.
-            found = [call for queue in queues for call in _waiting(client, queue)]
-            return [*found, *_taken(client, time.time() - fresh_s)]
+            found = [call for queue in queues for call in _waiting(opened, queue)]
+            return [*found, *_taken(opened, time.time() - fresh_s)]
     except (RedisError, OSError) as error:
         raise BrokerAway(repr(error)[:200]) from error
 

@@ -51,13 +51,3 @@ class Channel(kombu_redis.Channel):
 
 class Transport(kombu_redis.Transport):
     Channel = Channel
-
-
-class SentinelChannel(kombu_redis.SentinelChannel):
-    def _get_client(self) -> type[redis.Redis]:
-        super()._get_client()  # type: ignore[no-untyped-call]
-        return _Client
-
-
-class SentinelTransport(kombu_redis.SentinelTransport):
-    Channel = SentinelChannel

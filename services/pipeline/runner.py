@@ -146,7 +146,6 @@ class Runner:
                 # The lease ran out or the client cancelled; its present holder decides.
                 log.warning("stage.stale_result_dropped")
                 took.outcome = counted.DROPPED
-                self._count_dropped(order)
             except StorageUnavailable as error:
                 log.error("stage.result_not_stored", error=error.detail)
                 took.outcome = counted.NOT_STORED
@@ -230,7 +229,6 @@ class Runner:
                 return self.orders.abandon(order, failure)
         except StaleState:
             log.warning("stage.stale_result_dropped")
-            self._count_dropped(order)
         except StorageUnavailable as away:
             log.error("stage.result_not_stored", error=away.detail)
         return None
@@ -261,12 +259,6 @@ class Runner:
         """Seconds for which a result is tried to be stored: two leases, so that one outage costs no work.
         It is safe for longer than the lease, too, since the version decides."""
         return 2 * self.lease_s
-
-    def _count_dropped(self, order: OrderRecord) -> None:
-        try:
-            self.orders.drop(order)
-        except SaycartError as error:
-            log.warning("stage.drop_not_counted", error=error.detail)
 
 
 @contextmanager

@@ -42,7 +42,6 @@ from services.bootstrap import Container, bootstrap
 from services.pipeline import counted
 from services.pipeline.flow import AT_HAND_S, FLOW, Stage
 from services.pipeline.runner import ATTEMPTS, Runner
-from services.settings_checks import check_traces
 from services.workers import measuring
 from services.workers.drain import DRAIN_S, Drain
 from services.workers.warming import Warming
@@ -105,7 +104,7 @@ def _await_tables(**_: Any) -> None:
 def _trust_decoder(**_: Any) -> None:
     """In the main process, before the first order: no work for a server that ignores the mask (ADR 22)."""
     try:
-        check_traces(settings())  # here and not in its children, which would be started again and again
+        tracing.check(settings())  # here and not in its children, which would be started again and again
     except InputError as error:
         sys.exit(f"{error.detail}. {error.hint}")
     if StageName.DECODE not in _queues:
@@ -168,7 +167,6 @@ def _start() -> None:
     )
     if StageName.TRANSCRIBE in _queues:
         _container.load_hearing()
-    _container.read_menus()
     if StageName.DECODE in _queues:
         _warming = Warming(_container.wanted_menus, _container.warm_menu, lambda: _ready("engines"))
         _warming.start()

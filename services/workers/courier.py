@@ -14,25 +14,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from infra.observability import measures, tracing
-from infra.observability.telemetry import configure_logging
-from infra.processes.ready_file import ReadyFile
-from infra.processes.signals import StopSignal
-from infra.settings import settings
-from infra.sql.prepare import prepare
-from infra.sql.revisions import TablesUnfit
 from infra.webhooks import TOTAL_S, Answer, Poster, Target
-from schemas.errors import InputError, StorageUnavailable
-from services.bootstrap import bootstrap
-from services.settings_checks import check_traces, tells_somebody, webhook_signer
-from services.storage.outbox.endpoint_ways import Ways
-from services.workers import measuring
+from schemas.errors import StorageUnavailable
 from services.workers.lanes import IN_FLIGHT, SLOW_S, Lanes
+from services.workers.part import running
 
 if TYPE_CHECKING:
     from services.storage.outbox.store import Message, Outbox
@@ -76,16 +66,17 @@ class Courier:
         self,
         outbox: Outbox,
         post: Callable[[Target, str, str], Answer],
-        ways: Ways,
+        target: Callable[[str], Target | None],
         patience: Patience,
         *,
         owner: str,
         traces: Callable[[list[str]], dict[str, str | None]] = lambda _: {},
     ) -> None:
-        """`traces`: by order, as the order store's `traceparents`; asked for while traces are on."""
+        """`target`: as the endpoint store's. `traces`: by order, as the order store's `traceparents`; asked
+        for while traces are on."""
         self._outbox = outbox
         self._post = post
-        self._ways = ways
+        self._target = target
         self._patience = patience
         self._owner = owner
         self._traces = traces
@@ -99,8 +90,7 @@ class Courier:
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             while not stopped(0.0 if flying else self._pause_s):
                 flying = {one for one in flying if not one.done()}
-                for endpoint_id, job in self._jobs():
-                    flying.add(pool.submit(self._flown, endpoint_id, job))
+                flying |= {pool.submit(self._flown, message) for message in self._due()}
                 if flying:
                     wait(flying, timeout=POLL_S, return_when=FIRST_COMPLETED)
 
@@ -117,12 +107,9 @@ class Courier:
             self._failed_by(message, error)
         return None
 
-    def _flown(self, endpoint_id: str, job: Callable[[], float | None]) -> None:
-        took_s = None
-        try:
-            took_s = job()
-        finally:
-            self._lanes.back(endpoint_id, slow=None if took_s is None else took_s > SLOW_S)
+    def _flown(self, message: Message) -> None:
+        took_s = self.deliver(message)
+        self._lanes.back(message.endpoint_id, slow=None if took_s is None else took_s > SLOW_S)
 
     def _failed_by(self, message: Message, error: Exception) -> None:
         """A fault of ours uses up an attempt as an answer does, so that a message that is poison ends."""
@@ -133,7 +120,7 @@ class Courier:
             log.exception("webhook.fault_not_noted", message_id=message.id)
 
     def _deliver(self, message: Message) -> float | None:
-        target = self._ways.to(message.endpoint_id)
+        target = self._target(message.endpoint_id)
         if target is None:
             # It went with its endpoint, after it was claimed.
             log.info("webhook.dropped", message_id=message.id, order_id=message.order_id)
@@ -165,24 +152,6 @@ class Courier:
             bound.warning("webhook.stale_result_dropped")
         return took_s
 
-    def _try_out(self, endpoint_id: str) -> float | None:
-        """Send an endpoint the test message that was asked for, once. Never raises."""
-        took_s = None
-        try:
-            target = self._ways.to(endpoint_id)
-            message = None if target is None else self._ways.take_test(endpoint_id)
-            if target is not None and message is not None:
-                began = time.monotonic()
-                answer = self._post(target, *message)
-                took_s = time.monotonic() - began
-                self._ways.note_test(endpoint_id, answer.error)
-                log.info("webhook.tested", endpoint_id=endpoint_id, status=answer.status)
-        except StorageUnavailable as error:
-            log.warning("webhook.not_noted", endpoint_id=endpoint_id, error=error.detail)
-        except Exception:
-            log.exception("webhook.fault", endpoint_id=endpoint_id)
-        return took_s
-
     def _trace_of(self, message: Message) -> str | None:
         """Where the message's order stands in its trace; a message is sent all the same without it."""
         try:
@@ -198,27 +167,20 @@ class Courier:
             return f"couriers stopped {self._patience.attempts} times while they sent it"
         return None
 
-    def _jobs(self) -> Iterator[tuple[str, Callable[[], float | None]]]:
-        """What is due and has room, with the endpoint that it is for; claimed as it is asked for."""
+    def _due(self) -> Iterator[Message]:
+        """What is due and has room; claimed as it is asked for."""
         try:
             self._tidy()
-            for endpoint_id, _ in self._lanes.rooms(self._ways.tests_wanted()):
-                self._lanes.off(endpoint_id, 1)
-                yield endpoint_id, partial(self._try_out, endpoint_id)
-            for endpoint_id, room in self._lanes.rooms(self._due()):
+            for endpoint_id, room in self._lanes.rooms(self._outbox.endpoints_due()):
                 taken = self._outbox.claim(
                     owner=self._owner, limit=room, lease_s=LEASE_S, endpoint_id=endpoint_id
                 )
                 self._lanes.off(endpoint_id, len(taken))
-                for message in taken:
-                    yield endpoint_id, partial(self.deliver, message)
+                yield from taken
             self._pause_s = POLL_S
         except StorageUnavailable as error:
             log.warning("webhook.storage_away", error=error.detail)
             self._pause_s = AWAY_S
-
-    def _due(self) -> list[str]:
-        return [one for one in self._outbox.endpoints_due() if self._ways.serves(one)]
 
     def _tidy(self) -> None:
         if time.monotonic() >= self._next_forgetting:
@@ -236,43 +198,20 @@ def _about(message: Message) -> tracing.Attributes:
 
 
 def main() -> None:
-    config = settings()
-    configure_logging(config.log_level, as_json=config.log_json)
-    stop = StopSignal()
-    try:
-        signer = webhook_signer(config)
-        check_traces(config)
-    except InputError as error:
-        raise SystemExit(f"{error.detail}. {error.hint}") from None
-    if not tells_somebody(config):
-        raise SystemExit(
-            "The courier has no endpoints: set SAYCART_WEBHOOK_URL or SAYCART_WEBHOOK_ENDPOINTS."
-        )
-    measuring.begin("courier")
-    container = bootstrap(config)
-    tracing.start(config, "courier")
-    measuring.watch(container.database)
-    measuring.serve()
-    try:
-        prepare(container.database, at_start=False, pause=stop.wait)
-    except TablesUnfit as error:
-        raise SystemExit(f"{error.detail}. {error.hint}") from None
-    ready = ReadyFile()
-
-    def stopped(pause_s: float) -> bool:
-        ready.beat()
-        return stop.wait(pause_s)
-
-    patience = Patience(config.webhook_attempts, FIRST_WAIT_S, config.webhook_wait_cap_s)
-    own = None if signer is None else Target(config.webhook_url, signer)
-    ways = Ways(container.database, own, config.webhook_endpoints)
-    with Poster() as poster:
-        owner = f"{socket.gethostname()}:{os.getpid()}"
-        traces = container.orders.traceparents
-        Courier(container.outbox, poster.post, ways, patience, owner=owner, traces=traces).run(stopped)
-    ready.gone()
-    container.close()
-    tracing.stop()
+    with running("courier") as (container, stopped):
+        config = container.settings
+        if config.webhook_endpoints == "off":
+            raise SystemExit("The courier has no endpoints: set SAYCART_WEBHOOK_ENDPOINTS.")
+        patience = Patience(config.webhook_attempts, FIRST_WAIT_S, config.webhook_wait_cap_s)
+        with Poster() as poster:
+            Courier(
+                container.outbox,
+                poster.post,
+                container.endpoints.target,
+                patience,
+                owner=f"{socket.gethostname()}:{os.getpid()}",
+                traces=container.orders.traceparents,
+            ).run(stopped)
 
 
 if __name__ == "__main__":

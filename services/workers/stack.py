@@ -19,7 +19,7 @@ from types import TracebackType
 import httpx
 
 from infra.home import keep_key, kept_key
-from infra.observability import metrics
+from infra.observability import metrics, tracing
 from infra.private import keep_private, narrow
 from infra.processes.ports import PortBook, listen
 from infra.processes.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
@@ -39,7 +39,7 @@ from services.decoding.hosts.embedded import (
 )
 from services.decoding.hosts.variables import QUIET_OPENMP
 from services.readiness import check_addresses
-from services.settings_checks import check_open, check_tasks, check_traces, tells_somebody, webhook_signer
+from services.settings_checks import check_open, check_tasks
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
@@ -87,7 +87,7 @@ class Stack:
             *([] if self.settings.redis_url else ["redis"]),
             *([] if self.settings.llm_url else ["reader"]),
         ]
-        courier = ["courier"] if tells_somebody(self.settings) else []
+        courier = [] if self.settings.webhook_endpoints == "off" else ["courier"]
         return [*embedded, *WORKERS, "sweeper", *courier, "api"]
 
     def start(self) -> None:
@@ -95,17 +95,16 @@ class Stack:
 
         Raises:
             SupervisorError: home in use, API port taken, a part that does not start.
-            InputError: a webhook URL without a usable secret, masked tasks that can't be loaded.
+            InputError: masked tasks that can't be loaded.
             ModelError: the weights of the embedded language model are not here.
             DatabaseUnavailable: the database can't be migrated.
             TablesTooNew: it is a later release's.
             TablesTooOld: it is to be migrated, and not at a start.
         """
         config = self.settings
-        webhook_signer(config)
         check_open(config)
         check_addresses(config)
-        check_traces(config)
+        tracing.check(config)
         check_tasks(config)
         keep_private()
         self._supervisor.claim()
@@ -132,16 +131,6 @@ class Stack:
         if self._listener is not None:
             self._listener.close()
         self._supervisor.stop()
-
-    def restart(self, part: str) -> None:
-        """Restart one part in order, for example for a new version; returns when its new life is ready.
-
-        The API's new life begins before the old one ends, on the same socket: no client sees an error.
-
-        Raises:
-            SupervisorError: as `Supervisor.restart`.
-        """
-        self._supervisor.restart(part)
 
     def check(self) -> None:
         """Raises `ChildFailed` when a part was given up on."""
@@ -173,13 +162,13 @@ class Stack:
 
     def _prepare_database(self) -> None:
         """Migrate it, and see that the main shop has its first key and the given menus."""
-        config, database = self.settings, Database.of(self.settings)
+        config, database = self.settings, Database(self.settings.database)
         try:
             prepare(database, at_start=config.migrate_at_start, await_s=0)
             if not config.database_url:
                 # This home is ours alone: any worker that held an order in its database is dead.
                 OrderStore(database, EVERY_SHOP).free_leases()
-            self.key = _first_key(config.home, KeyStore(database, EVERY_SHOP))
+            self.key = _first_key(config.home, KeyStore(database))
             for menu in self._menus:
                 MenuStore(database, MAIN_SHOP).put(menu, by=_SELF)
         finally:
@@ -209,7 +198,7 @@ class Stack:
             children.append(self._worker(name, worker_argv(name, config), environment, needs))
         sweeper = (sys.executable, "-m", "services.workers.sweeper")
         children.append(self._worker("sweeper", sweeper, environment, queue))
-        if tells_somebody(config):
+        if config.webhook_endpoints != "off":
             courier = (sys.executable, "-m", "services.workers.courier")
             children.append(self._worker("courier", courier, environment, ()))
         children.append(
@@ -284,7 +273,6 @@ def api_child(
         stop_s=_API_STOP_S,
         prepare=lambda: file.unlink(missing_ok=True),
         pass_fds=(number,),
-        overlap=True,
     )
 
 

@@ -17,19 +17,13 @@ from functools import partial
 import structlog
 
 from infra.observability import measures, tracing
-from infra.observability.telemetry import configure_logging
-from infra.processes.ready_file import ReadyFile
-from infra.processes.signals import StopSignal
-from infra.settings import settings
 from infra.sql.database import DatabaseUnavailable
-from infra.sql.prepare import prepare
-from infra.sql.revisions import TablesUnfit
-from schemas.errors import InputError, StorageUnavailable
+from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
-from services.bootstrap import Container, bootstrap
-from services.workers import measuring
+from services.bootstrap import Container
 from services.workers.keeping import keep
 from services.workers.orphans import collect_orphans
+from services.workers.part import running
 
 log = structlog.get_logger()
 
@@ -62,7 +56,6 @@ def sweep(container: Container, idle_s: float) -> int:
                     break
             rung += 1
         if missing:
-            measures.rang(rung)
             log.info("sweep.rang", missing=len(missing), rung=rung, held=held.total())
         return rung
 
@@ -99,44 +92,24 @@ def _done(part: str, work: Callable[[], int]) -> int | None:
 
 
 def main() -> None:
-    config = settings()
-    configure_logging(config.log_level, as_json=config.log_json)
-    measuring.begin("sweeper")
-    try:
-        container = bootstrap(config)
-    except InputError as error:
-        raise SystemExit(f"{error.detail}. {error.hint}") from None
-    tracing.start(config, "sweeper")
-    measuring.watch(container.database)
-    measuring.serve()
-    stop = StopSignal()
-    try:
-        prepare(container.database, at_start=False, pause=stop.wait)
-    except TablesUnfit as error:
-        raise SystemExit(f"{error.detail}. {error.hint}") from None
-    ready = ReadyFile()
-    # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
-    idle_s, next_forgetting, next_keeping = 0.0, 0.0, 0.0
-    while True:
-        ready.beat()
-        # Each by itself: what one of them meets must not keep the others from their work.
-        if _done("sweep", partial(sweep, container, idle_s)) is not None:
-            idle_s = config.sweep_s
-        # Where something is left to do, in the next round again.
-        if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
-            next_keeping = time.monotonic() + KEEP_EVERY_S
-        _done("remove", container.remove_recordings)
-        if time.monotonic() >= next_forgetting:
-            next_forgetting = time.monotonic() + FORGET_EVERY_S
-            _done("forget", partial(container.orders.forget_keys, KEYS_S))
-            _done("turns", partial(container.orders.forget_turns, FORGET_EVERY_S))
-            _done("collect", partial(collect_orphans, container))
-            _done("log", container.database.empty_log)
-        if stop.wait(config.sweep_s):
-            break
-    ready.gone()
-    container.close()
-    tracing.stop()
+    with running("sweeper") as (container, stopped):
+        # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
+        idle_s, pause_s, next_forgetting, next_keeping = 0.0, 0.0, 0.0, 0.0
+        while not stopped(pause_s):
+            pause_s = container.settings.sweep_s
+            # Each by itself: what one of them meets must not keep the others from their work.
+            if _done("sweep", partial(sweep, container, idle_s)) is not None:
+                idle_s = pause_s
+            # Where something is left to do, in the next round again.
+            if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
+                next_keeping = time.monotonic() + KEEP_EVERY_S
+            _done("remove", container.remove_recordings)
+            if time.monotonic() >= next_forgetting:
+                next_forgetting = time.monotonic() + FORGET_EVERY_S
+                _done("forget", partial(container.orders.forget_keys, KEYS_S))
+                _done("turns", partial(container.orders.forget_turns, FORGET_EVERY_S))
+                _done("collect", partial(collect_orphans, container))
+                _done("log", container.database.empty_log)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Select,
     and_,
     func,
-    literal,
     or_,
     select,
     update,
@@ -24,9 +23,6 @@ from sqlalchemy.orm import Session, aliased
 
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
-
-OWN_URL = ""
-"""In place of an endpoint's id: the URL of the deployment's settings."""
 
 
 def is_open(row: Any = OutboxRow) -> ColumnElement[bool]:
@@ -71,15 +67,10 @@ def due(now: datetime, endpoint_id: str) -> Select[Any]:
 
 
 def endpoints_due(now: datetime) -> Select[Any]:
-    """Ids of the endpoints to which something may be due: one look into the index for each that there is.
-    The empty one is the deployment's own URL."""
+    """Ids of the endpoints to which something may be due: one look into the index for each that there is."""
     waits = select(OutboxRow.id).where(is_open(), OutboxRow.due_at <= now)
-    own = select(literal(OWN_URL)).where(waits.where(OutboxRow.endpoint_id == OWN_URL).exists())
-    endpoints = select(WebhookEndpointRow.id).where(
-        WebhookEndpointRow.disabled_at.is_(None),
-        waits.where(OutboxRow.endpoint_id == WebhookEndpointRow.id).correlate(WebhookEndpointRow).exists(),
-    )
-    return select(own.union_all(endpoints).subquery())
+    mine = waits.where(OutboxRow.endpoint_id == WebhookEndpointRow.id).correlate(WebhookEndpointRow)
+    return select(WebhookEndpointRow.id).where(mine.exists())
 
 
 def call_behind(session: Session, message: OutboxRow, due_at: datetime) -> None:

@@ -1,8 +1,8 @@
 """The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
 
-A message is for one endpoint: a shop's own, or the deployment's URL. It is due when it is not held, its wait
-is over, and no earlier one of its order to that endpoint is still waiting: see `outbox_order.py`. It ends
-delivered or dead, and `replay` makes it due again under the same id. It goes with its endpoint.
+A message is for one endpoint of its order's shop. It is due when it is not held, its wait is over, and no
+earlier one of its order to that endpoint is still waiting: see `outbox_order.py`. It ends delivered or dead,
+and `replay` makes it due again under the same id. It goes with its endpoint.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from services.storage.base.ids import cursor_after, paged
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox import outbox_order
-from services.storage.outbox.outbox_order import OWN_URL, is_dead, is_open, is_open_of_order
+from services.storage.outbox.outbox_order import is_dead, is_open, is_open_of_order
 
 MAX_ERROR_CHARS = 300
 
@@ -58,13 +58,11 @@ class Outbox:
         self._database = database.everywhere()
 
     def endpoints_due(self) -> builtins.list[str]:
-        """Endpoints to which something may be due now, `OWN_URL` for the deployment's."""
+        """Endpoints to which something may be due now."""
         with glancing(self._database) as session:
             return list(session.scalars(outbox_order.endpoints_due(self._database.now(session))))
 
-    def claim(
-        self, *, owner: str, limit: int, lease_s: float, endpoint_id: str = OWN_URL
-    ) -> builtins.list[Message]:
+    def claim(self, *, owner: str, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[Message]:
         """Take up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first; what
         another courier is taking is passed by.
 
@@ -162,11 +160,8 @@ class Outbox:
             }
 
     def oldest_s(self) -> float:
-        """Seconds since the oldest message that waits was written; 0 when none does. What is to a disabled
-        endpoint waits until that is enabled, and is not late."""
-        disabled = select(WebhookEndpointRow.id).where(WebhookEndpointRow.disabled_at.is_not(None))
-        waits = is_open(), OutboxRow.endpoint_id.not_in(disabled)
-        oldest = select(OutboxRow.created_at).where(*waits).order_by(OutboxRow.created_at).limit(1)
+        """Seconds since the oldest message that waits was written; 0 when none does."""
+        oldest = select(OutboxRow.created_at).where(is_open()).order_by(OutboxRow.created_at).limit(1)
         with reading(self._database) as session:
             now, written = self._database.now(session), session.scalar(oldest)
             return max(0.0, (now - written).total_seconds()) if written is not None else 0.0
@@ -175,7 +170,7 @@ class Outbox:
         """Drop messages that were delivered more than so many seconds ago, and those whose endpoint was
         removed while they were written; how many."""
         endpoints = select(WebhookEndpointRow.id)
-        homeless = and_(is_open(), OutboxRow.endpoint_id != OWN_URL, OutboxRow.endpoint_id.not_in(endpoints))
+        homeless = and_(is_open(), OutboxRow.endpoint_id.not_in(endpoints))
         with writing(self._database) as (session, now):
             old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
             return len(session.scalars(delete(OutboxRow).where(old | homeless).returning(OutboxRow.id)).all())

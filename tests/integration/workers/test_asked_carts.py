@@ -68,16 +68,6 @@ def test_nothing_ordered_is_taken_back_by_its_customer(world: World, works: Work
     assert (done["status"], done["review"]["status"]) == ("cancelled", "withdrawn")
 
 
-def test_a_reviewer_who_holds_it_is_not_overtaken_by_a_no(world: World, works: Works) -> None:
-    order = read(world, works)
-    review = works.reviews.by_order(order["id"])
-    assert review is not None
-    world.http.post(f"/v1/reviews/{review.id}/claim", json={"reviewer": "ada"})
-    sent = {"question": "order/right", "answer": "no"}
-    expect_problem(world.http.post(f"/v1/orders/{order['id']}/answer", json=sent), 409, "conflict")
-    assert works.types(order["id"])[-1] == "doubted"
-
-
 def test_what_was_asked_is_erased_with_the_words(world: World, works: Works) -> None:
     order = read(world, works)
     answer(world, order, "yes")

@@ -103,12 +103,6 @@ def test_a_compact_recording_stays_as_it_was_sent(works: Listening) -> None:
     assert works.kept(order_id).read_bytes() == VOICE.read_bytes()
 
 
-def test_what_is_kept_is_not_written_again(works: Listening) -> None:
-    order_id = works.sent(GARBAGE)
-    assert works.until_settled(order_id).state is State.COMPLETED
-    assert compacted(works.blobs, Recording(works.kept(order_id), partial(read, limits=LIMITS))) is None
-
-
 def test_who_cancels_meanwhile_leaves_no_copy(works: Listening) -> None:
     order_id = works.sent(GARBAGE)
 

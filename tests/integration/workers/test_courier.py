@@ -1,4 +1,5 @@
-"""The courier against real receivers, in process and as a child that is killed."""
+"""The courier against real receivers, in process and as a child that is killed: no endpoint waits for
+another, and nothing goes where it must not (TLS: `test_courier_tls.py`)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,22 +16,27 @@ from pathlib import Path
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from infra.observability import tracing
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
-from infra.webhooks import Poster, Signer, Target
+from infra.webhooks import Poster
+from schemas.shops.access import EVERY_SHOP
+from schemas.shops.endpoint import Allowed
 from services.storage.orders.store import OrderStore
-from services.storage.outbox.endpoint_ways import Ways
+from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Message, Outbox
+from services.storage.shops.store import ShopStore
 from services.workers.courier import Courier, Patience
 from services.workers.lanes import EACH
 from services.workers.stack import as_environment
-from tests.integration.storage.test_outbox import ALL, completed, proposed_and_confirmed
+from tests.endpoints import SECRET, TILL, till
+from tests.integration.storage.test_outbox import completed, proposed_and_confirmed
+from tests.servers.collector import collecting, traced
+from tests.servers.leading import leads_to
 from tests.servers.loopback import Handler, serving
 from tests.servers.receiver import Inbox, Receiver
+from tests.stand_ins import TESTER
 from tests.waiting import until
-
-SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-SIGNER = Signer(SECRET)
 
 
 class Staged:
@@ -101,7 +106,7 @@ class Staged:
 
 @pytest.fixture
 def orders(database: Database) -> OrderStore:
-    return OrderStore(database, "main", ALL)
+    return OrderStore(database, "main")
 
 
 @pytest.fixture
@@ -118,21 +123,37 @@ def make_due(database: Database) -> None:
 
 
 @contextmanager
-def courier_to(url: str, outbox: Outbox, database: Database, attempts: int = 9) -> Iterator[Courier]:
-    with Poster(connect_s=0.4, total_s=0.4) as poster:
+def couriers(
+    database: Database, *, allowed: Allowed = "private", total_s: float = 20, attempts: int = 9
+) -> Iterator[Courier]:
+    with Poster(connect_s=min(10, total_s), total_s=total_s) as poster:
+        target = EndpointStore(database, EVERY_SHOP, allowed).target
         patience = Patience(attempts, 3600, 3600)
-        yield Courier(outbox, poster.post, ways_to(url, database), patience, owner="courier-1")
+        yield Courier(Outbox(database), poster.post, target, patience, owner="courier-1")
 
 
-def ways_to(url: str, database: Database) -> Ways:
-    """Of a deployment with one URL."""
-    return Ways(database, Target(url, SIGNER), "off")
+@contextmanager
+def going(courier: Courier) -> Iterator[threading.Event]:
+    """A courier that runs in a thread until the event is set, or the block ends."""
+    stop = threading.Event()
+    thread = threading.Thread(target=courier.run, args=(stop.wait,))
+    thread.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        thread.join(30)
+    assert not thread.is_alive()
+
+
+def claimed(outbox: Outbox, endpoint_id: str = TILL) -> list[Message]:
+    return outbox.claim(owner="courier-1", limit=9, lease_s=60, endpoint_id=endpoint_id)
 
 
 def once(courier: Courier, outbox: Outbox, database: Database) -> Message:
     """Send what is due; the one message of the test as it is then."""
     make_due(database)
-    for message in outbox.claim(owner="courier-1", limit=9, lease_s=60):
+    for message in claimed(outbox):
         courier.deliver(message)
     [left] = outbox.list(dead=False, limit=9) + outbox.list(dead=True, limit=9)
     return left
@@ -141,7 +162,6 @@ def once(courier: Courier, outbox: Outbox, database: Database) -> Message:
 def test_every_failure_is_tried_again_under_one_id(
     orders: OrderStore, outbox: Outbox, database: Database
 ) -> None:
-    completed(orders)
     script = {
         "500": "answered 500",
         "silent": "no answer in 0.4 s",
@@ -151,14 +171,16 @@ def test_every_failure_is_tried_again_under_one_id(
         "drip": "no answer in 0.4 s",
         "endless": "answered 500: no no no",
     }
-    with Staged(*script, "204") as receiver, courier_to(receiver.url, outbox, database) as courier:
-        for tries, said in enumerate(script.values(), 1):
+    with Staged(*script, "204") as receiver, couriers(database, total_s=0.4) as courier:
+        till(database, receiver.url)
+        completed(orders)
+        for tries, error in enumerate(script.values(), 1):
             left = once(courier, outbox, database)
-            assert (left.last_error or "").startswith(said)
+            assert (left.last_error or "").startswith(error)
             assert (left.attempt, left.delivered_at, left.dead_at) == (tries, None, None)
             assert left.next_attempt_at is not None
         make_due(database)
-        [message] = outbox.claim(owner="courier-1", limit=9, lease_s=60)
+        [message] = claimed(outbox)
         courier.deliver(message)
     assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0}
     assert receiver.ids == [message.id] * 8
@@ -168,52 +190,123 @@ def test_every_failure_is_tried_again_under_one_id(
 def test_nobody_there_and_then_given_up_and_then_brought_back(
     orders: OrderStore, outbox: Outbox, database: Database
 ) -> None:
-    completed(orders)
-    with socket.socket() as closed:
+    with socket.socket() as closed, couriers(database, attempts=2) as courier:
         closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-        with courier_to(url, outbox, database, attempts=2) as courier:
-            first = once(courier, outbox, database)
-            assert first.dead_at is None
-            last = once(courier, outbox, database)
+        till(database, f"http://127.0.0.1:{closed.getsockname()[1]}/")
+        completed(orders)
+        assert once(courier, outbox, database).dead_at is None
+        last = once(courier, outbox, database)
     assert last.dead_at is not None
     assert (last.last_error or "").startswith("ConnectError")
     assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 1}
     outbox.replay()
-    with Staged("200") as receiver, courier_to(receiver.url, outbox, database) as courier:
-        [message] = outbox.claim(owner="courier-1", limit=9, lease_s=60)
+    with Staged("200") as receiver, couriers(database) as courier:
+        till(database, receiver.url)
+        [message] = claimed(outbox)
         courier.deliver(message)
     assert receiver.ids == [last.id]
     assert outbox.counts()["delivered"] == 1
 
 
-def test_a_gone_receiver_ends_it_at_once(orders: OrderStore, outbox: Outbox, database: Database) -> None:
-    completed(orders)
-    with Staged("410") as receiver, courier_to(receiver.url, outbox, database) as courier:
-        assert once(courier, outbox, database).dead_at is not None
-
-
-def test_told_to_stop_it_ends_what_it_posts_and_begins_nothing(
+def test_when_stopped_it_ends_what_it_posts_and_begins_nothing(
     orders: OrderStore, outbox: Outbox, database: Database
 ) -> None:
-    for _ in range(EACH + 1):
-        completed(orders)
-    stop = threading.Event()
-    with Staged("held") as receiver, Poster() as poster:
-        ways = ways_to(receiver.url, database)
-        courier = Courier(outbox, poster.post, ways, Patience(9, 1, 1), owner="courier-1")
-        running = threading.Thread(target=courier.run, args=(stop.wait,))
-        running.start()
-        until(lambda: len(receiver.ids) == EACH)
-        stop.set()
-        receiver.over.set()
-        running.join(20)
-        assert not running.is_alive()
+    with Staged("held") as receiver, couriers(database) as courier:
+        till(database, receiver.url)
+        for _ in range(EACH + 1):
+            completed(orders)
+        with going(courier) as stop:
+            until(lambda: len(receiver.ids) == EACH)
+            stop.set()
+            receiver.over.set()
     assert outbox.counts() == {"delivered": EACH, "waiting": 1, "dead": 0}
 
 
-def settings(home: Path, database_url: str, url: str) -> Settings:
-    return Settings(home=home, database_url=database_url, webhook_url=url, webhook_secret=SECRET)
+def test_the_dead_of_one_shop_hold_up_no_other_shop(orders: OrderStore, database: Database) -> None:
+    ShopStore(database).add("harbor-1", "Harbor", by=TESTER)
+    with Staged("held") as dead, Staged("204") as well, couriers(database) as courier:
+        for number in range(3):
+            till(database, dead.url, key=f"whk_dead{number}")
+        till(database, well.url, shop="harbor-1")
+        for _ in range(9):
+            completed(orders)
+            completed(OrderStore(database, "harbor-1"))
+        with going(courier):
+            # The dead were tried as well, and hold what they got.
+            until(lambda: len(well.ids) == 9 and len(dead.ids) > 1)
+            dead.over.set()
+    assert len(set(well.ids)) == 9
+
+
+def test_one_who_is_away_gets_all_in_order_later_and_the_other_at_once(
+    orders: OrderStore, outbox: Outbox, database: Database
+) -> None:
+    with Staged("500") as away, Staged("204") as well, couriers(database) as courier:
+        first, _ = till(database, away.url), till(database, well.url, key="whk_well")
+        proposed_and_confirmed(orders)
+        with going(courier):
+            until(lambda: len(well.ids) == 2 and len(away.ids) == 1)
+            until(lambda: outbox.counts()["delivered"] == 2)
+    left = outbox.list(limit=9)
+    assert [(one.endpoint_id, one.type) for one in left] == [
+        (first, "order.needs_confirmation"), (first, "order.completed"),
+    ]  # fmt: skip
+    assert left[0].last_error == "answered 500"
+
+
+def test_what_was_claimed_for_an_endpoint_that_went_is_not_sent(
+    orders: OrderStore, outbox: Outbox, database: Database
+) -> None:
+    with Staged("204") as receiver, couriers(database) as courier:
+        till(database, receiver.url)
+        completed(orders)
+        [message] = claimed(outbox)
+        EndpointStore(database, "main").remove(TILL, by=TESTER)
+        courier.deliver(message)
+    assert receiver.ids == []
+    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
+
+
+def test_a_message_is_sent_in_the_trace_of_its_order(
+    orders: OrderStore, outbox: Outbox, database: Database
+) -> None:
+    with collecting() as collector, traced(collector), Staged("204") as receiver:
+        till(database, receiver.url)
+        with tracing.span("accept", kind="server"):
+            accepted = tracing.current_traceparent()
+        order = completed(orders)
+        target = EndpointStore(database, EVERY_SHOP, "private").target
+        with Poster() as poster:
+            traces = {order.id: accepted}
+            courier = Courier(
+                outbox, poster.post, target, Patience(1, 1, 1), owner="c", traces=lambda _: traces
+            )
+            [message] = claimed(outbox)
+            courier.deliver(message)
+    accept, tell, post = (collector.one(name) for name in ("accept", "tell shop", "POST"))
+    assert (tell.parent, post.parent) == (accept.id, tell.id)
+    assert post.attributes["http.response.status_code"] == 204
+
+
+def test_a_name_that_leads_inside_at_the_send_is_not_posted_to(
+    orders: OrderStore, outbox: Outbox, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It led elsewhere when the endpoint was made (DNS rebinding)."""
+    with Staged("204") as receiver, couriers(database, allowed="public") as courier:
+        leads_to(monkeypatch, "8.8.8.8")
+        url = f"https://a.example:{receiver.url.rpartition(':')[2]}"
+        one, _ = EndpointStore(database, "main", "public").add("main", url, by=TESTER)
+        completed(orders)
+        [message] = claimed(outbox, one.id)
+        leads_to(monkeypatch, "127.0.0.1")
+        courier.deliver(message)
+    [left] = outbox.list(limit=9)
+    assert left.last_error == "not sent: it leads into a private network or to this machine"
+    assert receiver.ids == []
+
+
+def settings(home: Path, database_url: str) -> Settings:
+    return Settings(home=home, database_url=database_url, webhook_endpoints="private")
 
 
 @contextmanager
@@ -241,7 +334,6 @@ def child(config: Settings) -> Iterator[subprocess.Popen[bytes]]:
 def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
     orders: OrderStore, outbox: Outbox, database: Database, database_url: str, tmp_path: Path
 ) -> None:
-    order = completed(orders)
     out, kept, go_on = tmp_path / "taken.jsonl", threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -249,7 +341,9 @@ def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
         go_on.wait(30)
 
     with Receiver(0, SECRET, Inbox(out, hold)) as receiver:
-        config = settings(tmp_path, database_url, receiver.url)
+        till(database, receiver.url)
+        order = completed(orders)
+        config = settings(tmp_path, database_url)
         with child(config) as courier:
             assert kept.wait(20), "it is on the receiver's disk, and not yet answered"
             courier.send_signal(signal.SIGKILL)
@@ -267,32 +361,3 @@ def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
     with database.read() as session:
         rows = session.connection().exec_driver_sql("SELECT attempt FROM outbox").all()
     assert rows == [(2,)], "it was sent twice"
-
-
-def test_two_couriers_send_each_message_once_and_those_of_an_order_in_order(
-    orders: OrderStore, outbox: Outbox, database_url: str, tmp_path: Path
-) -> None:
-    with Staged("204") as receiver:
-        homes = [tmp_path / "a", tmp_path / "b"]
-        for home in homes:
-            home.mkdir()
-        with (
-            child(settings(homes[0], database_url, receiver.url)) as one,
-            child(settings(homes[1], database_url, receiver.url)) as two,
-        ):
-            # While both look for work, so that they take turns.
-            expected = {proposed_and_confirmed(orders).id for _ in range(30)}
-            until(lambda: outbox.counts()["delivered"] == 60)
-            for courier in (one, two):
-                courier.send_signal(signal.SIGTERM)
-                assert courier.wait(10) == 0
-        ids = receiver.ids
-    assert Counter(ids).most_common(1)[0][1] == 1
-    place = {message_id: n for n, message_id in enumerate(ids)}
-    outbox.replay(ids)
-    rows = outbox.list(dead=False, limit=100)
-    assert {message.order_id for message in rows} == expected
-    by_order: dict[str, list[Message]] = {}
-    for message in sorted(rows, key=lambda message: message.seq):
-        by_order.setdefault(message.order_id, []).append(message)
-    assert all(place[first.id] < place[second.id] for first, second in by_order.values())

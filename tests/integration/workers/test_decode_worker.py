@@ -93,32 +93,6 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
             parts.close()
 
 
-def test_it_is_ready_once_the_first_menu_is_warm(tmp_path: Path, redis_url: str) -> None:
-    prompts: list[int] = []
-    first, over = threading.Event(), threading.Event()
-
-    def answer(body: dict[str, Any]) -> Answer:
-        if is_probe(body):
-            return completion(PROBE_WORD)
-        prompts.append(len(prompts))
-        (over if len(prompts) > 1 else first).wait(PROMPT_S)
-        return completion("x", "length")
-
-    with staged_server(answer) as server:
-        process = worker("decode", tmp_path, menus=3, redis_url=redis_url, llm_url=server.url)
-        try:
-            _until(lambda: prompts, process)
-            _until((tmp_path / "ready.messages").exists, process)
-            assert not (tmp_path / "ready").exists()
-            first.set()
-            _until((tmp_path / "ready").exists, process)
-        finally:
-            first.set()
-            over.set()
-            process.kill()
-            process.wait()
-
-
 def _until(happens: Callable[[], object], process: subprocess.Popen[str]) -> None:
     def it_does() -> object:
         assert process.poll() is None

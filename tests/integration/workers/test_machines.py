@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from structlog.testing import capture_logs
 
@@ -221,30 +220,6 @@ def test_it_is_played_whole_or_by_range(
         assert (world.http.get(path, headers=other).status_code, len(whole.content)) == (200, len(SOUND))
 
 
-def test_links_are_for_programs_and_pages_play_from_here(
-    object_store: ObjectStore, bucket: str, tmp_path: Path
-) -> None:
-    url = of(object_store, bucket)["recordings_url"] + "&links=true"
-    with running(tmp_path, recordings_url=url) as world:
-        order_id = spoken(world)
-        answer = world.http.get(f"/v1/orders/{order_id}/audio")
-        assert answer.status_code == 307
-        assert answer.headers["cache-control"] == "private, no-store"
-        link = answer.headers["location"]
-        assert link.startswith(f"{object_store.url}/{bucket}/")
-        played = httpx.get(link, headers={"Range": "bytes=4-9"}, trust_env=False)
-        assert (played.status_code, played.content) == (206, SOUND[4:10])
-        assert played.headers["content-type"] == "audio/wav"
-        page = world.http.get(world.link(order_id), follow_redirects=True)
-        assert "media-src 'self' blob:;" in page.headers["content-security-policy"]
-        assert world.http.get(f"/orders/{order_id}/audio").content == SOUND
-        nobody = httpx.get(f"{world.url}/v1/orders/{order_id}/audio", trust_env=False)
-        assert nobody.status_code == 401
-        world.http.post(f"/v1/orders/{order_id}/cancel")
-        expect_problem(world.http.get(f"/v1/orders/{order_id}/audio"), 404, "recording_removed")
-        assert httpx.get(link, trust_env=False).status_code == 404, "a link outlives no recording"
-
-
 def test_cancelled_and_erased_ones_go_from_the_bucket(
     world: World, worker: Worker, object_store: ObjectStore, bucket: str
 ) -> None:
@@ -260,24 +235,6 @@ def test_cancelled_and_erased_ones_go_from_the_bucket(
         assert world.http.post("/v1/customers/erase", json=named).status_code == 200
     assert kept(object_store, bucket) == 1
     assert worker.box.remove_recordings() == 1, "the sweeper of another machine sees to it"
-    assert kept(object_store, bucket) == 0
-
-
-def test_a_store_that_is_away_is_not_asked_for_each_of_many(
-    world: World, object_store: ObjectStore, bucket: str
-) -> None:
-    for order_id in [spoken(world) for _ in range(5)]:
-        world.parts.orders.cancel(order_id)
-    asked: list[str] = []
-
-    def remove(key: str) -> None:
-        asked.append(key)
-        world.parts.blobs.delete(key)
-
-    with object_store.away():
-        assert world.parts.removals.carry_out(remove) == 0
-    assert len(asked) == 1
-    assert world.parts.removals.carry_out(remove) == 5
     assert kept(object_store, bucket) == 0
 
 

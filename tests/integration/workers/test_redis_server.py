@@ -13,9 +13,9 @@ import redis
 from redis.exceptions import LockNotOwnedError
 
 from infra.processes.ports import any_free
-from infra.processes.supervisor import Restart, Supervisor
+from infra.processes.supervisor import Supervisor
 from infra.redis.broker import make_celery, messages, send
-from infra.redis.server import EmbeddedRedis, binary, version
+from infra.redis.server import EmbeddedRedis
 from infra.redis.transport import PlainLock
 from tests.waiting import until
 
@@ -31,11 +31,6 @@ def running(tmp_path: Path, server: EmbeddedRedis) -> Iterator[Supervisor]:
     supervisor.start([server.child()])
     yield supervisor
     supervisor.stop()
-
-
-def test_the_wheel_carries_a_server_that_runs() -> None:
-    assert binary().name == "redis-server"
-    assert "v=" in version()
 
 
 def test_what_was_queued_survives_kill_9_and_the_restart(running: Supervisor, server: EmbeddedRedis) -> None:
@@ -169,14 +164,3 @@ def test_a_lock_that_ran_out_is_not_taken_from_whoever_has_it_now(
         with pytest.raises(LockNotOwnedError):
             lock.release()
         assert client.get("mutex") == b"another's"
-
-
-def test_its_log_says_why_it_can_not_start(tmp_path: Path, server: EmbeddedRedis) -> None:
-    from dataclasses import replace
-
-    from infra.processes.supervisor import ChildFailed
-
-    child = replace(server.child(), restart=Restart(0.02))
-    (server.folder / "redis.conf").write_text("no-such-setting 1\n")
-    with pytest.raises(ChildFailed, match="Bad directive"):
-        Supervisor(tmp_path).start([child])

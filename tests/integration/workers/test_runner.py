@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import structlog
 from structlog.testing import capture_logs
 
 from infra.blobs.folder import BlobFolder
-from infra.settings import Settings
 from infra.sql.database import Database
-from schemas.cart import CartDraft
 from schemas.compare import canonical_draft
 from schemas.errors import AudioDamaged, DecodeInvalid, DecodeTruncated, EngineMisconfigured
-from schemas.lifecycle import Event, State
+from schemas.lifecycle import State
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.bootstrap import Container
-from services.decoding.ports import Reading
 from services.pipeline import runner as module
-from services.pipeline.ports import Doorbell
 from services.pipeline.runner import BACKOFF_MOST_S, BACKOFF_S, Runner
-from services.workers.sweeper import sweep
 from tests.stand_ins import (
     ATTEMPTS,
     AWAY,
     RIGHT,
     SAID,
-    Bell,
     Works,
-    read_as,
     speech,
 )
 
@@ -85,38 +74,6 @@ def test_low_confidence_goes_to_review_with_its_cart(world: Works) -> None:
     assert world.types(order_id)[-1] == "doubted"
 
 
-OFF_MENU = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}
-MANY = {"kind": "item", "heard": "120 mochas", "sku": "mocha", "quantity": 120}
-
-
-@pytest.mark.parametrize(
-    ("text", "read", "reason", "code"),
-    [
-        ("a bicycle", CartDraft.model_validate({"lines": [OFF_MENU]}), "not_on_menu", "not_on_menu"),
-        (SAID, replace(read_as(RIGHT), logprob=-2.0), "blocking_finding", "reading_unsure"),
-        ("120 mochas", CartDraft.model_validate({"lines": [MANY]}), "blocking_finding", "total_over_limit"),
-    ],
-    ids=["off the menu", "not sure", "an absurd total"],
-)
-def test_what_is_in_doubt_goes_to_review(
-    world: Works, text: str, read: CartDraft | Reading, reason: str, code: str
-) -> None:
-    world.decoder.script = [read]
-    order_id = world.typed(text)
-    order = world.until_settled(order_id)
-    assert world.reasons(order_id) == {ReviewReason(reason)}
-    assert code in {finding.code for finding in order.findings}
-
-
-def test_an_allergy_goes_to_review_with_its_words_first(world: Works) -> None:
-    order = world.until_settled(world.typed("a large latte i have a peanut allergy"))
-    assert order.findings[0].code == "allergy_said"
-    assert "i have a peanut allergy" in order.findings[0].message
-    assert order.reasons[0] is ReviewReason.ALLERGY_SAID
-    (entry,) = world.reviews.queue(9).entries
-    assert entry.allergy == order.findings[0].message
-
-
 def test_silence_goes_to_review_without_decoding(world: Works) -> None:
     world.transcriber.script = [Transcript(text="", confidence=0.0)]
     order_id = world.spoken()
@@ -150,6 +107,7 @@ def test_an_outage_is_waited_out(world: Works) -> None:
     assert (waiting.attempt, waiting.lease_owner) == (1, None)
     assert waiting.next_attempt_at is not None
     assert waiting.next_attempt_at - asked_at < timedelta(seconds=BACKOFF_S + 5)
+    assert runner.run(order_id, "decode") is None, "it is not due"
     # The bell rings for the retry, no sooner than it is due.
     rung_id, state, delay_s = world.bell.rung[-1]
     assert (rung_id, state) == (order_id, State.TRANSCRIBED)
@@ -159,16 +117,6 @@ def test_an_outage_is_waited_out(world: Works) -> None:
         "received", "transcribed", "retry", "retry", "decoded", "accepted",
     ]  # fmt: skip
     assert world.orders.events(order_id)[3].detail == {"code": "engine_unavailable"}
-
-
-def test_a_retry_does_not_run_before_it_is_due(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "random", SimpleNamespace(uniform=lambda low, high: BACKOFF_MOST_S))
-    world.decoder.script = [AWAY, RIGHT]
-    order_id = world.to_decode()
-    runner = world.runner()
-    runner.run(order_id, "decode")
-    assert runner.run(order_id, "decode") is None
-    assert len(world.decoder.asked) == 1
 
 
 def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,12 +130,6 @@ def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.M
         runner.run(order_id, "decode")
         world.make_due(order_id)
     assert spans == [(0, min(BACKOFF_MOST_S, BACKOFF_S * 2**n)) for n in range(7)]
-
-
-def test_the_waits_outlast_the_restart_of_a_language_model() -> None:
-    widest = [min(BACKOFF_MOST_S, BACKOFF_S * 2**n) for n in range(module.ATTEMPTS - 1)]
-    # Full jitter waits half of the widest on average; loading takes 5 s on two idle cores, 10 on busy ones.
-    assert sum(widest) / 2 > 15
 
 
 def test_while_the_decoder_stays_down_a_human_gets_the_transcript(world: Works) -> None:
@@ -243,14 +185,6 @@ def test_a_message_that_comes_three_times_is_run_once(world: Works) -> None:
     assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
 
 
-def test_three_workers_with_one_message_run_it_once(world: Works, race: Callable[..., list[Any]]) -> None:
-    world.decoder.meanwhile = lambda: time.sleep(0.05)
-    order_id = world.to_decode()
-    ends = race(3, lambda n: world.runner(f"w{n}").run(order_id, "decode"))
-    assert sorted(map(str, ends)) == ["None", "None", "completed"]
-    assert len(world.decoder.asked) == 1
-
-
 def test_a_message_for_another_stage_finds_nothing(world: Works) -> None:
     order_id = world.to_decode()
     for stage in ("transcribe", "validate"):
@@ -294,55 +228,3 @@ def test_an_order_that_kills_its_workers_goes_to_review(world: Works) -> None:
     assert world.runner().run(order_id, "transcribe") is State.IN_REVIEW
     assert world.reasons(order_id) == {ReviewReason.STAGE_FAILED}
     assert world.transcriber.heard == [], "the poison was tried again"
-
-
-def test_each_stage_counts_its_own_attempts(world: Works) -> None:
-    world.transcriber.script = [AWAY, RuntimeError("once"), speech(SAID)]
-    world.decoder.script = [AWAY, RuntimeError("once"), RIGHT]
-    assert world.until_settled(world.spoken()).state is State.COMPLETED
-
-
-class _Belled(Container):
-    """The real container, with a bell that can be out of order."""
-
-    bell = Bell()
-
-    @property
-    def doorbell(self) -> Doorbell:  # type: ignore[override]
-        return self.bell
-
-
-def test_a_lost_bell_is_rung_by_the_sweeper(world: Works, database_url: str, tmp_path: Path) -> None:
-    world.bell.works = False
-    order_id = world.spoken()
-    assert world.runner().run(order_id, "transcribe") is State.TRANSCRIBED, "a lost bell fails no stage"
-    parts = _Belled(Settings(home=tmp_path, database_url=database_url))
-    try:
-        parts.bell = Bell()
-        assert sweep(parts, idle_s=3600) == 0, "it was touched a moment ago"
-        assert sweep(parts, idle_s=0) == 1
-        assert parts.bell.rung == [(order_id, State.TRANSCRIBED, 0.0)]
-        parts.bell.works = False
-        assert sweep(parts, idle_s=0) == 0, "what could not be rung is not counted"
-        # What a worker holds, what is not due, and what is settled is left alone.
-        parts.bell = Bell()
-        held = world.orders.claim(order_id, State.TRANSCRIBED, owner="w", lease_s=60)
-        assert held is not None
-        assert sweep(parts, idle_s=0) == 0
-        world.orders.release(held, retry_in_s=60, detail={})
-        assert sweep(parts, idle_s=0) == 0
-        world.make_due(order_id)
-        assert world.until_settled(order_id).state is State.COMPLETED
-        assert sweep(parts, idle_s=0) == 0
-    finally:
-        parts.close()
-
-
-def test_what_is_ended_by_hand_meanwhile_needs_no_retry(world: Works) -> None:
-    """Cancelled while its decode fails: putting it back must neither revive it nor fail the worker."""
-    order_id = world.to_decode()
-    world.decoder.script = [AWAY]
-    world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
-    assert world.runner().run(order_id, "decode") is None
-    assert world.orders.get(order_id).state is State.CANCELLED
-    assert world.types(order_id)[-1] == Event.CANCELLED.value

@@ -24,7 +24,7 @@ from services.bootstrap import Container
 from services.workers.stack import as_environment
 from services.workers.sweeper import sweep
 from services.workers.worker import celery_argv
-from tests.shown import names_in, shown
+from tests.shown import shown
 from tests.stand_ins import Works
 from tests.waiting import until
 
@@ -162,12 +162,10 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     until(lambda: world.runner("other").run(long, "decode") is State.COMPLETED, LEASE_S + SOON_S, every_s=0.1)
     worker.hold(False)
     os.killpg(worker.process.pid, signal.SIGCONT)
-    worker.until(lambda: world.orders.code_counts().get(("dropped", "decode")) == 1)
-    assert worker.measured(STAGES, stage="decode", outcome="dropped") == 1
+    worker.until(lambda: worker.measured(STAGES, stage="decode", outcome="dropped") == 1)
     assert worker.measured("saycart_lease_troubles_total", trouble="lost") <= 1
     assert world.types(long) == ["received", "transcribed", "decoded", "accepted"]
     assert [event.worker for event in world.orders.events(long)] == [None, None, "other", "other"]
-    assert world.orders.code_counts()["extra_run", "decode"] == 1
 
     # Redis loses everything while it listens: a sweep is all that it takes.
     worker.redis.flushall()
@@ -182,32 +180,13 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     # Its metrics say so, though the work is done in a child of the process that is asked.
     for stage in ("decode", "validate"):
         assert worker.measured(STAGES, stage=stage, outcome="done") == 5
-    assert worker.measured("saycart_order_settled_seconds_count", source="typed", state="completed") == 5
-    assert worker.measured("saycart_queue_wait_seconds_count", stage="decode") == 6
-    assert worker.measured("saycart_stage_seconds_sum", outcome="dropped") > LEASE_S
     assert worker.measured("saycart_worker_slots", part="decode") == 1
-    assert worker.measured("saycart_worker_slots_busy", part="decode") == 0
-    assert worker.measured("saycart_database_connections_limit") > 0
-    text = httpx.get(worker._metrics, trust_env=False).text
-    assert 'saycart_problems_total{code="internal",kind="fault"} 0.0' in text, "increase() sees the first"
-    assert "saycart_lease_troubles_total" in names_in(text)
-
-    # A child that is killed leaves what it counted, and nothing of what it had in hand.
-    worker.hold(True)
-    poison = worker.order()
-    worker.until(lambda: worker.asked() == 7)
-    assert worker.measured("saycart_worker_slots_busy", part="decode") == 1
-    os.kill(int(str(world.orders.get(poison).lease_owner).rpartition(":")[2]), signal.SIGKILL)
-    worker.until(lambda: worker.measured("saycart_worker_slots_busy", part="decode") == 0)
-    assert worker.measured(STAGES, stage="decode", outcome="done") == 5
-    worker.until(lambda: worker.measured("saycart_worker_slots", part="decode") == 1)
-    worker.hold(False)
-    world.orders.cancel(poison)
+    assert worker.measured("saycart_problems_total", code="internal", kind="fault") == 0
 
     # Told to stop with a decode that does not end: it gives the order back, with its attempt, and rings.
     worker.hold(True)
     last = worker.order()
-    worker.until(lambda: worker.asked() == 8)
+    worker.until(lambda: worker.asked() == 7)
     assert worker.told_to_stop() == 0
     given_back = world.orders.get(last)
     assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.TRANSCRIBED, None, 0)
@@ -254,13 +233,6 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
     freed = [world.orders.get(order_id) for order_id in kept]
     assert {(order.lease_owner, order.attempt) for order in freed} == {(None, 0)}
     assert worker.redis.llen("decode") == 8
-
-
-@ON_SQLITE
-def test_an_idle_worker_goes_at_once(start: Callable[..., Worker]) -> None:
-    worker = start(PATIENT_S, threads=2)
-    assert worker.told_to_stop() == 0
-    assert "gave_back" not in worker.log()
 
 
 @ON_SQLITE

@@ -97,21 +97,6 @@ def test_what_a_flood_leaves_is_bounded_and_ends_with_the_newest(tmp_path: Path)
     assert size(tmp_path) <= 2 * KEPT * CAP + 6
 
 
-def test_of_one_that_is_a_little_too_long_nothing_is_lost(tmp_path: Path) -> None:
-    log = tmp_path / "part.log"
-    text = b"".join(b"line %06d\n" % n for n in range(CAP // 12 + 1000))
-    log.write_bytes(text)
-    assert rotate(log, CAP)
-    assert piece(log, 1).read_bytes() == text
-
-
-def test_a_line_longer_than_all_is_cut(tmp_path: Path) -> None:
-    log = tmp_path / "part.log"
-    log.write_bytes(b"x" * 3_000_000)
-    assert rotate(log, CAP)
-    assert piece(log, 1).stat().st_size == 2 * CAP
-
-
 def test_with_no_room_for_a_copy_the_log_is_cut_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

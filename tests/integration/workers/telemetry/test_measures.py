@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,18 +12,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from infra.blobs.folder import BlobFolder
 from infra.observability import measures
-from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from schemas.cart import CartDraft
-from schemas.errors import AudioDamaged, AudioRefused, DecodeTruncated, EngineUnavailable, StaleState
+from schemas.errors import AudioDamaged, DecodeTruncated, EngineUnavailable, StaleState
 from schemas.lifecycle import State
 from schemas.transcript import Transcript
-from services.bootstrap import Container
 from services.pipeline.heartbeat import Heartbeat
-from services.storage.base.tables import OrderRow
-from services.transcription import adapted
-from services.transcription.ports import Recording
-from services.transcription.whisper import WhisperTranscriber
 from services.workers import measuring
 from services.workers.sweeper import _done
 from tests.servers.staged_server import completion, spelled, staged_server
@@ -123,22 +114,6 @@ def test_a_result_that_comes_too_late_is_dropped(world: Works, measured: Measure
     assert measured(PROBLEMS) == 0
 
 
-def test_the_wait_begins_when_an_order_is_due(world: Works) -> None:
-    order_id = world.to_decode()
-    ago = timedelta(seconds=100)
-    with world.database.write() as session:
-        row = session.get(OrderRow, order_id)
-        assert row is not None
-        row.updated_at -= ago
-    claimed = world.orders.claim(order_id, State.TRANSCRIBED, owner="a", lease_s=9)
-    assert claimed is not None
-    assert 100 <= claimed.waited_s < 130
-    world.orders.release(claimed, retry_in_s=-40, detail={})
-    again = world.orders.claim(order_id, State.TRANSCRIBED, owner="a", lease_s=9)
-    assert again is not None
-    assert again.waited_s < 30
-
-
 def test_leases_in_trouble(world: Works, measured: Measured) -> None:
     order = world.orders.claim(world.to_decode(), State.TRANSCRIBED, owner="a", lease_s=9)
     assert order is not None
@@ -174,52 +149,9 @@ def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
     assert measured(ENGINES, engine="decoder", outcome="done") == 1
     assert measured(ENGINES, engine="decode_request", outcome="done") == 1
     assert measured(ENGINES, engine="decode_request", outcome="engine_unavailable") == 1
-    for step, times in (("build", 2), ("compile", 2), ("check", 1)):
-        assert measured("saycart_mask_seconds_count", step=step) == times, step
     assert measured("saycart_tokens_total", engine="decoder", kind="completion") == 22
     assert measured("saycart_tokens_total", engine="decoder", kind="prompt") == 11
     assert measured("saycart_overruled_tokens_total") == 0
-
-
-class Ears:
-    """In place of faster-whisper's model: says one word."""
-
-    supported_languages = ("en",)
-    encode = SimpleNamespace(forget=lambda: None, fitted=lambda _fits: nullcontext())
-
-    def transcribe(self, *_: Any, **__: Any) -> Any:
-        word = SimpleNamespace(word=" latte", start=0.0, end=0.4, probability=0.9)
-        segment = SimpleNamespace(
-            text="latte", words=[word], end=0.4, avg_logprob=-0.1, no_speech_prob=0.0, compression_ratio=1.0
-        )
-        return [segment], None
-
-
-def test_hearings_are_told_apart_and_decoding_is_no_part_of_them(
-    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(adapted, "adapter_of", lambda _: None)  # one recognizer for every language
-    box = Container(Settings(home=tmp_path))
-    try:
-        first, second = box.transcriber, box.second_transcriber
-        assert isinstance(first, WhisperTranscriber)
-        assert isinstance(second, WhisperTranscriber)
-        first._model = second._model = Ears()
-        sample = REPOSITORY / "infra/samples/recordings/hc-01.flac"
-        recording = Recording(sample, box.decode_audio)
-        first.transcribe(recording, "en")
-        assert first.transcribe_fitted(recording, "en") is not None
-        second.transcribe(recording, "en")
-        for engine in ("hearing", "hearing_fitted", "second_hearing", "audio_decoding"):
-            assert measured(ENGINES, engine=engine, outcome="done") == 1, engine
-        (broken := tmp_path / "broken.wav").write_bytes(b"RIFF")
-        with pytest.raises(AudioRefused):
-            first.transcribe(Recording(broken, box.decode_audio), "en")
-        assert measured(ENGINES, engine="audio_decoding") == 2
-        assert measured(ENGINES, engine="audio_decoding", outcome="done") == 1
-        assert measured(ENGINES, engine="hearing") == 1, "it heard nothing of it"
-    finally:
-        box.close()
 
 
 def test_connections_and_rounds(database: Database, measured: Measured) -> None:

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from datetime import timedelta
@@ -77,31 +76,14 @@ def test_the_dead_leave_their_counts_and_nothing_in_hand(tmp_path: Path) -> None
         assert (found(STAGES, stage="decode", outcome="done"), found(BUSY)) == (3, 2)
         one.kill()
         one.wait()
-        for _ in range(2):  # gathered once, and once only
-            found = read(tmp_path)
-            assert (found(STAGES, stage="decode", outcome="done"), found(BUSY)) == (3, 1)
+        found = read(tmp_path)
+        assert (found(STAGES, stage="decode", outcome="done"), found(BUSY)) == (3, 1)
         two.kill()
     found = read(tmp_path)
     assert (found(STAGES), found(BUSY)) == (3, 0)
-    files = sorted(file.name for file in tmp_path.glob("*.db"))
-    assert files == ["counter_0.db", "histogram_0.db"], "one of each kind, however many died"
     (tmp_path / "histogram_1.db").touch()  # of one that was killed as it began
     assert read(tmp_path)(STAGES) == 3
     assert list(metrics.emptied(tmp_path).iterdir()) == []
-
-
-def test_a_killed_parts_own_folder_goes_when_another_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    first = metrics._own_folder()
-    with subprocess.Popen(["true"]) as gone:
-        pass
-    left = first.rename(tmp_path / f"saycart-metrics-{gone.pid}-x")
-    mine, again = metrics._own_folder(), metrics._own_folder()
-    assert not left.exists()
-    assert mine.exists()
-    assert again.exists()
 
 
 def test_a_port_that_is_taken_costs_no_orders(tmp_path: Path) -> None:
@@ -151,30 +133,13 @@ def test_two_replicas_do_not_multiply_orders(own_world: World, database_url: str
         # Each tells of its own: sums over replicas are right.
         accepted = "saycart_order_accepted_seconds_count"
         assert [shown(text)(accepted) for text in texts] == [2, 1]
-        for name in ("saycart_orders{", "saycart_order_events", "saycart_order_codes", "saycart_webhooks"):
+        for name in ("saycart_orders{", "saycart_webhooks"):
             assert name not in "".join(texts)
         # And of the database both tell the same.
         both = [world.http.get("/metrics/database").text for world in (own_world, second)]
         for found in map(shown, both):
             assert found("saycart_orders", state="transcribed") == 3
-            assert found("saycart_order_events", type="received") == 3
             assert found("saycart_database_up") == 1
-
-
-def test_refused_orders_are_not_among_the_accepted(own_world: World) -> None:
-    own_world.http.post("/v1/orders", json={"transcript": "a latte", "menu": "none"})
-    assert own_world.http.get("/v1/orders").status_code == 200
-    found = shown(own_world.http.get("/metrics").text)
-    assert found("saycart_order_accepted_seconds_count") == 0
-    own_world.text()
-    assert (
-        own_world.http.post("/orders", data={"transcript": "a latte", "menu": "corner-cafe"}).status_code
-        == 303
-    )
-    found = shown(own_world.http.get("/metrics").text)
-    assert found("saycart_order_accepted_seconds_count") == 2
-    assert found("saycart_api_connections_limit") == 20
-    assert found("saycart_clients_waiting_limit") == own_world.parts.settings.max_waits
 
 
 def test_ages_in_the_database(own_world: World) -> None:
@@ -217,7 +182,7 @@ def test_sweeper_and_courier_serve_their_own(tmp_path: Path) -> None:
         for module, port in ports.items():
             wanted = Settings(
                 home=tmp_path, metrics_port=port, redis_url="redis://127.0.0.1:1",
-                webhook_url="http://127.0.0.1:9/", webhook_secret="whsec_" + "A" * 40,
+                webhook_endpoints="private",
             )  # fmt: skip
             database = Database(wanted.database)
             database.migrate()

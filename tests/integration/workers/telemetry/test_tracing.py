@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from structlog.testing import capture_logs
 
 from infra.blobs.folder import BlobFolder
 from infra.observability import otlp, tracing
@@ -67,46 +67,21 @@ def test_a_request_is_a_trace_of_its_own_and_its_order_keeps_it(world: World, co
     assert len(collector.spans) == 4, "the probe has no span"
 
 
-def test_a_traceparent_counts_with_a_good_key_alone(world: World, collector: Collector) -> None:
+def test_a_callers_traceparent_is_not_taken(world: World, collector: Collector) -> None:
     with traced(collector):
         order(world, traceparent=CALLER)
-        believed = {"tracestate": "a=b", "baggage": "customer=ada"}
-        order(world, traceparent=CALLER.replace("00f067aa0ba902b7", "1111111111111111"), **believed)
-        with httpx.Client(base_url=world.url, headers={"traceparent": CALLER, "Origin": world.url}) as alien:
-            assert alien.post("/v1/orders", json=TEXT).status_code == 401
-            wrong = {"Authorization": "Bearer nobody's"}
-            assert alien.post("/v1/orders", json=TEXT, headers=wrong).status_code == 401
-            assert alien.get("/sign-in").status_code == 200
-            assert alien.post("/orders", data=TEXT).status_code == 303
-        order(world, traceparent="00-zz-zz-01")
-    told = [span for span in collector.spans if span.trace == CALLER.split("-")[1]]
-    roots = {span.parent for span in told if span.kind == "server"}
-    assert roots == {"00f067aa0ba902b7", "1111111111111111"}
-    assert len(told) == 6
-    mine = [span for span in collector.spans if span.kind == "server" and span not in told]
-    assert [span.attributes["http.response.status_code"] for span in mine] == [401, 401, 200, 303, 202]
-    accepted = {span.parent for span in collector.named("accept")}
-    assert mine[3].id in accepted, "a customer's order is traced as well"
-    assert {span.parent for span in mine} == {""}
-    # The one that was held back until its key was looked up has its whole length.
-    held = next(span for span in told if span.kind == "server")
-    assert all(
-        held.began <= span.began and span.ended <= held.ended for span in told if span.parent == held.id
-    )
+    assert all(span.trace != CALLER.split("-")[1] for span in collector.spans)
+    assert collector.one("POST /v1/orders").parent == ""
 
 
-def test_the_caller_may_leave_a_request_out_and_can_ask_for_no_more_than_our_share(
+def test_what_follows_an_order_outside_of_the_sample_is_outside_too(
     world: World, collector: Collector
 ) -> None:
-    with traced(collector):
-        unasked = order(world, traceparent=CALLER[:-1] + "0")
     with traced(collector, sample=0.0):
-        over, own = order(world, traceparent=CALLER), order(world)
+        kept = world.parts.orders.get(order(world)).traceparent
+    assert kept is not None
+    assert int(kept[-2:], 16) & 1 == 0  # another bit says that an id is random
     assert collector.spans == []
-    kept = [world.parts.orders.get(order_id).traceparent for order_id in (unasked, over, own)]
-    # So that what follows is left out as well; another bit says that an id is random.
-    assert [int(found[-2:], 16) & 1 for found in kept] == [0, 0, 0]
-    assert {found.split("-")[1] for found in kept[:2]} == {CALLER.split("-")[1]}
 
 
 def test_every_attempt_is_below_the_acceptance_also_when_it_is_replayed(
@@ -213,40 +188,17 @@ def test_a_collector_that_is_away_costs_no_order_anything(
     lone_world: World, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otlp, "CLOSE_S", 0.5)
-    monkeypatch.setattr(otlp, "DELAY_S", 0.05)
-    with socket.create_server(("127.0.0.1", 0)) as deaf, capture_logs() as lines:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
         port = deaf.getsockname()[1] if how == "hangs" else 1
         tracing.start(Settings(traces_url=f"http://127.0.0.1:{port}"), "api")
-        try:
-            for _ in range(3 * otlp.WAITING):
-                with tracing.span("stage read", kind="consumer"):
-                    pass
-            spans = tracing._spans
-            assert spans is not None
-            waiting = len(spans._queue._batch_processor._queue)
-            assert waiting <= otlp.WAITING
-            assert order(lone_world)
-        finally:
-            tracing.stop()
-    told = [line for line in lines if line["event"].startswith("traces.")]
-    [lost] = [line for line in told if line["event"] == "traces.lost"]
-    assert lost["spans"] == lost["of"] == 3 * otlp.WAITING + 3
-    assert len(told) <= 2, "not a line for each span or batch"
-
-
-def test_a_collector_that_comes_back_is_told_the_rest(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(otlp, "DELAY_S", 0.02)
-    with capture_logs() as lines, traced(collector):
-        for number, answers in enumerate((400, 400, 200), 1):
-            collector.answers = answers
+        began = time.monotonic()
+        for _ in range(3 * 2048):  # of which the SDK's queue holds a third
             with tracing.span("stage read", kind="consumer"):
                 pass
-            collector.until(lambda number=number: collector.asked == number)  # type: ignore[misc]
-    told = [line for line in lines if line["event"].startswith("traces.")]
-    assert [line["event"] for line in told] == ["traces.not_sent", "traces.sent_again", "traces.lost"]
-    assert (told[1]["dropped"], told[2]["spans"], len(collector.spans)) == (2, 2, 1)
+        assert order(lone_world)
+        tracing.stop()
+        assert time.monotonic() - began < 10
 
 
 def test_traces_cost_no_message_to_the_database(database: Database, tmp_path: Path) -> None:
@@ -274,7 +226,7 @@ with tracing.continued("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with tracing.span("x", kind="server"):
         tracing.note({"a": 1})
         assert tracing.current_traceparent() is None and tracing.headers() == {}
-assert tracing.serving("GET", None, shows_key=True) is None
+assert tracing.serving("GET") is None
 tracing.stop()
 # FastAPI imports the API package, and redis-py of the SDK what it needs for metrics, whatever we do.
 ours = ("infra.observability.otlp", "opentelemetry.sdk.trace", "opentelemetry.exporter")

@@ -1,0 +1,48 @@
+"""What the sweeper and the courier, which are processes without Celery, begin and end with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from infra.observability import tracing
+from infra.observability.telemetry import configure_logging
+from infra.processes.ready_file import ReadyFile
+from infra.processes.signals import StopSignal
+from infra.settings import settings
+from infra.sql.prepare import prepare
+from infra.sql.revisions import TablesUnfit
+from schemas.errors import InputError
+from services.bootstrap import Container, bootstrap
+from services.workers import measuring
+
+
+@contextmanager
+def running(name: str) -> Iterator[tuple[Container, Callable[[float], bool]]]:
+    """The process's container, and a function that waits so many seconds and says whether to stop.
+
+    Raises:
+        SystemExit: a setting, or the tables, can't be worked with.
+    """
+    config = settings()
+    configure_logging(config.log_level, as_json=config.log_json)
+    stop = StopSignal()
+    measuring.begin(name)
+    try:
+        container = bootstrap(config)
+        tracing.start(config, name)
+        measuring.watch(container.database)
+        measuring.serve()
+        prepare(container.database, at_start=False, pause=stop.wait)
+    except (InputError, TablesUnfit) as error:
+        raise SystemExit(f"{error.detail}. {error.hint}") from None
+    ready = ReadyFile()
+
+    def stopped(pause_s: float) -> bool:
+        ready.beat()
+        return stop.wait(pause_s)
+
+    yield container, stopped
+    ready.gone()
+    container.close()
+    tracing.stop()
