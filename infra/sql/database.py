@@ -19,19 +19,16 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.types import TypeDecorator
 
-from infra.settings import Settings
 from infra.sql import migrating, row_security
 from infra.sql.dialects import (
     BUSY_S,
     OVERFLOW,
     POOL,
-    TIMEOUTS,
     DatabaseFull,
     DatabaseRefused,
     DatabaseUnavailable,
     neutral_errors,
     parse_url,
-    pooled_engine,
     postgresql_engine,
     sqlite_engine,
 )
@@ -70,22 +67,14 @@ class Database:
     Connects on first use. Not to be carried across a fork: a child makes its own. Rows of shops are reached
     by one of its handles, `bound` or `everywhere`, which share its connections.
 
-    `pooled`: PostgreSQL is behind a pooler that may give each transaction another session (PgBouncer's
-    `transaction` mode), so that nothing of ours is left in one. `direct`: its address past the pooler.
-
     Raises:
         ValueError: neither of the two, or SQLite without a file.
     """
 
-    def __init__(self, url: str, *, pooled: bool = False, direct: str = "") -> None:
+    def __init__(self, url: str) -> None:
         self.url = parse_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        pooled = pooled and not self.is_sqlite
-        self.session_url = parse_url(direct) if pooled and direct else None if pooled else self.url
-        """Where a session stays ours, to LISTEN in; None where the pooler is all there is."""
-        engine = sqlite_engine if self.is_sqlite else pooled_engine if pooled else postgresql_engine
-        self._engine = engine(self.url)
-        self._limits = TIMEOUTS if pooled else ""
+        self._engine = (sqlite_engine if self.is_sqlite else postgresql_engine)(self.url)
         self._writing = threading.Lock()
         self._whose = ""
         self._handles: dict[str, Database] = {}
@@ -100,21 +89,14 @@ class Database:
             return
         says = row_security.naming(self._whose) if self._whose else ""
         # A read sees one snapshot over all its statements, as it does on SQLite; a write sees what was
-        # committed while it waited for a lock. All that holds for one transaction is in the message that
-        # begins it.
+        # committed while it waited for a lock. Whose rows are meant is in the message that begins it.
         read, write = (
-            "; ".join(part for part in (f"BEGIN ISOLATION LEVEL {level}", self._limits, says) if part)
+            f"BEGIN ISOLATION LEVEL {level}; {says}".removesuffix("; ")
             for level in ("REPEATABLE READ READ ONLY", "READ COMMITTED")
         )
         self._glancer = self._engine.execution_options(saycart_says=says) if says else self._engine
         self._reader = self._engine.execution_options(saycart_begin=read)
         self._writer = self._engine.execution_options(saycart_begin=write)
-
-    @classmethod
-    def of(cls, config: Settings) -> Database:
-        """The one that the settings name; raises as the constructor."""
-        pooled = config.database_pooler == "transaction"
-        return cls(config.database, pooled=pooled, direct=config.database_direct_url)
 
     def bound(self, shop: str) -> Database:
         """The same database for one shop: PostgreSQL shows and takes its rows alone (ADR 58), SQLite knows no
@@ -208,8 +190,8 @@ class Database:
     def try_lock(self, name: str) -> Iterator[bool]:
         """Hold a named lock for the whole block, over many transactions; gives False when it is held.
 
-        On PostgreSQL it belongs to an open transaction of its own, since behind a pooler a session is not
-        ours (ADR 48), on SQLite to a file next to the database. Either is free again when its holder dies.
+        On PostgreSQL it belongs to an open transaction of its own, on SQLite to a file next to the database.
+        Either is free again when its holder dies.
 
         Raises:
             DatabaseUnavailable: see there.

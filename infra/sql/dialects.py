@@ -14,18 +14,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import structlog
 from sqlalchemy import Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, Connection, make_url
 
-log = structlog.get_logger()
-
 BUSY_S = 10
 _IDLE_S = 60
-TIMEOUTS = (
-    f"SET LOCAL lock_timeout = '{BUSY_S}s'; SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_S}s'"
-)
-"""For each transaction, where a session can't have them."""
 # Connections that a process keeps, and how many more it may open, each closed after one use. Fewer kept than
 # are used at once, and a burst opens one for each use.
 POOL, OVERFLOW = 10, 10
@@ -45,7 +38,6 @@ _SQLITE_OUTAGE = {
     sqlite3.SQLITE_PROTOCOL,
 }
 _POSTGRESQL_DISK_FULL = "53100"
-POOLER_UNNAMED = "DATABASE_URL leads to a pooler: set SAYCART_DATABASE_POOLER=transaction"
 
 
 class DatabaseUnavailable(Exception):
@@ -79,31 +71,24 @@ def parse_url(url: str) -> URL:
 _JSON = partial(json.dumps, allow_nan=False)
 
 
-def _read_json(text: str | bytes) -> Any:
-    """A JSON column; None for what Python can't read, so that one row does not take all others with it.
-
-    An older release let in hundreds of levels, which are read or not by how deep the caller stands.
-    """
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        log.error("database.unreadable_json", error=type(error).__name__, length=len(text))
-        return None
-
-
-def sqlite_engine(url: URL) -> Engine:
-    """An engine whose transactions begin with the execution option `saycart_begin`, if there is one."""
+def _engine(url: URL, **more: Any) -> Engine:
     engine = create_engine(
         url,
-        connect_args={"timeout": BUSY_S},
         json_serializer=_JSON,
-        json_deserializer=_read_json,
         hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
         pool_size=POOL,
         max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
         pool_use_lifo=True,  # so that those which a burst opened can rest
+        **more,
     )
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def sqlite_engine(url: URL) -> Engine:
+    """An engine whose transactions begin with the execution option `saycart_begin`, if there is one."""
+    engine = _engine(url, connect_args={"timeout": BUSY_S})
 
     @event.listens_for(engine, "connect")
     def _prepare(dbapi: Any, _record: Any) -> None:
@@ -113,7 +98,6 @@ def sqlite_engine(url: URL) -> Engine:
         for pragma in (*pragmas, f"busy_timeout = {BUSY_S * 1000}"):
             dbapi.execute(f"PRAGMA {pragma}")
 
-    event.listen(engine, "begin", _begin)
     return engine
 
 
@@ -151,50 +135,10 @@ def postgresql_arguments(url: URL) -> dict[str, Any]:
 
 
 def postgresql_engine(url: URL) -> Engine:
-    """An engine whose connections are made with `postgresql_arguments`, and whose sessions are ours.
-
-    Transactions begin with the execution option `saycart_begin`; without it there are none. A pooler that is
-    configured to ignore parameters it does not know would drop time limits and locks silently. So the first
-    connection raises DatabaseUnavailable where another session answers.
-    """
-    engine = _looked_after(url, postgresql_arguments(url))
-    known: list[int] = []
-
-    @event.listens_for(engine, "connect")
-    def _same(dbapi: Any, _record: Any) -> None:
-        if known:
-            return
-        answers = dbapi.execute("SELECT pg_backend_pid()").fetchone()[0]
-        dbapi.rollback()
-        if answers != dbapi.info.backend_pid:
-            raise DatabaseUnavailable(POOLER_UNNAMED)
-        known.append(answers)
-
-    return engine
-
-
-def pooled_engine(url: URL) -> Engine:
-    """The same for sessions that others have between our transactions: nothing is set in one, nothing
-    prepared."""
-    arguments = {name: value for name, value in postgresql_arguments(url).items() if name != "options"}
-    return _looked_after(url, arguments | {"prepare_threshold": None})
-
-
-def _looked_after(url: URL, arguments: dict[str, Any]) -> Engine:
-    engine = create_engine(
-        url,
-        connect_args=arguments,
-        json_serializer=_JSON,
-        json_deserializer=_read_json,
-        hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
-        pool_size=POOL,
-        max_overflow=OVERFLOW,
-        pool_timeout=BUSY_S,
-        pool_use_lifo=True,  # so that those which a burst opened can rest
-        # The driver's own BEGIN is a message that can say nothing else, so it sends none.
-        isolation_level="AUTOCOMMIT",
-    )
-    event.listen(engine, "begin", _begin)
+    """An engine whose connections are made with `postgresql_arguments`. Transactions begin with the execution
+    option `saycart_begin`; without it there are none."""
+    # The driver's own BEGIN is a message that can say nothing else, so it sends none.
+    engine = _engine(url, connect_args=postgresql_arguments(url), isolation_level="AUTOCOMMIT")
     event.listen(engine, "do_execute", _say_first)
 
     # SQLAlchemy's own ping is a message for each use. A connection that rested is looked at; one that was in
@@ -227,8 +171,6 @@ def neutral_errors() -> Iterator[None]:
     except exc.DBAPIError as error:
         if _is_full(error):
             raise DatabaseFull(str(error.orig)) from error
-        if "unsupported startup parameter" in str(error.orig):
-            raise DatabaseUnavailable(POOLER_UNNAMED) from error
         if _is_outage(error):
             raise DatabaseUnavailable(str(error.orig)) from error
         raise

@@ -82,13 +82,6 @@ def migrate_file(engine: Engine) -> tuple[str, str]:
         raise DatabaseUnavailable(f"no place for the database: {error}") from error
 
 
-def as_sql(after: str) -> None:
-    """Print what migrating PostgreSQL's tables would run, from the revision `after` on; empty: from none."""
-    from alembic import command
-
-    command.upgrade(_config(), f"{after or 'base'}:head", sql=True)
-
-
 def _upgrade(connection: Connection) -> tuple[str, str]:
     found = standing(connection)
     if found.is_ == "newer":

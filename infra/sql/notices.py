@@ -23,9 +23,6 @@ log = structlog.get_logger(__name__)
 TICK_S = 0.03
 """Between two looks at SQLite's counter, of some 10 µs each and a turn of a thread."""
 
-POLL_S = 0.5
-"""Between two looks at PostgreSQL, one query each, where it can tell us nothing."""
-
 AGAIN_S, AGAIN_CAP_S = 0.2, 10.0
 """The widest wait before a listener that was lost is tried again: doubled after each try that failed."""
 
@@ -118,25 +115,8 @@ class SqliteNotices:
             self._connection = None
 
 
-class PolledNotices:
-    """For a pooler that hands sessions round by transactions: there LISTEN succeeds, and nothing is ever
-    heard. Anything may have changed, as often as that, while `wanted` is set."""
-
-    def __init__(self, tick_s: float = POLL_S) -> None:
-        self._tick_s = tick_s
-
-    async def run(self, heard: Heard, wanted: asyncio.Event) -> None:
-        while True:
-            await wanted.wait()
-            heard(None)
-            await asyncio.sleep(self._tick_s * random.uniform(0.75, 1.25))  # noqa: S311 (no secret)
-
-
-def notices(url: URL | None, channel: str) -> Notices:
-    """What there is for the database at `url`; None: no session there stays ours. `channel`: where the
-    triggers of PostgreSQL say it."""
-    if url is None:
-        return PolledNotices()
+def notices(url: URL, channel: str) -> Notices:
+    """What there is for the database at `url`. `channel`: where the triggers of PostgreSQL say it."""
     if url.get_backend_name() == "sqlite":
         return SqliteNotices(Path(str(url.database)))
     return PostgresqlNotices(url, channel)

@@ -27,13 +27,12 @@ from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
-from schemas.shops.access import MAIN_SHOP, Scope
+from schemas.shops.access import MAIN_SHOP
 from services.api.__main__ import Server, server
 from services.api.app import create_app
 from services.api.routes.links import link_to
 from services.bootstrap import Container
 from services.storage.orders.store import OrderStore
-from services.storage.outbox.endpoints import EndpointStore
 from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import TESTER
 from tests.waiting import until
@@ -89,7 +88,7 @@ class Parts(Container):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         # The one shop of these tests; the API binds what it uses to the shop of the key.
-        self.orders = OrderStore(self.database, MAIN_SHOP, self.tells)
+        self.orders = OrderStore(self.database, MAIN_SHOP)
         self.menus = self.menus.of(MAIN_SHOP)
         self.bell = Doorbell()
         self.readiness = {"database": "ok", "queue": "ok", "decoder": "ok"}
@@ -147,13 +146,6 @@ class World:
         """Move an order as a worker would."""
         return self.parts.orders.commit(self.parts.orders.get(order_id), Outcome(event, **columns))
 
-    def of_admins(self) -> dict[str, str]:
-        """An endpoint of the main shop and one of its keys, by the names that paths have for them."""
-        store = EndpointStore(self.parts.database, MAIN_SHOP, "private")
-        there = store.list() or [store.add(MAIN_SHOP, "https://10.0.0.1/hook", by=TESTER)[0]]
-        key, _ = self.parts.keys.add(MAIN_SHOP, "till", {Scope.ORDERS_READ}, by=TESTER)
-        return {"webhook_id": there[0].id, "key_id": key.id}
-
     def doubted(self) -> tuple[str, str]:
         """An order in review: its id, and the review's."""
         order_id = self.text()["id"]
@@ -185,7 +177,7 @@ def _migrated() -> Path:
     """A migrated SQLite file, made once a process: most of what an empty API costs is its tables."""
     folder = Path(tempfile.mkdtemp(prefix="saycart-migrated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    made = Database.of(Settings(home=folder))
+    made = Database(Settings(home=folder).database)
     made.migrate()
     made.close()
     return folder / "saycart.db"

@@ -10,8 +10,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.shops.audit import Actor, Head
-from services.storage.audit.log import AuditLog, record
+from schemas.shops.audit import Actor
+from services.storage.audit.log import record
 from services.storage.base.changes import writing
 
 ANN = Actor("staff:ann", "192.0.2.7", "0123456789abcdef")
@@ -48,8 +48,3 @@ def past_the_triggers(database: Database) -> Iterator[Session]:
 def tamper(database: Database, statement: str, **values: Any) -> None:
     with past_the_triggers(database) as session:
         assert session.execute(text(statement), values).rowcount >= 1  # type: ignore[attr-defined]
-
-
-def faults(database: Database, *noted: Head) -> list[str]:
-    """What `verify` finds, of all shops."""
-    return [one.fault for one in AuditLog(database).verify(noted=noted) if one.fault is not None]

@@ -28,14 +28,14 @@ from schemas.records.orders import NewOrder, Outcome
 from services.decoding.ports import Reading
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
+from tests.endpoints import TILL, till
 from tests.integration.api_world import World, running, wav
 from tests.stand_ins import CAFE, RIGHT, ScriptedTranscriber, Works, speech
 
 WORD = "zyzzyva"
 SAID = f"a large latte and a {WORD} please"
 TELLS: dict[str, Any] = {
-    "webhook_url": "http://127.0.0.1:9/",
-    "webhook_secret": "whsec_" + "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+    "webhook_endpoints": "private",
     "second_review_above": 1,
 }
 LATTE = {"kind": "item", "heard": "a large latte", "sku": "latte", "quantity": 1, "size": "L"}
@@ -53,6 +53,7 @@ class Marked:
 
     @classmethod
     def of(cls, world: World) -> Marked:
+        till(world.parts.database)
         works = Works(world.parts.database, world.parts.blobs)
         works.orders, works.reviews = world.parts.orders, world.parts.reviews
         works.transcriber = ScriptedTranscriber([speech(SAID)])
@@ -170,7 +171,7 @@ class Marked:
             self.corrected_by_two(), self.rejected(), self.cancelled(), self.failed(), self.read_twice()
         ]  # fmt: skip
         outbox = self.world.parts.outbox
-        first, second, *_ = outbox.claim(owner="courier", limit=20, lease_s=60)
+        first, second, *_ = outbox.claim(owner="courier", limit=20, lease_s=60, endpoint_id=TILL)
         outbox.delivered(first)
         outbox.failed(second, f"400: what is a {WORD}?", retry_in_s=None)
         return made

@@ -17,15 +17,13 @@ from services.web.staff.staff import COOKIE
 from tests.integration.api_world import World, running
 from tests.integration.signing import cheap
 from tests.servers.oidc_provider import OidcProvider, address_in, oidc_provider
-
-ROLES = "baristas=main:reviewer, leads=main:manager, elsewhere=other:reviewer"
+from tests.stand_ins import TESTER
 
 
 @pytest.fixture(scope="module")
 def at_work() -> Iterator[OidcProvider]:
     with oidc_provider() as provider:
         provider.knows("ann-1", preferred_username="Ann", email="ann@example.com", email_verified=True)
-        provider.knows("bob-1", preferred_username="Bob", groups=["baristas"])
         yield provider
 
 
@@ -44,7 +42,9 @@ def nothing_kept(shared: World) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def shared(at_work: OidcProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with running(tmp_path_factory.mktemp("oidc"), **at_work.settings(oidc_roles=ROLES)) as world:
+    """Bob is bound to the provider's `bob-1`; `ann-1` is nobody's account."""
+    with running(tmp_path_factory.mktemp("oidc"), **at_work.settings()) as world:
+        bind(world, at_work, "Bob", "bob-1")
         yield world
 
 
@@ -55,13 +55,19 @@ def world(shared: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.fixture
-def invited(at_work: OidcProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """Nobody has a role by their groups, and who is bound has no password."""
+def strict(at_work: OidcProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Whoever is bound has no password, and everybody else needs a second step. Behind a proxy."""
     cheap(monkeypatch)
     with running(
         tmp_path, **at_work.settings(only=True, staff_totp="required"), proxies="127.0.0.1"
     ) as world:
         yield world
+
+
+def bind(world: World, provider: OidcProvider, name: str, subject: str) -> None:
+    """An account of this name for the provider's subject."""
+    world.parts.staff.add(name, None)
+    world.parts.provider_accounts.invite(name, provider.url, subject=subject, by=TESTER)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 CREATE TABLE orders (
     id VARCHAR NOT NULL,
-    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    shop_id VARCHAR NOT NULL,
     state VARCHAR NOT NULL,
     version INTEGER NOT NULL,
     menu_id VARCHAR NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE orders (
     next_attempt_at {time},
     created_at {time} NOT NULL,
     updated_at {time} NOT NULL,
-    confirm BOOLEAN DEFAULT false NOT NULL,
+    confirm BOOLEAN NOT NULL,
     client VARCHAR,
     source VARCHAR,
     erased_at {time},
@@ -80,23 +80,9 @@ CREATE TABLE order_events (
     FOREIGN KEY (order_id) REFERENCES orders (id)
 );
 
-CREATE INDEX ix_order_events_at ON order_events (at, type);
-
-CREATE TABLE order_codes (
-    order_id VARCHAR NOT NULL,
-    seq INTEGER NOT NULL,
-    kind VARCHAR NOT NULL,
-    code VARCHAR NOT NULL,
-    at {time} NOT NULL,
-    PRIMARY KEY (order_id, seq, kind, code),
-    FOREIGN KEY (order_id) REFERENCES orders (id)
-);
-
-CREATE INDEX ix_order_codes_at ON order_codes (at, kind, code);
-
 CREATE TABLE reviews (
     id VARCHAR NOT NULL,
-    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    shop_id VARCHAR NOT NULL,
     order_id VARCHAR NOT NULL,
     status VARCHAR NOT NULL,
     reasons JSON NOT NULL,
@@ -140,7 +126,7 @@ CREATE INDEX ix_review_records_decided ON review_records (at) WHERE action = 'de
 CREATE INDEX ix_review_records_review ON review_records (review_id, at, id);
 
 CREATE TABLE idempotency (
-    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    shop_id VARCHAR NOT NULL,
     client VARCHAR NOT NULL,
     key VARCHAR NOT NULL,
     body_hash VARCHAR NOT NULL,
@@ -197,21 +183,16 @@ CREATE INDEX ix_outbox_waiting
 CREATE TABLE removals (
     key VARCHAR NOT NULL,
     order_id VARCHAR NOT NULL,
-    at {time} NOT NULL,
     PRIMARY KEY (key)
 );
 
 CREATE INDEX ix_removals_order ON removals (order_id);
 
--- Clocks by which waiting orders take turns; a shop's own has an empty source.
+-- When an order of a shop, with an empty source, or of a source in it was claimed last.
 CREATE TABLE turns (
-    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    shop_id VARCHAR NOT NULL,
     source VARCHAR NOT NULL,
-    begun {double} NOT NULL,
-    spent {double} NOT NULL,
     at {time} NOT NULL,
     PRIMARY KEY (shop_id, source),
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
-
-CREATE INDEX ix_turns_shops ON turns (begun) WHERE source = '';

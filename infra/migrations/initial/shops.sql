@@ -14,7 +14,7 @@ CREATE TABLE shops (
 INSERT INTO shops (id, name, created_at) VALUES ('main', 'Main shop', CURRENT_TIMESTAMP);
 
 CREATE TABLE menus (
-    shop_id VARCHAR DEFAULT 'main' NOT NULL,
+    shop_id VARCHAR NOT NULL,
     id VARCHAR NOT NULL,
     version INTEGER NOT NULL,
     digest VARCHAR NOT NULL,
@@ -38,8 +38,8 @@ CREATE TABLE staff (
     password_hash VARCHAR NOT NULL,
     created_at {time} NOT NULL,
     disabled_at {time},
-    shop_id VARCHAR DEFAULT 'main' NOT NULL,
-    role VARCHAR DEFAULT 'admin' NOT NULL,
+    shop_id VARCHAR NOT NULL,
+    role VARCHAR NOT NULL,
     PRIMARY KEY (id),
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
@@ -103,15 +103,6 @@ CREATE UNIQUE INDEX ix_staff_oidc_email ON staff_oidc (issuer, email);
 
 CREATE UNIQUE INDEX ix_staff_oidc_subject ON staff_oidc (issuer, subject);
 
-CREATE TABLE oidc_flows (
-    token_hash VARCHAR NOT NULL,
-    after VARCHAR NOT NULL,
-    expires_at {time} NOT NULL,
-    PRIMARY KEY (token_hash)
-);
-
-CREATE INDEX ix_oidc_flows_age ON oidc_flows (expires_at);
-
 CREATE TABLE sign_in_attempts (
     key VARCHAR NOT NULL,
     attempts INTEGER NOT NULL,
@@ -125,7 +116,6 @@ CREATE TABLE api_keys (
     id VARCHAR NOT NULL,
     shop_id VARCHAR NOT NULL,
     name VARCHAR NOT NULL,
-    family VARCHAR NOT NULL,
     secret_hash VARCHAR,
     scopes JSON NOT NULL,
     staff_id VARCHAR,
@@ -145,14 +135,8 @@ CREATE TABLE webhook_endpoints (
     shop_id VARCHAR NOT NULL,
     url VARCHAR NOT NULL,
     secret VARCHAR NOT NULL,
-    old_secret VARCHAR,
-    old_secret_until {time},
     events JSON,
     created_at {time} NOT NULL,
-    disabled_at {time},
-    test_asked_at {time},
-    test_sent_at {time},
-    test_error VARCHAR,
     PRIMARY KEY (id),
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );

@@ -14,10 +14,7 @@ branch_labels = None
 depends_on = None
 
 _SQL = Path(__file__).resolve().parents[1] / "initial"
-_TYPES = {
-    "sqlite": {"time": "DATETIME", "double": "DOUBLE"},
-    "postgresql": {"time": "TIMESTAMP WITH TIME ZONE", "double": "DOUBLE PRECISION"},
-}
+_TIME = {"sqlite": "DATETIME", "postgresql": "TIMESTAMP WITH TIME ZONE"}
 _BELONGS = {
     BY_SHOP: (
         "api_keys",
@@ -30,7 +27,7 @@ _BELONGS = {
         "turns",
         "webhook_endpoints",
     ),
-    BY_ORDER: ("order_codes", "order_events", "outbox", "removals"),
+    BY_ORDER: ("order_events", "outbox", "removals"),
     BY_REVIEW: ("review_records",),
     BY_STAFF: (
         "staff_challenges",
@@ -47,9 +44,7 @@ def upgrade() -> None:
     for file in ("shops", "orders", dialect):
         # A blank line ends a statement: triggers and functions have semicolons of their own.
         for statement in (_SQL / f"{file}.sql").read_text(encoding="utf-8").split("\n\n"):
-            for name, type_ in _TYPES[dialect].items():
-                statement = statement.replace(f"{{{name}}}", type_)
-            op.execute(statement.rstrip(";\n "))
+            op.execute(statement.replace("{time}", _TIME[dialect]).rstrip(";\n "))
     for belongs, tables in _BELONGS.items():
         for table in tables:
             add_policy(table, belongs)

@@ -3,16 +3,15 @@ without gaps; the database refuses all but the next entry.
 
 | action | object | before, after |
 |---|---|---|
-| `menu.imported`, `menu.edited` | `menu` | version, digest, and what differs, by JSON pointers of ids |
-| `price.changed` | `menu` | the prices that differ, in the same way, and the version |
+| `menu.imported`, `menu.edited` | `menu` | version and digest |
 | `account.added`, `account.disabled` | `account` | whether it is disabled |
 | `account.role` | `account` | the role |
 | `account.invited`, `account.bound`, `account.unbound` | `account` | the provider, and who it is there |
 | `password.set` | `account` | nothing |
-| `second_step.on`, `.off`, `.reset` | `account` | how many recovery codes there are; whether there was one |
+| `second_step.on`, `.off` | `account` | how many recovery codes there are |
 | `recovery_codes.made`, `recovery_code.used` | `account` | how many there are now |
-| `key.added`, `key.rotated`, `key.revoked` | `key` | name, scopes, person, family, end |
-| `webhook.added`, `.changed`, `.rotated`, `.removed`, `.test_asked` | `webhook` | its URL's origin, events |
+| `key.added`, `key.revoked` | `key` | name, scopes, person, end |
+| `webhook.added`, `.removed` | `webhook` | its URL's origin, events |
 | `sign_in.by_provider` | `account` | the provider |
 | `sign_in.refused` | `account`, or `identity` without an account | the provider, and why in a word |
 | `order.erased` | `order` | whether a recording went too |
@@ -26,18 +25,19 @@ What a reviewer did in full is in `review_records` alone, which can be erased wi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.shops.audit import Actor, Entry, Head, stamp, told
+from schemas.shops.audit import UNKNOWN, Actor, Entry, stamp, told
 from services.storage.base.changes import reading
 from services.storage.base.tables import AuditRow
+from services.storage.base.tables_staff import StaffRow
 
 PAGE = 500
 _COLUMNS = [getattr(AuditRow, field.name) for field in fields(Entry)]
@@ -85,13 +85,26 @@ def record(
     session.flush()
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was found of one shop's log: its `head` as far as it is right, and the first `fault`, None if all
-    is."""
+def record_account(
+    session: Session,
+    now: datetime,
+    by: Actor | None,
+    action: str,
+    account: StaffRow,
+    before: Mapping[str, object] | None = None,
+    after: Mapping[str, object] | None = None,
+) -> None:
+    """Append one entry for what was done to the account; of a password it says only that it was set."""
+    session.flush()
+    about = ("account", account.name)
+    record(session, now, by or UNKNOWN, action, about, shop=account.shop_id, before=before, after=after)
 
-    head: Head
-    fault: str | None
+
+class Verified(NamedTuple):
+    """The head of each shop's log, `SHOP:SEQ:DIGEST`, and what is wrong with the logs."""
+
+    heads: list[str]
+    faults: list[str]
 
 
 class AuditLog:
@@ -126,40 +139,22 @@ class AuditLog:
                 return
             last = (found[-1].shop_id, found[-1].seq)
 
-    def heads(self, shop: str | None = None) -> list[Head]:
-        """The newest entry of each shop, with a digest of all up to it."""
-        return [one.head for one in self.verify(shop) if one.head.seq]
-
-    def verify(self, shop: str | None = None, noted: Sequence[Head] = ()) -> list[Verdict]:
-        """Read every log, or one shop's, for gaps. `noted`: heads that were printed earlier and kept
-        elsewhere; each must still be what its log comes to."""
-        with reading(self._database) as session:
-            there = {shop} if shop else set(session.scalars(select(AuditRow.shop_id).distinct()))
-        shops = sorted(there | {head.shop_id for head in noted}, key=str)
-        return [self._follow(one, [head for head in noted if head.shop_id == one]) for one in shops]
-
-    def _follow(self, shop: str, noted: Sequence[Head]) -> Verdict:
-        seq, digest = 0, hashlib.sha256()
-        head = Head(shop, 0, digest.hexdigest())
-        for entry in self.entries(shop=shop):
-            if entry.seq != seq + 1:
-                return Verdict(
-                    head, f"entry {seq + 1} is missing: the next one there is numbered {entry.seq!r}"
-                )
-            try:
-                digest.update(f"{entry.line}\n".encode())
-            except (TypeError, ValueError):
-                return Verdict(head, f"entry {seq + 1} is not text")
-            seq, head = entry.seq, Head(shop, entry.seq, digest.hexdigest())
-            if any(one != head for one in noted if one.seq == seq):
-                return Verdict(
-                    head, f"entry {seq}, or one before it, is not as it was when its head was noted"
-                )
-        if (most := max((one.seq for one in noted), default=0)) > seq:
-            return Verdict(
-                head, f"entry {seq + 1} is missing: entry {most} was noted, so the end was cut off"
-            )
-        return Verdict(head, None)
+    def verify(self, noted: Iterable[str] = ()) -> Verified:
+        """Read every log for gaps. `noted`: heads that were printed earlier and kept elsewhere; each must be
+        found again, or an entry up to it was changed or removed."""
+        heads, faults, left = dict[str, str](), list[str](), {head.strip() for head in noted}
+        digest, last = hashlib.sha256(), 0
+        for entry in self.entries():
+            if entry.shop_id not in heads:
+                digest, last = hashlib.sha256(), 0
+            if entry.seq != last + 1:
+                faults.append(f"{entry.shop_id}: an entry is missing between {last} and {entry.seq!r}")
+            last = entry.seq
+            digest.update(f"{entry.line}\n".encode())
+            heads[entry.shop_id] = head = f"{entry.shop_id}:{entry.seq}:{digest.hexdigest()}"
+            left.discard(head)
+        faults += [f"{head}: an entry up to this head was changed or removed" for head in sorted(left)]
+        return Verified(list(heads.values()), faults)
 
 
 def _wanted(shop: str | None, action: str | None, since: datetime | None) -> Select[Any]:

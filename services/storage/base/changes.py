@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from schemas.records.orders import OrderRecord
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import order_of
 from services.storage.base.table_base import Base
-from services.storage.base.tables import CodeRow, EventRow, OrderRow, OutboxRow, RemovalRow, ReviewRow
+from services.storage.base.tables import EventRow, OrderRow, OutboxRow, RemovalRow, ReviewRow
 from services.storage.outbox.messages import tell
 
 Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
@@ -42,17 +42,9 @@ def glancing(database: Database) -> Iterator[Session]:
 
 
 @contextmanager
-def changing(database: Database) -> Iterator[Session]:
-    """One write transaction, for callers that ask for the time with something else; errors as in
-    `reading`."""
-    with _ours(), database.write() as session:
-        yield session
-
-
-@contextmanager
 def writing(database: Database) -> Iterator[tuple[Session, datetime]]:
     """One write transaction and the database's time at its begin; errors as in `reading`."""
-    with changing(database) as session:
+    with _ours(), database.write() as session:
         yield session, database.now(session)
 
 
@@ -87,14 +79,12 @@ def move(
     event: Event,
     columns: dict[str, Any] | None = None,
     detail: dict[str, Any] | None = None,
-    codes: Iterable[tuple[str, str]] = (),
     *,
-    tells: frozenset[str],
     by: OrderRecord | None = None,
     refused: bool = False,
 ) -> OrderRecord:
-    """Advance an order: state, columns and history, its review where one opens, and the message to the
-    shop where its type is in `tells`.
+    """Advance an order: state, columns and history, its review where one opens, and the messages to its
+    shop's endpoints.
 
     Where it is cancelled, its recording was `refused`, or the columns name another, it lets go of that.
 
@@ -110,13 +100,13 @@ def move(
     if refused or state is State.CANCELLED:
         columns = {**columns, "audio_key": None}
     row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
-    record_event(session, row, event.value, now, detail, codes, by=by)
+    record_event(session, row, event.value, now, detail, by=by)
     if "audio_key" in columns:
-        let_go(session, now, order)
+        let_go(session, order)
     if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)
     moved = order_of(row)
-    tell(session, now, moved, tells)
+    tell(session, now, moved)
     # Written now and not at commit: a violated constraint then names this place.
     session.flush()
     return moved
@@ -135,11 +125,11 @@ def swap_order(session: Session, order: OrderRecord, columns: dict[str, Any]) ->
     return row
 
 
-def let_go(session: Session, now: datetime, order: OrderRecord | OrderRow) -> None:
+def let_go(session: Session, order: OrderRecord | OrderRow) -> None:
     """Have the file of the order's recording removed once this transaction counts: see `removals.py`. The
     caller takes `audio_key` from the row, or the row away."""
     if order.audio_key is not None:
-        session.merge(RemovalRow(key=order.audio_key, order_id=order.id, at=now))
+        session.merge(RemovalRow(key=order.audio_key, order_id=order.id))
 
 
 def record_event(
@@ -148,7 +138,6 @@ def record_event(
     kind: str,
     now: datetime,
     detail: dict[str, Any] | None,
-    codes: Iterable[tuple[str, str]] = (),
     *,
     by: OrderRecord | None = None,
 ) -> None:
@@ -170,9 +159,6 @@ def record_event(
             attempt=by.attempt if by and worker else None,
             worker=worker,
         )
-    )
-    session.add_all(
-        CodeRow(order_id=row.id, seq=row.version, kind=about, code=code, at=now) for about, code in set(codes)
     )
 
 

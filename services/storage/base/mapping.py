@@ -1,7 +1,7 @@
 """Rows to records, and what a stage found to columns. The only place that knows both shapes.
 
-A row that another release wrote may hold what this one can't read or show. It is left out, and logged: one
-such value must not take the whole order with it, let alone the page or the batch that the order is on.
+A row that the next release wrote, while both run, may hold what this one can't read. It is left out, and
+logged: one such value must not take the whole order with it, let alone the page that the order is on.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from pydantic import BaseModel, ValidationError
 from schemas.cart import Cart, CartDraft, Finding
 from schemas.decision import Decision, ModelAnswer
 from schemas.lifecycle import State
-from schemas.menu import Menu
 from schemas.order import OrderError
-from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome, StoredEvent
 from schemas.records.reviews import ReviewAct, ReviewRecord
 from schemas.review import ReviewReason, Standing
-from schemas.shape import readable
 from schemas.transcript import Transcript
-from services.storage.base.tables import EventRow, MenuRow, OrderRow, ReviewRecordRow, ReviewRow
+from services.storage.base.tables import EventRow, OrderRow, ReviewRecordRow, ReviewRow
 
 log = structlog.get_logger()
 
@@ -45,14 +42,14 @@ def order_of(row: OrderRow) -> OrderRecord:
         transcript=_model(Transcript, row.transcript),
         draft=_model(CartDraft, row.draft),
         cart=_model(Cart, row.cart),
-        findings=tuple(f for finding in _items(row.findings) if (f := _model(Finding, finding)) is not None),
+        findings=tuple(f for finding in row.findings if (f := _model(Finding, finding)) is not None),
         reasons=_reasons(row.reasons),
         answer=_model(ModelAnswer, row.answer),
         decision=_model(Decision, row.decision),
         error=_model(OrderError, row.error),
-        metadata=_shown(row.metadata_),
-        timings=_numbers(row.timings),
-        engine=_shown(row.engine) or {},
+        metadata=row.metadata_,
+        timings=row.timings,
+        engine=row.engine,
         attempt=row.attempt,
         lease_owner=row.lease_owner,
         lease_until=row.lease_until,
@@ -118,14 +115,7 @@ def act_of(row: ReviewRecordRow) -> ReviewAct:
         before=_model(Cart, row.before),
         after=_model(Cart, row.after),
         reason=row.reason,
-        detail=_shown(row.detail) or {},
-    )
-
-
-def menu_of(row: MenuRow, menu: Menu) -> MenuVersion:
-    """`menu`: what the row's document comes to. It was checked whole when it was stored."""
-    return MenuVersion(
-        shop=row.shop_id, menu=menu, version=row.version, digest=row.digest, created_at=row.created_at
+        detail=row.detail,
     )
 
 
@@ -135,7 +125,7 @@ def event_of(row: EventRow) -> StoredEvent:
         at=row.at,
         type=row.type,
         state=State.stored(row.state),
-        detail=_shown(row.detail) or {},
+        detail=row.detail,
         stage=row.stage,
         attempt=row.attempt,
         worker=row.worker,
@@ -144,13 +134,12 @@ def event_of(row: EventRow) -> StoredEvent:
 
 def words_of(row: OrderRow) -> str:
     """What the order's customer said, without reading each word of it; empty where there is no transcript."""
-    said = (_document(row.transcript) or {}).get("text")
-    return said if isinstance(said, str) else ""
+    return "" if row.transcript is None else str(row.transcript.get("text", ""))
 
 
 def allergy_of(row: OrderRow) -> str | None:
     """Return the message of the order's finding that an allergy or a diet was spoken of."""
-    found = (_model(Finding, finding) for finding in _items(row.findings))
+    found = (_model(Finding, finding) for finding in row.findings)
     return next((one.message for one in found if one is not None and one.code == "allergy_said"), None)
 
 
@@ -170,38 +159,6 @@ def _model(kind: type[M], document: dict[str, Any] | None) -> M | None:
         return None
 
 
-def _shown(document: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A document without a declared shape, unless a part of it could not be shown."""
-    if document is None or (isinstance(document, dict) and readable(document)):
-        return document
-    log.warning("row.left_out", what="document")
-    return None
-
-
-def _document(stored: Any) -> dict[str, Any] | None:
-    return stored if isinstance(stored, dict) else None
-
-
-def _items(stored: Any) -> list[Any]:
-    return stored if isinstance(stored, list) else []
-
-
-def _numbers(stored: Any) -> dict[str, float]:
-    found = (_document(stored) or {}).items()
-    return {name: value for name, value in found if isinstance(value, int | float)}
-
-
-def _reasons(stored: list[Any] | None) -> tuple[ReviewReason, ...]:
-    known = {reason.value: reason for reason in ReviewReason}
-    return tuple(known[str(reason)] for reason in _items(stored) if str(reason) in known)
-
-
-def codes_of(outcome: Outcome) -> list[tuple[str, str]]:
-    """What there is to count: `failure` (a stage could not do its work: engine, mask, truncated answer),
-    apart from `finding` (the work was done and something in it is doubtful), and `reason` of a review.
-    `leases.py` counts two kinds more: `dropped` and `extra_run`."""
-    reasons = [("reason", reason.value) for reason in outcome.reasons or ()]
-    if code := outcome.detail.get("code"):
-        return [("failure", str(code)), *reasons]
-    findings = [finding for finding in outcome.findings or () if finding.blocks]
-    return [*(("finding", finding.code) for finding in findings), *reasons]
+def _reasons(stored: list[Any]) -> tuple[ReviewReason, ...]:
+    known = set(ReviewReason)
+    return tuple(ReviewReason(reason) for reason in stored if reason in known)

@@ -34,6 +34,13 @@ class OfShop:
         belongs = row is not None and self._shop in (EVERY_SHOP, row.shop_id)  # type: ignore[attr-defined]
         return row if belongs else None
 
+    def _one(self, session: Session, table: type[Row], key: str, *, hold: bool = False) -> Row:
+        """As `_owned`; raises NotFound where there is none."""
+        row = self._owned(session, table, key, hold=hold)
+        if row is None:
+            raise NotFound(f"No {table.__tablename__.removesuffix('s')} {key}")
+        return row
+
     def _check_shop(self, session: Session, shop: str) -> None:
         """Raises NotFound unless this store may add rows of the shop."""
         if self._shop not in (EVERY_SHOP, shop):

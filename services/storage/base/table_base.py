@@ -9,7 +9,6 @@ from sqlalchemy import JSON, ForeignKey, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from infra.sql.database import UtcDateTime
-from schemas.shops.access import MAIN_SHOP
 
 # JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
 # None is SQL NULL, so that "has no cart" is one thing to ask for.
@@ -26,5 +25,4 @@ def where(condition: str) -> dict[str, Any]:
 
 
 def shop(**more: Any) -> Mapped[str]:
-    # The default is for parts of the release before, while an upgrade rolls; ours always name the shop.
-    return mapped_column(ForeignKey("shops.id"), server_default=MAIN_SHOP, **more)
+    return mapped_column(ForeignKey("shops.id"), **more)

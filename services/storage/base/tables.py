@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, false
+from sqlalchemy import BigInteger, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from services.storage.base.table_base import Base, Document, shop, where
@@ -24,7 +24,6 @@ DECIDED = "review_records.action = 'decided'"
 # The same twice. PostgreSQL may guess that nothing is open and then takes all indexes of what is for equally
 # good: what asks for the messages of one order is worded so that the index by order alone serves it.
 OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
-SHOPS = "source = ''"
 HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
 
 
@@ -43,8 +42,7 @@ class ShopRow(Base):
 
 
 class ApiKeyRow(Base):
-    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`. `family` is
-    the id of the first key of a row of rotations."""
+    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`."""
 
     __tablename__ = "api_keys"
     __table_args__ = (Index("ix_api_keys_shop", "shop_id", "created_at"),)
@@ -52,7 +50,6 @@ class ApiKeyRow(Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
     name: Mapped[str]
-    family: Mapped[str]
     secret_hash: Mapped[str | None]
     scopes: Mapped[list[Any]]
     staff_id: Mapped[str | None] = mapped_column(ForeignKey("staff.id"))
@@ -131,7 +128,7 @@ class OrderRow(Base):
     next_attempt_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    confirm: Mapped[bool] = mapped_column(server_default=false())
+    confirm: Mapped[bool]
     client: Mapped[str | None]
     source: Mapped[str | None]
     erased_at: Mapped[datetime | None]
@@ -139,22 +136,18 @@ class OrderRow(Base):
 
 
 class TurnRow(Base):
-    """The clock by which a shop's orders take turns, under an empty `source`, or a source's in its shop: see
-    `turns.py`. `begun` is where it stood at the last claim, `spent` where it stands; seconds of work."""
+    """When an order of a shop, under an empty `source`, or of a source in it was claimed last: see
+    `turns.py`."""
 
     __tablename__ = "turns"
-    __table_args__ = (Index("ix_turns_shops", "begun", **where(SHOPS)),)
 
     shop_id: Mapped[str] = shop(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True)
-    begun: Mapped[float]
-    spent: Mapped[float]
     at: Mapped[datetime]
 
 
 class EventRow(Base):
     __tablename__ = "order_events"
-    __table_args__ = (Index("ix_order_events_at", "at", "type"),)
 
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -211,19 +204,6 @@ class ReviewRecordRow(Base):
     detail: Mapped[Document]
 
 
-class CodeRow(Base):
-    """What an event was about, in stable codes, so that it can be counted: see `mapping.codes_of`."""
-
-    __tablename__ = "order_codes"
-    __table_args__ = (Index("ix_order_codes_at", "at", "kind", "code"),)
-
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
-    seq: Mapped[int] = mapped_column(primary_key=True)
-    kind: Mapped[str] = mapped_column(primary_key=True)
-    code: Mapped[str] = mapped_column(primary_key=True)
-    at: Mapped[datetime]
-
-
 class IdempotencyRow(Base):
     __tablename__ = "idempotency"
     __table_args__ = (Index("ix_idempotency_age", "created_at"), Index("ix_idempotency_order", "order_id"))
@@ -238,8 +218,8 @@ class IdempotencyRow(Base):
 
 class OutboxRow(Base):
     """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
-    version then, which puts the messages of one order to one endpoint in their order. `endpoint_id` is empty
-    for the deployment's own URL. It is no key: what was delivered outlives its endpoint."""
+    version then, which puts the messages of one order to one endpoint in their order. `endpoint_id`
+    is no key: what was delivered outlives its endpoint."""
 
     __tablename__ = "outbox"
     __table_args__ = (
@@ -278,7 +258,6 @@ class RemovalRow(Base):
 
     key: Mapped[str] = mapped_column(primary_key=True)
     order_id: Mapped[str]
-    at: Mapped[datetime]
 
 
 class AuditRow(Base):

@@ -20,7 +20,7 @@ class StaffRow(Base):
     created_at: Mapped[datetime]
     disabled_at: Mapped[datetime | None]
     shop_id: Mapped[str] = shop()
-    role: Mapped[str] = mapped_column(server_default="admin")
+    role: Mapped[str]
 
 
 class StaffSessionRow(Base):
@@ -106,15 +106,3 @@ class StaffOidcRow(Base):
     subject: Mapped[str | None]
     email: Mapped[str | None]
     bound_at: Mapped[datetime | None]
-
-
-class OidcFlowRow(Base):
-    """A sign-in that was begun at the provider. The request that deletes the row goes on with it, so that
-    each answer counts once."""
-
-    __tablename__ = "oidc_flows"
-    __table_args__ = (Index("ix_oidc_flows_age", "expires_at"),)
-
-    token_hash: Mapped[str] = mapped_column(primary_key=True)
-    after: Mapped[str]
-    expires_at: Mapped[datetime]

@@ -12,8 +12,7 @@ from services.storage.base.table_base import Base
 
 
 class WebhookEndpointRow(Base):
-    """A webhook endpoint of one shop: see `endpoints.py`. `events` is NULL for all; the old secret
-    signs along with the new one until `old_secret_until`.
+    """A webhook endpoint of one shop: see `endpoints.py`. `events` is NULL for all.
 
     Secrets stand here as they are: messages are signed with them, and a key to decrypt them with would lie
     in the same home, readable by the same user.
@@ -26,11 +25,5 @@ class WebhookEndpointRow(Base):
     shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
     url: Mapped[str]
     secret: Mapped[str]
-    old_secret: Mapped[str | None]
-    old_secret_until: Mapped[datetime | None]
     events: Mapped[list[Any] | None]
     created_at: Mapped[datetime]
-    disabled_at: Mapped[datetime | None]
-    test_asked_at: Mapped[datetime | None]
-    test_sent_at: Mapped[datetime | None]
-    test_error: Mapped[str | None]

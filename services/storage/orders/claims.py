@@ -1,5 +1,4 @@
-"""How a worker takes an order, keeps it and puts it down: compare-and-set, the attempt counted, and its turn
-begun and ended."""
+"""How a worker takes an order, keeps it and puts it down: compare-and-set, with the attempt counted."""
 
 from __future__ import annotations
 
@@ -15,16 +14,15 @@ from schemas.order import OrderError
 from schemas.records.orders import OrderRecord
 from services.storage.base.changes import IDLE, glancing, reading, record_event, swap, swap_order, writing
 from services.storage.base.mapping import document_of, order_of
-from services.storage.base.scoping import of_shop
+from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import WAITS, OrderRow
-from services.storage.orders import leases, turns
-from services.storage.orders.bound import OrdersOfShop
+from services.storage.orders import turns
 
 # Of a claim that other claims come before.
 _CLAIM_TRIES = 10
 
 
-class Claims(OrdersOfShop):
+class Claims(OfShop):
     """The part of the order store that workers use."""
 
     def claim_next(self, expected: State, *, owner: str, lease_s: float) -> OrderRecord | None:
@@ -55,8 +53,6 @@ class Claims(OrdersOfShop):
         mine = OrderRow.id == order_id, of_shop(OrderRow, self._shop)
         if (seen := session.scalar(select(OrderRow).where(*mine))) is None:
             return None
-        # A lease that ran out: its owner was stopped in the middle, or hangs.
-        held_before = seen.lease_owner is not None
         due = max(at for at in (seen.updated_at, seen.lease_until, seen.next_attempt_at) if at)
         row = swap(
             session,
@@ -64,18 +60,16 @@ class Claims(OrdersOfShop):
             order_id,
             seen.version,
             OrderRow.state == expected.value,
-            *leases.claimable(now),
+            *turns.claimable(now),
             attempt=OrderRow.attempt + 1,
             lease_owner=owner,
             lease_until=now + timedelta(seconds=lease_s),
         )
         if row is None:
             return None
-        if held_before:
-            leases.count(session, now, row.id, row.version, "extra_run", expected)
         waited_s = max(0.0, (now - due).total_seconds())
         order = replace(order_of(row), claimed_at=now, waited_s=waited_s)
-        turns.begin(session, now, order)
+        turns.take(session, now, order)
         return order
 
     def renew(self, order: OrderRecord, lease_s: float) -> bool:
@@ -100,12 +94,6 @@ class Claims(OrdersOfShop):
         with glancing(self._database) as session:
             return session.scalar(query) is not None
 
-    def drop(self, order: OrderRecord) -> None:
-        """Count the result of a stage that came too late, under the version that it was claimed at."""
-        with writing(self._database) as (session, now):
-            turns.end(session, now, order)
-            leases.count(session, now, order.id, order.version, "dropped", order.state)
-
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         """Give a claimed order back, due again in `retry_in_s` seconds; the attempts stay counted.
 
@@ -116,10 +104,7 @@ class Claims(OrdersOfShop):
             due = now + timedelta(seconds=retry_in_s)
             free = {"lease_owner": None, "lease_until": None, "next_attempt_at": due, "updated_at": now}
             row = swap_order(session, order, free)
-            code = detail.get("code")
-            codes = [("failure", str(code))] if code else ()
-            record_event(session, row, "retry", now, detail, codes, by=order)
-            turns.end(session, now, order)
+            record_event(session, row, "retry", now, detail, by=order)
 
     def hand_back(self, order: OrderRecord, *, retry_in_s: float) -> None:
         """Give a claimed order back as it was, in its place and with no attempt used, due in so many seconds.
@@ -131,7 +116,6 @@ class Claims(OrdersOfShop):
             columns = {"attempt": order.attempt - 1, "lease_owner": None, "lease_until": None}
             due = now + timedelta(seconds=retry_in_s) if retry_in_s else None
             swap_order(session, order, columns | {"next_attempt_at": due})
-            turns.end(session, now, order)
 
     def abandon(self, order: OrderRecord, error: OrderError) -> State:
         """End a claimed order in its error state by the columns of that alone, where nothing else of it can
@@ -144,8 +128,7 @@ class Claims(OrdersOfShop):
             state = advance(order.state, Event.BROKE)
             columns = IDLE | {"state": state.value, "updated_at": now, "error": document_of(error)}
             row = swap_order(session, order, columns)
-            codes = [("failure", error.code)]
-            record_event(session, row, Event.BROKE.value, now, {"code": error.code}, codes, by=order)
+            record_event(session, row, Event.BROKE.value, now, {"code": error.code}, by=order)
             return state
 
     def due(self, *, limit: int, idle_s: float) -> list[tuple[str, State]]:
@@ -157,7 +140,7 @@ class Claims(OrdersOfShop):
         with reading(self._database) as session:
             now = self._database.now(session)
             idle = OrderRow.updated_at <= now - timedelta(seconds=idle_s)
-            rows = session.execute(query.where(text(WAITS), idle, *leases.claimable(now)))
+            rows = session.execute(query.where(text(WAITS), idle, *turns.claimable(now)))
             return [(order_id, State(state)) for order_id, state in rows]
 
     def free_leases(self) -> int:
@@ -179,13 +162,9 @@ class Claims(OrdersOfShop):
         mine = update(OrderRow).where(text(WAITS), which)
         with writing(self._database) as (session, now):
             freed = session.execute(
-                mine.values(updated_at=now, **columns).returning(
-                    OrderRow.id, OrderRow.version, OrderRow.state
-                )
+                mine.values(updated_at=now, **columns).returning(OrderRow.id, OrderRow.state)
             ).all()
-            for order_id, version, state in freed:
-                leases.count(session, now, order_id, version, "extra_run", State(state))
-        return [(order_id, State(state)) for order_id, _, state in freed]
+        return [(order_id, State(state)) for order_id, state in freed]
 
     def waits_for(self, order: OrderRecord) -> str | None:
         """The id of an order that could not be claimed while this one was in hand; see `turns.py`."""
@@ -195,6 +174,6 @@ class Claims(OrdersOfShop):
             return turns.waits_for(session, self._database.now(session), order)
 
     def forget_turns(self, older_than_s: float) -> int:
-        """Drop the clocks of shops and sources that had no order for so many seconds; how many there were."""
+        """Drop the notes of shops and sources that had no order for so many seconds; how many there were."""
         with writing(self._database) as (session, now):
             return turns.forget(session, now, older_than_s)

@@ -14,7 +14,7 @@ from schemas.lifecycle import WAITING, State
 from schemas.shops.source import PAGE
 from services.storage.base.changes import glancing, reading
 from services.storage.base.tables import LEFT, UNDECIDED, WAITS, IdempotencyRow, OrderRow, ReviewRow
-from services.storage.orders.leases import claimable
+from services.storage.orders.turns import claimable
 
 # Seconds over which throughput is measured.
 WINDOW_S = 60

@@ -18,15 +18,15 @@ from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from services.storage.base.changes import move, reading, withdraw_review, writing
 from services.storage.base.mapping import order_of
+from services.storage.base.scoping import OfShop
 from services.storage.base.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
-from services.storage.orders.bound import OrdersOfShop
 
 _CLEARED: dict[str, Any] = {
     "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
 }  # fmt: skip
 
 
-class Replays(OrdersOfShop):
+class Replays(OfShop):
     """The part of the order store for what went wrong."""
 
     def replay(self, order_id: str) -> OrderRecord:
@@ -38,7 +38,7 @@ class Replays(OrdersOfShop):
             Conflict: it is elsewhere, a reviewer holds it, or neither input is left.
         """
         with writing(self._database) as (session, now):
-            order = order_of(self._held(session, order_id))
+            order = order_of(self._one(session, OrderRow, order_id, hold=True))
             if order.state not in REPLAYABLE:
                 raise Conflict(
                     f"Order {order.id} is {STATUS[order.state]}",
@@ -52,7 +52,7 @@ class Replays(OrdersOfShop):
             event = _where_to(order)
             withdraw_review(session, order.id)
             columns = _CLEARED if event is Event.REPLAYED else _CLEARED | {"transcript": None}
-            return move(session, now, order, event, columns, tells=frozenset())
+            return move(session, now, order, event, columns)
 
     def failed(self, since_s: float | None = None) -> list[str]:
         """Orders in their error state, of the last `since_s` seconds or all; longest there first."""

@@ -1,14 +1,15 @@
 """Orders: stored once, claimed by one worker at a time, moved only along the transition table.
 
-What workers do is in `claims.py`, replays are in `replays.py`, what is counted in `counts.py`.
+What workers do is in `claims.py`, replays are in `replays.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict, InputError
 from schemas.lifecycle import STATUS, TERMINAL, Event, State
@@ -16,20 +17,17 @@ from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome, 
 from schemas.shops.access import EVERY_SHOP
 from services.storage.base.changes import glancing, move, reading, withdraw_review, writing
 from services.storage.base.ids import new_id, page_of, paged
-from services.storage.base.mapping import codes_of, columns_of, document_of, event_of, order_of
+from services.storage.base.mapping import columns_of, document_of, event_of, order_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
-from services.storage.orders import turns
-from services.storage.orders.bound import unknown_order
 from services.storage.orders.claims import Claims
-from services.storage.orders.counts import Counts, named
 from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
 from services.storage.orders.replays import Replays
 
 MAX_SEQ = 2**31 - 1
 
 
-class OrderStore(Claims, Replays, Counts):
+class OrderStore(Claims, Replays):
     """Orders of one shop. Every call is one transaction, and may raise StorageUnavailable in addition to what
     it names; what belongs to another shop is not there."""
 
@@ -70,10 +68,7 @@ class OrderStore(Claims, Replays, Counts):
             NotFound: no such order.
         """
         with glancing(self._database) as session:
-            row = self._owned(session, OrderRow, order_id)
-            if row is None:
-                raise unknown_order(order_id)
-            return order_of(row)
+            return order_of(self._one(session, OrderRow, order_id))
 
     def page(
         self, *, status: str | None, cursor: str | None, limit: int
@@ -90,8 +85,18 @@ class OrderStore(Claims, Replays, Counts):
             raise InputError(f"No status {status!r}", hint=f"One of {known}.")
         with reading(self._database) as session:
             if states:
-                query = query.where(OrderRow.state.in_(named(session, states)))
+                query = query.where(OrderRow.state.in_(_named(session, states)))
             return page_of([order_of(row) for row in session.scalars(query)], limit)
+
+    def counts(self) -> dict[State, int]:
+        """How many orders are in each state, zeros included."""
+        found = {state: 0 for state in State}
+        with reading(self._database) as session:
+            for stored, count in session.execute(
+                select(OrderRow.state, func.count()).group_by(OrderRow.state)
+            ):
+                found[State.stored(stored)] += count
+        return found
 
     def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
         """Store what a stage found and move the order on; opens its review when that is where it goes.
@@ -107,12 +112,9 @@ class OrderStore(Claims, Replays, Counts):
             if hold_s is not None:
                 until = now + timedelta(seconds=hold_s)
                 columns |= {"attempt": 1, "lease_owner": order.lease_owner, "lease_until": until}
-            moved = move(
-                session, now, order, outcome.event, columns, outcome.detail, codes_of(outcome),
-                tells=self._tells, by=order, refused=outcome.refused,
-            )  # fmt: skip
-            turns.end(session, now, order)
-            return moved
+            return move(
+                session, now, order, outcome.event, columns, outcome.detail, by=order, refused=outcome.refused
+            )
 
     def cancel(self, order_id: str) -> OrderRecord:
         """End an order that is waiting, worked on or in review, and release its recording; one that is
@@ -123,12 +125,12 @@ class OrderStore(Claims, Replays, Counts):
             Conflict: it has ended otherwise.
         """
         with writing(self._database) as (session, now):
-            order = order_of(self._held(session, order_id))
+            order = order_of(self._one(session, OrderRow, order_id, hold=True))
             if order.state is State.CANCELLED:
                 return order
             if order.state in TERMINAL:
                 raise Conflict(f"The order is already {STATUS[order.state]}")
-            cancelled = move(session, now, order, Event.CANCELLED, tells=self._tells)
+            cancelled = move(session, now, order, Event.CANCELLED)
             withdraw_review(session, order_id)
             return cancelled
 
@@ -142,7 +144,7 @@ class OrderStore(Claims, Replays, Counts):
         """
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
-            moved = move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
+            moved = move(session, now, order, outcome.event, columns, outcome.detail)
             held = select(ReviewRow.id).where(
                 ReviewRow.order_id == order.id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
             )
@@ -179,3 +181,12 @@ class OrderStore(Claims, Replays, Counts):
             old = IdempotencyRow.created_at < now - timedelta(seconds=older_than_s)
             gone = session.execute(delete(IdempotencyRow).where(old).returning(IdempotencyRow.key))
             return len(gone.all())
+
+
+def _named(session: Session, states: Collection[State]) -> list[str]:
+    """The states as rows have them: for `UNKNOWN` whatever stands there that this release does not know."""
+    wanted = [state.value for state in states if state is not State.UNKNOWN]
+    if State.UNKNOWN not in states:
+        return wanted
+    stored = session.scalars(select(OrderRow.state).distinct())
+    return wanted + [state for state in stored if State.stored(state) is State.UNKNOWN]

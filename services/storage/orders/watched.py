@@ -1,9 +1,9 @@
-"""What those who wait for orders ask: about many orders in one transaction, or whether anything is new."""
+"""What clients that wait for orders ask: about one order, or which of many are newer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import select, text
@@ -52,7 +52,7 @@ class Happened:
 
 
 class WatchedStore:
-    """Every call is one read, and may raise StorageUnavailable. Orders that do not exist are left out."""
+    """Every call is one read, and may raise StorageUnavailable; None for an order that does not exist."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -63,36 +63,26 @@ class WatchedStore:
             rows = session.execute(_NEWER, {"seen": json.dumps(seen)})
             return {order_id: (order, review) for order_id, order, review in rows}
 
-    def looks(self, order_ids: Iterable[str]) -> dict[str, Look]:
-        """Orders with their reviews."""
+    def look(self, order_id: str) -> Look | None:
+        """An order with its review."""
         query = select(OrderRow, ReviewRow).outerjoin(ReviewRow, ReviewRow.order_id == OrderRow.id)
         with reading(self._database) as session:
-            found = session.execute(query.where(OrderRow.id.in_(list(order_ids)))).all()
-        return {
-            row.id: Look(
-                order_of(row),
-                None if review is None else review_of(review),
-                (row.version, 0 if review is None else review.version),
-            )
-            for row, review in found
-        }
+            found = session.execute(query.where(OrderRow.id == order_id)).one_or_none()
+        if found is None:
+            return None
+        row, review = found
+        return Look(
+            order_of(row),
+            None if review is None else review_of(review),
+            (row.version, 0 if review is None else review.version),
+        )
 
-    def events(self, asked: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Happened]:
-        """For each (order, number of an event) the history after that event."""
-        asked = list(asked)
-        ids = {order_id for order_id, _ in asked}
-        first = min(min((after for _, after in asked), default=0), MAX_SEQ)
-        rows = select(EventRow).where(EventRow.order_id.in_(ids), EventRow.seq > first).order_by(EventRow.seq)
+    def happened(self, order_id: str, after: int) -> Happened | None:
+        """The history of an order after an event of that number."""
+        rows = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
         with reading(self._database) as session:
-            newest = session.execute(_NEWER, {"seen": json.dumps(dict.fromkeys(ids, UNSEEN))})
-            versions: dict[str, Versions] = {order_id: (order, review) for order_id, order, review in newest}
-            history = dict[str, list[StoredEvent]]()
-            for row in session.scalars(rows):
-                history.setdefault(row.order_id, []).append(event_of(row))
-        return {
-            (order_id, after): Happened(
-                tuple(event for event in history.get(order_id, ()) if event.seq > after), versions[order_id]
-            )
-            for order_id, after in asked
-            if order_id in versions
-        }
+            newest = session.execute(_NEWER, {"seen": json.dumps({order_id: UNSEEN})}).one_or_none()
+            if newest is None:
+                return None
+            events = tuple(map(event_of, session.scalars(rows.order_by(EventRow.seq))))
+        return Happened(events, (newest[1], newest[2]))

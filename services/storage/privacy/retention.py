@@ -23,7 +23,6 @@ from services.storage.base.tables import (
     ENDED,
     HAS_RECORDING,
     HAS_WORDS,
-    CodeRow,
     EventRow,
     IdempotencyRow,
     OrderRow,
@@ -93,9 +92,9 @@ def _before(over: Select[Any], now: datetime, older_than_s: float) -> Select[Any
     return over.where(OrderRow.updated_at < end, OrderRow.created_at < end)
 
 
-def _release_recordings(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
+def _release_recordings(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
     for row in rows:
-        let_go(session, now, row)
+        let_go(session, row)
         row.audio_key = None
 
 
@@ -104,9 +103,9 @@ def _erase(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
     wipe(session, now, rows)
 
 
-def _delete(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
+def _delete(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
     for row in rows:
-        let_go(session, now, row)
+        let_go(session, row)
     session.flush()
     _remove(session, [row.id for row in rows])
 
@@ -115,7 +114,7 @@ def _remove(session: Session, ids: Sequence[str]) -> None:
     reviews = select(ReviewRow.id).where(ReviewRow.order_id.in_(ids))
     records = delete(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(reviews))
     session.execute(records, execution_options=_QUIETLY)
-    for table in (OutboxRow, ReviewRow, IdempotencyRow, CodeRow, EventRow):
+    for table in (OutboxRow, ReviewRow, IdempotencyRow, EventRow):
         of_orders = table.order_id.in_(ids)
         session.execute(delete(table).where(of_orders), execution_options=_QUIETLY)
     session.execute(delete(OrderRow).where(OrderRow.id.in_(ids)))

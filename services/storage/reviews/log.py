@@ -20,8 +20,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from schemas.cart import Cart
-from schemas.errors import NotFound
-from schemas.records.reviews import ReviewAct, Settled
+from schemas.records.reviews import ReviewAct, ReviewRecord, Settled
+from schemas.shops.audit import Actor
+from services.storage.audit.log import record
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import act_of, cart_of, document_of, order_of, review_of
@@ -57,6 +58,27 @@ def record_act(
     return row
 
 
+def record_decision(session: Session, review: ReviewRecord, kept: ReviewRecordRow, by: Actor) -> None:
+    """Append to the audit log that the decision `kept` was made; `review` is as it was before. Totals are in
+    minor units.
+
+    Neither lines nor the reason are in it: they are the customer's, and have to go when the order is erased.
+    """
+    before = {"total": _total(kept.before)}
+    after = {
+        "decision": kept.detail["action"],
+        "reviewer": kept.actor,
+        "order": review.order_id,
+        "total": _total(kept.after),
+    }
+    action, about = f"review.{kept.action}", ("review", review.id)
+    record(session, kept.at, by, action, about, shop=review.shop, before=before, after=after)
+
+
+def _total(cart: dict[str, object] | None) -> object:
+    return None if cart is None else cart["total"]
+
+
 class ReviewLog(OfShop):
     """What was done with one shop's reviews."""
 
@@ -67,8 +89,7 @@ class ReviewLog(OfShop):
             NotFound: no such review.
         """
         with writing(self._database) as (session, now):
-            if self._owned(session, ReviewRow, review_id) is None:
-                raise NotFound(f"No review {review_id}")
+            self._one(session, ReviewRow, review_id)
             detail = {"start_s": round(start_s, 2), "end_s": None if end_s is None else round(end_s, 2)}
             record_act(session, now, review_id, actor, "played", detail=detail)
 

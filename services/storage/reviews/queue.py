@@ -6,9 +6,7 @@ import builtins
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, and_, func, or_, select, text
-from sqlalchemy.orm import Session
 
-from schemas.errors import NotFound
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.shops.source import PAGE
 from services.storage.base.changes import reading
@@ -80,7 +78,7 @@ class ReviewQueue(OfShop):
             NotFound: no such review.
         """
         with reading(self._database) as session:
-            seen = self._existing(session, review_id)
+            seen = self._one(session, ReviewRow, review_id)
             source = session.scalar(select(OrderRow.source).where(OrderRow.id == seen.order_id))
             if source is None or not source.startswith(PAGE):
                 return []
@@ -92,14 +90,6 @@ class ReviewQueue(OfShop):
                 .limit(limit)
             )
             return [review_of(row) for row in session.scalars(query)]
-
-    def _existing(self, session: Session, review_id: str, *, hold: bool = False) -> ReviewRow:
-        """The row; `hold`: ours alone to the end of the transaction, on SQLite by BEGIN IMMEDIATE, else by
-        FOR UPDATE."""
-        row = self._owned(session, ReviewRow, review_id, hold=hold)
-        if row is None:
-            raise NotFound(f"No review {review_id}")
-        return row
 
 
 def _free(now: datetime) -> ColumnElement[bool]:

@@ -8,30 +8,23 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from infra.sql.database import Database
 from schemas.errors import Conflict, StaleState
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import Standing
 from schemas.shops.audit import Actor
-from services.storage.audit.entries import record_decision
 from services.storage.base.changes import move, reading, swap, writing
 from services.storage.base.mapping import columns_of, order_of, review_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
 from services.storage.reviews import rules
-from services.storage.reviews.log import record_act
+from services.storage.reviews.log import record_act, record_decision
 from services.storage.reviews.queue import ReviewQueue
 
 
 class ReviewStore(ReviewQueue):
     """Reviews of one shop. Every call is one transaction, and may raise StorageUnavailable in addition to
     what it names; what belongs to another shop is not there."""
-
-    def __init__(self, database: Database, shop: str, tells: frozenset[str] = frozenset()) -> None:
-        """`tells`: as of the order store."""
-        super().__init__(database, shop)
-        self._tells = tells
 
     def get(self, review_id: str) -> ReviewRecord:
         """One review.
@@ -40,7 +33,7 @@ class ReviewStore(ReviewQueue):
             NotFound: no such review.
         """
         with reading(self._database) as session:
-            return review_of(self._existing(session, review_id))
+            return review_of(self._one(session, ReviewRow, review_id))
 
     def by_order(self, order_id: str) -> ReviewRecord | None:
         """The review of an order, None if it was never doubted."""
@@ -59,7 +52,7 @@ class ReviewStore(ReviewQueue):
             Conflict: another reviewer holds it, it is settled, or one's own decision on it stands.
         """
         with writing(self._database) as (session, now):
-            seen = self._existing(session, review_id, hold=True)
+            seen = self._one(session, ReviewRow, review_id, hold=True)
             rules.check_free(seen, reviewer, now)
             if not (own := seen.claimed_by == reviewer):
                 action = "taken_over" if seen.status == "claimed" else "claimed"
@@ -82,7 +75,7 @@ class ReviewStore(ReviewQueue):
             Conflict: not held, held by another, lapsed, or settled.
         """
         with writing(self._database) as (session, now):
-            seen = self._existing(session, review_id, hold=True)
+            seen = self._one(session, ReviewRow, review_id, hold=True)
             rules.check_held(seen, reviewer, now)
             until = now + timedelta(seconds=lease_s)
             return _change(session, seen, version=seen.version, lease_until=until)
@@ -95,7 +88,7 @@ class ReviewStore(ReviewQueue):
             Conflict: another reviewer holds it, or it is settled.
         """
         with writing(self._database) as (session, now):
-            seen = self._existing(session, review_id, hold=True)
+            seen = self._one(session, ReviewRow, review_id, hold=True)
             if seen.status == "open":
                 return review_of(seen)
             rules.check_undecided(seen)
@@ -130,7 +123,7 @@ class ReviewStore(ReviewQueue):
         """
         with writing(self._database) as (session, now):
             row = _locked_order(session, review_id)
-            seen = self._existing(session, review_id, hold=True)
+            seen = self._one(session, ReviewRow, review_id, hold=True)
             (rules.check_held if held else rules.check_free)(seen, reviewer, now)
             if seen.version != version:
                 raise Conflict(f"The review is at version {seen.version}, not {version}")
@@ -149,7 +142,7 @@ class ReviewStore(ReviewQueue):
 
     def _moved(self, session: Session, now: datetime, order: OrderRecord, outcome: Outcome) -> OrderRecord:
         columns = columns_of(order, outcome)
-        return move(session, now, order, outcome.event, columns, outcome.detail, tells=self._tells)
+        return move(session, now, order, outcome.event, columns, outcome.detail)
 
 
 def _recorded(

@@ -15,9 +15,8 @@ from schemas.menu import Menu
 from schemas.menu_fingerprint import written_bytes
 from schemas.records.menus import MenuHeader, MenuVersion
 from schemas.shops.audit import Actor
-from services.storage.audit.menus import record_menu
+from services.storage.audit.log import record
 from services.storage.base.changes import glancing, reading, writing
-from services.storage.base.mapping import menu_of
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import MenuRow, OrderRow
 
@@ -58,7 +57,8 @@ class MenuStore:
     def put(self, menu: Menu, *, by: Actor, after: int | None = None) -> tuple[MenuVersion, bool]:
         """Store a checked menu as its next version; False when the newest version says the same already.
 
-        Who did it and what differs is in the audit log: as an edit where `after` is given, else as an import.
+        Who did it is in the audit log: as an edit where `after` is given, else as an import. Versions never
+        change, and the entry has the digests of both, so what differs can be looked up for good.
 
         Raises:
             Conflict: `after` is given, and the newest version is another one by now.
@@ -76,7 +76,9 @@ class MenuStore:
             stored = MenuVersion(shop=self._shop, menu=menu, version=number, digest=digest, created_at=now)
             document = menu.model_dump(mode="json")
             session.add(MenuRow(shop_id=self._shop, **asdict(stored.header), document=document))
-            record_menu(session, stored, old, by, action="menu.imported" if after is None else "menu.edited")
+            action = "menu.imported" if after is None else "menu.edited"
+            was, is_now = _logged(old) if old else None, _logged(stored)
+            record(session, now, by, action, ("menu", menu.id), shop=self._shop, before=was, after=is_now)
             return stored, True
 
     def get(self, menu_id: str, version: int | None = None) -> MenuVersion:
@@ -141,7 +143,13 @@ class MenuStore:
         row = session.get(MenuRow, (self._shop, menu_id, version))
         if row is None:
             return None
-        found = menu_of(row, Menu.model_validate(row.document))
+        found = MenuVersion(
+            shop=row.shop_id,
+            menu=Menu.model_validate(row.document),
+            version=row.version,
+            digest=row.digest,
+            created_at=row.created_at,
+        )
         self._versions.keep(found)
         return found
 
@@ -152,3 +160,8 @@ class MenuStore:
 def _digest(menu: Menu) -> str:
     # Not of sorted keys: the order of a menu's prices is the order of its sizes.
     return hashlib.sha256(menu.model_dump_json().encode()).hexdigest()
+
+
+def _logged(stored: MenuVersion) -> dict[str, object]:
+    """A version as the audit log names it."""
+    return {"version": stored.version, "digest": stored.digest}

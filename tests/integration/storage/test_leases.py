@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -108,26 +107,6 @@ def test_a_hung_stage_loses_its_order_at_its_limit(world: Works) -> None:
         until(lambda: world.orders.claim(order.id, State.TRANSCRIBED, owner="next", lease_s=60))
 
 
-def test_a_stage_is_held_for_longer_than_its_lease(world: Works) -> None:
-    order_id = world.to_decode()
-    world.decoder.meanwhile = lambda: time.sleep(1.2)
-    assert replace(world.runner(), lease_s=0.4).run(order_id, "decode") is State.COMPLETED
-    assert world.orders.code_counts() == {}
-
-
-def test_dropped_results_and_extra_runs_are_counted(world: Works) -> None:
-    order_id = world.to_decode()
-
-    def overtaken() -> None:
-        world.decoder.meanwhile = lambda: None
-        world.drop_lease(order_id)
-        assert world.runner("fast").run(order_id, "decode") is State.COMPLETED
-
-    world.decoder.meanwhile = overtaken
-    assert world.runner("slow").run(order_id, "decode") is None
-    assert world.orders.code_counts() == {("dropped", "decode"): 1, ("extra_run", "decode"): 1}
-
-
 @dataclass
 class Faulty(OrderStore):
     """The real store, which fails as its script says: `before` nothing was done, `after` it was done but
@@ -161,9 +140,6 @@ class Faulty(OrderStore):
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
         self._faulty("release", lambda: OrderStore.release(self, order, retry_in_s=retry_in_s, detail=detail))
 
-    def drop(self, order: OrderRecord) -> None:
-        self._faulty("drop", lambda: OrderStore.drop(self, order))
-
 
 def faulty(world: Works, lease_s: float = 60, **script: list[str]) -> Runner:
     return replace(world.runner(), orders=Faulty(world.database, **script), lease_s=lease_s)
@@ -183,7 +159,6 @@ def test_a_result_is_stored_once_the_database_is_back(world: Works, fails: list[
     assert faulty(world, commit=[*fails]).run(order_id, "decode") is State.COMPLETED
     assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     assert len(world.decoder.asked) == 1
-    assert world.orders.code_counts() == {}
 
 
 def test_a_retry_is_stored_once_the_database_is_back(world: Works) -> None:
@@ -198,7 +173,6 @@ def test_a_result_that_can_not_be_stored_is_run_again_after_its_lease(world: Wor
     assert faulty(world, lease_s=0.1, commit=["before"] * 999).run(order_id, "decode") is None
     until(lambda: world.runner().run(order_id, "decode"))
     assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
-    assert world.orders.code_counts() == {("extra_run", "decode"): 1}
 
 
 def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
@@ -208,12 +182,6 @@ def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
     monkeypatch.setattr(runner, "CLAIM_PATIENCE_S", 0.1)
     assert faulty(world, claim_next=["before"] * 999).run(order_id, "decode") is None
     assert faulty(world, claim_next=["before", "before"]).run(order_id, "decode") is State.COMPLETED
-
-
-def test_a_drop_that_can_not_be_counted_fails_no_worker(world: Works) -> None:
-    order_id = world.to_decode()
-    world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
-    assert faulty(world, drop=["before"]).run(order_id, "decode") is None
 
 
 def test_events_name_stage_attempt_and_worker(world: Works) -> None:
@@ -245,4 +213,13 @@ def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
     assert (free.lease_owner, free.lease_until, free.attempt) == (None, None, 0)
     assert free.version == mine.version + 1
     assert world.orders.get(others.id) == others
-    assert world.orders.code_counts() == {("extra_run", "decode"): 1}
+
+
+def test_an_embedded_start_frees_what_dead_workers_held(world: Works) -> None:
+    order_id = world.typed()
+    held = world.orders.claim(order_id, State.TRANSCRIBED, owner="dead", lease_s=900)
+    assert held is not None
+    assert world.orders.due(limit=9, idle_s=0) == []
+    assert world.orders.free_leases() == 1
+    assert world.orders.due(limit=9, idle_s=0) == [(order_id, State.TRANSCRIBED)]
+    assert world.until_settled(order_id).state is State.COMPLETED

@@ -119,25 +119,24 @@ def test_newer_than_what_was_seen(database: Database) -> None:
     now = (first.version + 1, 2)
     assert store.newer(seen | {first.id: (first.version + 1, 1)}) == {first.id: now}
     assert store.newer({}) == {}
-    looks = store.looks([first.id, second.id, "ord_none"])
-    assert {order_id: look.versions for order_id, look in looks.items()} == {
-        first.id: now,
-        second.id: (1, 0),
-    }
-    assert looks[first.id].order == orders.get(first.id)
-    assert looks[first.id].review == reviews.by_order(first.id)
-    assert looks[second.id].review is None
+    looked = store.look(first.id)
+    assert looked is not None
+    assert (looked.versions, looked.order, looked.review) == (
+        now, orders.get(first.id), reviews.by_order(first.id),
+    )  # fmt: skip
+    other = store.look(second.id)
+    assert other is not None
+    assert (other.versions, other.review) == ((1, 0), None)
+    assert store.look("ord_none") is None
 
 
-def test_the_histories_of_many(database: Database) -> None:
+def test_a_history_after_an_event(database: Database) -> None:
     orders, store = OrderStore(database, "main"), WatchedStore(database)
-    (first, _), (second, _) = orders.create(NEW), orders.create(NEW)
+    first, _ = orders.create(NEW)
     orders.commit(first, Outcome(Event.DECODED))
-    latest = orders.events(first.id)[-1].seq
-    found = store.events([(first.id, 0), (first.id, latest), (second.id, 0), ("ord_none", 0)])
-    assert found.keys() == {(first.id, 0), (first.id, latest), (second.id, 0)}
-    assert list(found[first.id, 0].events) == orders.events(first.id)
-    assert found[first.id, latest].events == ()
-    assert found[first.id, latest].versions == (first.version + 1, 0)
-    assert list(found[second.id, 0].events) == orders.events(second.id)
-    assert store.events([(first.id, 10**18)])[first.id, 10**18].events == ()
+    history = tuple(orders.events(first.id))
+    for after, events in ((0, history), (history[-1].seq, ()), (10**18, ())):
+        found = store.happened(first.id, after)
+        assert found is not None
+        assert (found.events, found.versions) == (events, (first.version + 1, 0))
+    assert store.happened("ord_none", 0) is None

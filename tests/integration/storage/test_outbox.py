@@ -13,7 +13,7 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.cart import Cart, MenuRef
 from schemas.errors import NotFound, StaleState
-from schemas.lifecycle import Event
+from schemas.lifecycle import SETTLED, Event
 from schemas.order import OrderError
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.shops.webhook import TYPES, WebhookMessage
@@ -25,9 +25,9 @@ from services.storage.base import changes
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Message, Outbox
 from services.storage.reviews.store import ReviewStore
+from tests.endpoints import TILL, till
 from tests.stand_ins import TESTER
 
-ALL = frozenset(TYPES.values())
 CART = Cart(currency="USD", menu=MenuRef(id="cafe", version=1), lines=[], total=450)
 TYPED = NewOrder(
     "cafe", 1, "en", transcript=Transcript(text="a latte", confidence=1.0), metadata={"table": 7}
@@ -36,11 +36,12 @@ TYPED = NewOrder(
 
 @pytest.fixture
 def orders(database: Database) -> OrderStore:
-    return OrderStore(database, "main", ALL)
+    return OrderStore(database, "main")
 
 
 @pytest.fixture
 def outbox(database: Database) -> Outbox:
+    till(database)
     return Outbox(database)
 
 
@@ -61,7 +62,7 @@ def proposed_and_confirmed(orders: OrderStore) -> OrderRecord:
 
 
 def claim(outbox: Outbox, limit: int = 10, lease_s: float = 60) -> list[Message]:
-    return outbox.claim(owner="courier-1", limit=limit, lease_s=lease_s)
+    return outbox.claim(owner="courier-1", limit=limit, lease_s=lease_s, endpoint_id=TILL)
 
 
 def test_a_completed_order_leaves_one_message_that_says_it_all(orders: OrderStore, outbox: Outbox) -> None:
@@ -86,6 +87,11 @@ def test_a_completed_order_leaves_one_message_that_says_it_all(orders: OrderStor
     assert str(message.payload["timestamp"]).endswith("Z")
 
 
+def test_whatever_settles_an_order_has_a_message() -> None:
+    assert set(TYPES) == SETTLED
+    assert len(set(TYPES.values())) == len(TYPES)
+
+
 def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     proposed_and_confirmed(orders)
     error = OrderError(code="invalid_input", message="no", hint="mend")
@@ -93,7 +99,7 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
     orders.commit(broken, Outcome(Event.BROKE, error=error))
     orders.cancel(moved(orders).id)
     doubted = moved(orders, Event.DOUBTED)
-    reviews = ReviewStore(database, "main", ALL)
+    reviews = ReviewStore(database, "main")
     review = reviews.by_order(doubted.id)
     assert review is not None
     held = reviews.claim(review.id, "ann", 60)
@@ -123,13 +129,6 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
     assert failed.payload["data"]["error"] == error.model_dump(mode="json")
 
 
-def test_only_what_was_asked_for_is_written(database: Database, outbox: Outbox) -> None:
-    proposed_and_confirmed(OrderStore(database, "main"))
-    assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
-    proposed_and_confirmed(OrderStore(database, "main", frozenset({"order.completed"})))
-    assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.completed"]
-
-
 def test_a_move_that_does_not_happen_leaves_no_message(
     orders: OrderStore, outbox: Outbox, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +150,7 @@ def test_a_move_that_does_not_happen_leaves_no_message(
 
 def _move_and_break(database: Database, order: OrderRecord) -> None:
     with changes.writing(database) as (session, now):
-        changes.move(session, now, order, Event.ACCEPTED, tells=ALL)
+        changes.move(session, now, order, Event.ACCEPTED)
         raise OSError("staged")
 
 
@@ -160,13 +159,15 @@ def _broken(*_: Any) -> None:
 
 
 def test_one_claim_wins_and_counts(
-    orders: OrderStore, database_url: str, race: Callable[..., list[Any]]
+    orders: OrderStore, outbox: Outbox, database_url: str, race: Callable[..., list[Any]]
 ) -> None:
     ids = {completed(orders).id for _ in range(12)}
     couriers = [Outbox(Database(database_url)) for _ in range(4)]
     taken = [
         message
-        for messages in race(4, lambda n: couriers[n].claim(owner=f"c{n}", limit=12, lease_s=60))
+        for messages in race(
+            4, lambda n: couriers[n].claim(owner=f"c{n}", limit=12, lease_s=60, endpoint_id=TILL)
+        )
         for message in messages
     ]
     assert len(taken) == len({message.id for message in taken}) == 12
@@ -244,21 +245,14 @@ def test_only_old_delivered_messages_are_forgotten(orders: OrderStore, outbox: O
 def test_the_command_line_lists_and_replays(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = Settings(
-        home=tmp_path,
-        database_url=database_url,
-        webhook_url="https://till.example",
-        webhook_secret="whsec_" + "A" * 40,
-        webhook_events="order.cancelled",
-    )
+    config = Settings(home=tmp_path, database_url=database_url)
     monkeypatch.setattr(client, "settings", lambda: config)
     monkeypatch.setenv("COLUMNS", "200")
     box = bootstrap(config)
-    # Wired as the workers are: two orders with a message that is asked for, one without.
-    orders = OrderStore(box.database, "main", box.tells)
-    proposed_and_confirmed(orders)
-    orders.cancel(moved(orders).id)
-    moved(orders, Event.DOUBTED)
+    till(box.database)
+    orders = OrderStore(box.database, "main")
+    for _ in range(2):
+        orders.cancel(moved(orders).id)
     one, two = claim(box.outbox)
     box.outbox.failed(one, "answered 500: [/nonsense]", retry_in_s=None)
 

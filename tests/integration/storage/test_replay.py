@@ -145,21 +145,6 @@ def test_elsewhere_nothing_is_replayed(world: Works) -> None:
         world.orders.replay("ord_nobody")
 
 
-def test_the_late_result_of_the_first_life_is_dropped(world: Works) -> None:
-    """A worker that hangs while its order goes to review and is replayed must not write into the second."""
-    order_id = world.to_decode()
-    slow = world.orders.claim(order_id, State.TRANSCRIBED, owner="slow", lease_s=60)
-    assert slow is not None
-    world.drop_lease(order_id)
-    world.decoder.script = [DecodeTruncated("cut"), RIGHT]
-    assert world.runner().run(order_id, "decode") is State.IN_REVIEW
-    world.orders.replay(order_id)
-    hung = world.runner("slow")
-    with pytest.raises(Exception, match="no longer"):
-        hung.orders.commit(slow, Outcome(Event.DECODED, draft=RIGHT))
-    assert world.orders.get(order_id).draft is None
-
-
 def test_the_command_replays_and_says_so(world: Works, saycart: Callable[..., Result]) -> None:
     command = partial(saycart, "replay")
     broken, done = failed(world), world.typed()

@@ -11,7 +11,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from infra.sql.database import Database
-from schemas.errors import Conflict, NotFound
+from schemas.errors import Conflict
 from schemas.menu import Menu
 from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
@@ -58,26 +58,6 @@ def menus(database: Database) -> MenuStore:
     return MenuStore(database, "main")
 
 
-def test_each_change_is_a_version(menus: MenuStore, database: Database) -> None:
-    first, created = menus.put(menu(), by=TESTER)
-    assert created
-    assert (first.version, first.menu) == (1, menu())
-    assert menus.put(menu(), by=TESTER) == (first, False)
-    second, created = menus.put(menu(310), by=TESTER)
-    assert (second.version, created) == (2, True)
-    assert second.digest != first.digest
-    # Back to what it was is a change like any other: version 1 is not the newest.
-    assert menus.put(menu(), by=TESTER)[0].version == 3
-
-    for store in (menus, MenuStore(database, "main")):
-        assert store.get("cafe").version == 3
-        assert store.get("cafe", 1) == first
-        assert store.get("cafe", 2) == second
-    menus.put(menu(menu_id="bar"), by=TESTER)
-    assert [(found.id, found.version) for found in menus.headers()] == [("bar", 1), ("cafe", 3)]
-    assert [found.id for found in menus.headers(limit=1)] == ["bar"]
-
-
 def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
     assert menus.put(menu(), after=0, by=TESTER)[0].version == 1
     assert menus.put(menu(310), after=1, by=TESTER)[0].version == 2
@@ -101,21 +81,6 @@ def test_menus_come_by_their_newest_orders_and_then_their_import(
     assert found == [("second", 2), ("third", 1), ("fourth", 1), ("fifth", 1), ("first", 1)]
     assert [used.menu.id for used in menus.lately_used(2)] == ["second", "third"]
     assert menus.lately_used(0) == []
-
-
-def test_sizes_keep_their_order(menus: MenuStore, database: Database) -> None:
-    menus.put(menu(), by=TESTER)
-    assert MenuStore(database, "main").get("cafe").menu.items[0].size_ids == ("S", "L", "A")
-
-
-@pytest.mark.parametrize("version", [None, 0, 2, -1, 2**70])
-def test_unknown_menus(menus: MenuStore, version: int | None) -> None:
-    menus.put(menu(), by=TESTER)
-    with pytest.raises(NotFound):
-        menus.get("none", version)
-    if version is not None:
-        with pytest.raises(NotFound):
-            menus.get("cafe", version)
 
 
 def test_a_header_says_what_its_document_says(menus: MenuStore) -> None:

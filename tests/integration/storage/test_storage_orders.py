@@ -16,7 +16,6 @@ from schemas.errors import Conflict, IdempotencyMismatch, InputError, NotFound, 
 from schemas.lifecycle import TERMINAL, TRANSITIONS, WAITING, Event, State
 from schemas.order import OrderError
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome
-from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
 from services.storage.orders.store import OrderStore
 from services.storage.reviews.store import ReviewStore
@@ -247,18 +246,6 @@ def test_cancel(orders: OrderStore, database: Database) -> None:
         orders.commit(worked_on, Outcome(Event.DECODED))
 
 
-def test_a_doubt_opens_a_review(orders: OrderStore, database: Database) -> None:
-    reviews = ReviewStore(database, "main")
-    order = order_in(orders, State.DECODED)
-    assert reviews.by_order(order.id) is None
-    reasons = (ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.BLOCKING_FINDING)
-    doubted = orders.commit(order, Outcome(Event.DOUBTED, cart=CART, reasons=reasons))
-    review = reviews.by_order(order.id)
-    assert review is not None
-    assert (review.status, review.version, review.proposed, review.reasons) == ("open", 1, CART, reasons)
-    assert doubted.reasons == reasons
-
-
 def test_no_move_without_its_review(
     orders: OrderStore, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,29 +280,9 @@ def test_a_key_makes_one_order(orders: OrderStore, race: Any) -> None:
     assert orders.create(TYPED, idempotency=key)[1]
 
 
-@pytest.mark.parametrize("key", ["", "k" * 256])
-def test_keys_have_a_length(key: str) -> None:
-    with pytest.raises(InputError):
-        Idempotency("c", key, "h")
-
-
 def test_nothing_is_kept_of_an_order_that_fails(orders: OrderStore) -> None:
     key = Idempotency("c", "k", "h")
     with pytest.raises(Exception, match="JSON compliant"):
         orders.create(replace(TYPED, metadata={"x": float("nan")}), idempotency=key)
     assert sum(orders.counts().values()) == 0
     assert orders.create(TYPED, idempotency=key)[1]
-
-
-def test_pages_are_stable_while_orders_come_in(orders: OrderStore) -> None:
-    made = [orders.create(TYPED)[0].id for _ in range(7)]
-    seen: list[str] = []
-    cursor: str | None = None
-    for _ in range(4):
-        page, cursor = orders.page(status=None, cursor=cursor, limit=2)
-        seen += [order.id for order in page]
-        orders.create(TYPED)
-        if cursor is None:
-            break
-    assert seen == made[::-1]
-    assert cursor is None

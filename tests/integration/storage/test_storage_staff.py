@@ -86,13 +86,9 @@ def test_unfit_names_and_passwords(staff: StaffStore, name: str, password: str) 
 def test_what_is_guessed_first_is_no_password(staff: StaffStore, password: str) -> None:
     with pytest.raises(InputError, match="easy to guess"):
         staff.add("Annabel Smith", password)
-    ann = staff.add("Annabel Smith", PASSWORD)
-    for change in (
-        lambda: staff.set_password("Annabel Smith", password),
-        lambda: staff.change_password(ann.id, password, keeping=""),
-    ):
-        with pytest.raises(InputError, match="easy to guess"):
-            change()
+    staff.add("Annabel Smith", PASSWORD)
+    with pytest.raises(InputError, match="easy to guess"):
+        staff.set_password("Annabel Smith", password)
 
 
 @pytest.mark.parametrize(

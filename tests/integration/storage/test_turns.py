@@ -1,10 +1,8 @@
-"""Whose order is next: turns by shop and source on measured seconds, on SQLite and on PostgreSQL."""
+"""Whose order is next: turns by shop and source, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -44,20 +42,18 @@ class Queue:
     def take(self) -> OrderRecord | None:
         return self.orders.claim_next(State.TRANSCRIBED, owner="h:1:1", lease_s=60)
 
-    def served(self, count: int, *, seconds: dict[str, float] | None = None) -> list[str]:
-        """Whose orders are worked on, one after the other, each as long as `seconds` has for them."""
+    def served(self, count: int) -> list[str]:
+        """Whose orders are worked on, one after the other."""
         found = []
         for _ in range(count):
             order = self.take()
             assert order is not None
             found.append(self.named[order.id])
-            self.put_down(order, (seconds or {}).get(found[-1], 1.0))
+            self.put_down(order)
         return found
 
-    def put_down(self, order: OrderRecord, seconds: float) -> None:
-        with self.database.write() as session:  # as if it had been claimed so long ago
-            since = self.database.now(session) - timedelta(seconds=seconds)
-        self.orders.commit(replace(order, claimed_at=since), Outcome(Event.DECODED, draft=RIGHT))
+    def put_down(self, order: OrderRecord) -> None:
+        self.orders.commit(order, Outcome(Event.DECODED, draft=RIGHT))
 
 
 @pytest.fixture
@@ -86,21 +82,10 @@ def test_the_addresses_of_a_shop_s_pages_take_turns_whatever_browsers_they_name(
     assert [one.split("/")[1] for one in queue.served(4)] == ["6.6.6.6", "7.7.7.7", "8.8.8.8", "6.6.6.6"]
 
 
-def test_who_takes_long_waits_as_long(queue: Queue) -> None:
-    queue.came(*[TILL] * 3)
-    queue.came(*[TILL] * 6, shop="other")
-    dear, cheap = f"main:{TILL}", f"other:{TILL}"
-    found = queue.served(7, seconds={dear: 4.5, cheap: 1.0})
-    assert found == [dear, cheap, cheap, cheap, cheap, cheap, dear]
-
-
-def test_who_comes_back_does_not_make_up_for_the_time_away(queue: Queue) -> None:
-    queue.came(TILL, shop="other")
-    queue.served(1)
+def test_two_shops_with_much_to_do_take_turns(queue: Queue) -> None:
     queue.came(*[TILL] * 20)
-    queue.served(10, seconds={f"main:{TILL}": 3.0})
-    queue.came(*[TILL] * 5, shop="other")
-    assert f"main:{TILL}" in queue.served(5), "it is not 29 seconds behind"
+    queue.came(*[TILL] * 3, shop="other")
+    assert queue.served(5) == [f"{shop}:{TILL}" for shop in ("main", "other", "main", "other", "main")]
 
 
 def test_an_address_has_one_order_in_hand_and_a_till_as_many_as_there_are_workers(queue: Queue) -> None:
@@ -109,7 +94,7 @@ def test_an_address_has_one_order_in_hand_and_a_till_as_many_as_there_are_worker
     assert [queue.named[order.id] for order in taken] == [f"main:{TILL}"] * 2 + ["main:" + page("6.6.6.6")]
     assert queue.orders.waits_for(taken[0]) is None
     waits = queue.orders.waits_for(taken[-1])
-    queue.put_down(taken[-1], 1.0)
+    queue.put_down(taken[-1])
     order = queue.take()
     assert order is not None
     assert order.id == waits
@@ -124,7 +109,7 @@ def test_fifty_workers_at_once_take_fifty_orders(
     assert len({order.id for order in found}) == 50
 
 
-def test_clocks_of_who_orders_no_more_are_forgotten(queue: Queue) -> None:
+def test_who_orders_no_more_is_forgotten(queue: Queue) -> None:
     queue.came(TILL)
     queue.served(1)
     assert queue.orders.forget_turns(60) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
 import threading
 from collections.abc import Callable
@@ -129,7 +128,7 @@ def test_all_that_was_accepted_before_a_backup_is_there_after_a_restore(
     assert {order_id for order_id, _ in found.orders.due(limit=len(restored), idle_s=0)} >= before.keys()
     assert (new.config.home / "secret").read_text() == "a" * 64
     assert found.menus.of("main").get(CAFE.id).menu == CAFE
-    assert not [one for one in found.audit.verify() if one.fault]
+    assert found.audit.verify() == box.audit.verify()
     box.close()
     found.close()
 
@@ -180,15 +179,9 @@ def test_what_is_no_whole_backup_or_would_overwrite_is_refused(
     assert "already" in taken.output
 
     file = next(path for path in made.iterdir() if path.name.startswith("saycart"))
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    written = file.read_bytes()
+    file.write_bytes(written[:-1] + bytes([written[-1] ^ 1]))
     assert "doesn't match its checksum" in new.saycart("restore", folder).output
-    file.write_bytes(whole)
-
-    manifest = json.loads((made / "backup.json").read_text())
-    (made / "backup.json").write_text(json.dumps(manifest | {"audit_heads": [f"main:1:{'0' * 64}"]}))
-    broken = new.saycart("restore", folder)
-    assert (broken.exit_code, "audit log" in broken.output) == (1, True)
 
 
 def test_no_other_user_can_read_a_backup(place: Callable[[str], Place], tmp_path: Path) -> None:

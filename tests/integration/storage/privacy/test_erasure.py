@@ -16,21 +16,19 @@ from infra.settings import Settings
 from schemas.errors import Conflict
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
-from schemas.shops.access import Scope
 from schemas.shops.audit import Actor
 from schemas.shops.webhook import WebhookMessage
 from services.bootstrap import bootstrap
 from services.cli import client
 from services.cli.main import app
-from services.storage.orders.customers import CustomerStore
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
 from services.storage.reviews.statistics import decided
-from tests.credentials import header_for
+from tests.endpoints import TILL
 from tests.integration.api_world import expect_problem, wav
 from tests.integration.marked import SAID, WORD, Marked, age, places, sounds
 from tests.integration.signing import PASSWORD, cheap
-from tests.stand_ins import TESTER, speech
+from tests.stand_ins import speech
 
 WHERE = {
     *(
@@ -84,8 +82,7 @@ def test_after_erasing_the_word_stands_nowhere(marked: Marked) -> None:
     assert places(database) == set()
     assert sounds(recordings) == []
     assert world.recordings == []
-    (verdict,) = world.parts.audit.verify()
-    assert verdict.fault is None
+    assert world.parts.audit.verify().faults == []
     again = decided(database, "main", 2)
     assert (again.actions, again.people) == (counted.actions, counted.people)
 
@@ -149,24 +146,6 @@ def test_an_order_under_way_or_in_review_is_left_alone(marked: Marked) -> None:
     assert world.http.delete(f"/v1/orders/{order_id}/data").status_code == 200
 
 
-def test_only_the_shops_administrators_may(marked: Marked) -> None:
-    world, order_id = marked.world, marked.cancelled()
-    database = world.parts.database
-    world.parts.shops.add("other", "Other", by=TESTER)
-    named = {"key": "customer", "value": WORD}
-    calls = [("DELETE", f"/v1/orders/{order_id}/data", None)]
-    calls += [("POST", f"/v1/customers/{what}", named) for what in ("erase", "export")]  # type: ignore[list-item]
-    less = header_for(database, *(set(Scope) - {Scope.ADMIN}))
-    theirs = header_for(database, Scope.ADMIN, shop="other", person=None)
-    for method, path, body in calls:
-        expect_problem(world.http.request(method, path, json=body, headers=less), 403, "forbidden")
-    expect_problem(world.http.request(*calls[0][:2], headers=theirs), 404, "not_found")
-    assert world.http.post("/v1/customers/erase", json=named, headers=theirs).json() == {
-        "erased": [], "under_way": []
-    }  # fmt: skip
-    assert world.http.get(f"/v1/orders/{order_id}").json()["erased_at"] is None
-
-
 def test_a_customer_is_found_by_exactly_what_the_shop_wrote(marked: Marked) -> None:
     world = marked.world
     parts = world.parts
@@ -184,10 +163,10 @@ def test_a_customer_is_found_by_exactly_what_the_shop_wrote(marked: Marked) -> N
     world.text()
     # What an earlier release may have stored, and PostgreSQL's operators of JSON can't read.
     parts.orders.create(NewOrder("corner-cafe", 1, "en", transcript=speech(SAID), metadata={"x": "a\0b"}))
-    found = CustomerStore(parts.database, "main")
-    assert found.orders("customer", 'a"b\\ü ☃%_') == made[:2]
-    assert found.orders("customer", "7") == []
-    assert CustomerStore(parts.database, "other").orders("customer", 'a"b\\ü ☃%_') == []
+    found = ErasureStore(parts.database, "main")
+    assert found.of_customer("customer", 'a"b\\ü ☃%_') == made[:2]
+    assert found.of_customer("customer", "7") == []
+    assert ErasureStore(parts.database, "other").of_customer("customer", 'a"b\\ü ☃%_') == []
 
 
 def test_a_customer_is_handed_out_and_then_erased(marked: Marked) -> None:
@@ -249,12 +228,18 @@ def test_a_courier_on_its_way_writes_nothing_back(marked: Marked) -> None:
     world, order_id = marked.world, marked.corrected_by_two()
     outbox = world.parts.outbox
     (message, *_) = [
-        one for one in outbox.claim(owner="c", limit=9, lease_s=0.01) if one.order_id == order_id
+        one
+        for one in outbox.claim(owner="c", limit=9, lease_s=0.01, endpoint_id=TILL)
+        if one.order_id == order_id
     ]
     world.http.delete(f"/v1/orders/{order_id}/data")
     assert not outbox.failed(message, f"400: {WORD}", retry_in_s=None)
     assert places(world.parts.database) == set()
-    (later, *_) = [one for one in outbox.claim(owner="c", limit=9, lease_s=60) if one.order_id == order_id]
+    (later, *_) = [
+        one
+        for one in outbox.claim(owner="c", limit=9, lease_s=60, endpoint_id=TILL)
+        if one.order_id == order_id
+    ]
     assert later.id == message.id
     assert (later.payload["type"], later.payload["data"]["order_id"]) == (message.type, order_id)
     assert later.payload["data"]["metadata"] is None
@@ -314,22 +299,10 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize(
-    "poison",
-    [
-        f'"{WORD}"',
-        f'["{WORD}"]',
-        f'{{"lines": ["{WORD}"], "data": "{WORD}", "reader": ["{WORD}"]}}',
-        "unreadable",
-    ],
-)
-def test_what_has_another_shape_goes_too(marked: Marked, poison: str) -> None:
-    """An earlier release let in what ours can't read; it must keep neither its order nor the others."""
+def test_what_is_not_known_here_goes_too(marked: Marked) -> None:
+    """The next release may write fields that this one does not name."""
     database, order_id = marked.world.parts.database, marked.corrected_by_two()
-    if poison == "unreadable" and database.is_sqlite:
-        poison = f'{{"cut off": "{WORD}'
-    elif poison == "unreadable":  # PostgreSQL takes only JSON
-        poison = f'{"[" * 5000}"{WORD}"{"]" * 5000}'
+    poison = f'{{"lines": ["{WORD}"], "data": "{WORD}", "reader": ["{WORD}"]}}'
     with database.write() as session:
         for table, columns in COLUMNS.items():
             for column in columns:

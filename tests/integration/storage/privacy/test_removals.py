@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from sqlalchemy import select, text
 
@@ -20,12 +16,9 @@ from schemas.lifecycle import State
 from schemas.order import OrderError
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.pipeline.flow import BY_NAME
 from services.storage.base.changes import let_go, reading, writing
 from services.storage.base.tables import RemovalRow
 from services.transcription.ports import Recording
-from services.workers import sweeper
-from services.workers.orphans import collect_orphans
 from tests.integration.api_world import World, expect_problem, own_world, wav
 from tests.stand_ins import Works
 
@@ -137,26 +130,6 @@ def test_what_a_crash_left_is_found(own_world: World, monkeypatch: pytest.Monkey
     assert own_world.recordings == []
 
 
-def test_the_sweeper_removes_without_being_told(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_world.parts.orders.cancel(spoken(own_world))
-    box = own_world.parts
-    monkeypatch.setattr(sweeper, "settings", lambda: box.settings)
-    monkeypatch.setattr(sweeper, "bootstrap", lambda _: box)
-    # It would configure the logs of all tests that follow.
-    monkeypatch.setattr(sweeper, "configure_logging", lambda *_, **__: None)
-    monkeypatch.setattr(sweeper, "sweep", lambda *_: 0)  # no Redis here
-    monkeypatch.setattr(type(box), "close", lambda _: None)
-
-    class Once:
-        def wait(self, _seconds: float) -> bool:
-            return True
-
-    monkeypatch.setattr(sweeper, "StopSignal", Once)
-    sweeper.main()
-    monkeypatch.undo()
-    assert own_world.recordings == []
-
-
 def test_a_worker_that_reads_it_right_now_is_not_hurt(works: Works) -> None:
     """The file may go before it is opened, while it is read, or after it was heard: its result is dropped."""
     order_id, opened = works.spoken(), []
@@ -181,17 +154,6 @@ def test_a_worker_that_reads_it_right_now_is_not_hurt(works: Works) -> None:
     assert works.orders.get(order_id).state is State.CANCELLED
     assert works.types(order_id) == ["received", "cancelled"]
 
-    # Claimed, but not opened yet.
-    works.transcriber.transcribe = hear  # type: ignore[method-assign]
-    order_id = works.spoken()
-    runner = works.runner()
-    claimed = works.orders.claim(order_id, State.RECEIVED, owner="worker-1", lease_s=60)
-    assert claimed is not None
-    works.orders.cancel(order_id)
-    works.remove_recording(order_id)
-    assert runner._run(BY_NAME["transcribe"], claimed) == (None, None)
-    assert works.types(order_id) == ["received", "cancelled"]
-
 
 def test_many_are_removed_in_pieces_and_one_that_is_stuck_holds_up_none(
     works: Works, monkeypatch: pytest.MonkeyPatch
@@ -199,11 +161,11 @@ def test_many_are_removed_in_pieces_and_one_that_is_stuck_holds_up_none(
     monkeypatch.setattr("services.storage.privacy.removals.CHUNK", 7)
     orders = [works.spoken() for _ in range(30)]
     stuck = works.orders.get(orders[11]).audio_key
-    with writing(works.database) as (session, now):
+    with writing(works.database) as (session, _):
         for order_id in orders:
-            let_go(session, now, works.orders.get(order_id))
+            let_go(session, works.orders.get(order_id))
         session.execute(text("UPDATE orders SET audio_key = NULL"))
-        session.add(RemovalRow(key="no/key", order_id="x", at=now))
+        session.add(RemovalRow(key="no/key", order_id="x"))
 
     def remove(key: str) -> None:
         if key == stuck:
@@ -226,39 +188,3 @@ def test_an_order_that_moved_meanwhile_loses_nothing(works: Works, race: Callabl
 
     assert not [found for found in race(6, cancel) if isinstance(found, Exception)]
     assert files(works) == []
-
-
-def test_listening_while_it_is_cancelled_gives_all_or_a_clear_answer(own_world: World) -> None:
-    def listen(order: str, cancelled: threading.Event) -> set[int]:
-        codes = set()
-        with httpx.Client(base_url=own_world.url, headers=own_world.people["ada"]) as http:
-            while not (codes and cancelled.is_set()):
-                answer = http.get(f"/v1/orders/{order}/audio")
-                assert answer.status_code != 200 or answer.content == wav()
-                codes.add(answer.status_code)
-        return codes
-
-    with ThreadPoolExecutor(2) as pool:
-        for _ in range(8):
-            order, cancelled = spoken(own_world), threading.Event()
-            heard = [pool.submit(listen, order, cancelled) for _ in range(2)]
-            own_world.http.post(f"/v1/orders/{order}/cancel")
-            cancelled.set()
-            # 503 between the look at the order and the look at the file.
-            assert set.union(*(codes.result(20) for codes in heard)) <= {200, 404, 503}
-
-
-def test_what_a_killed_api_left_half_written_is_cleared_while_all_runs(own_world: World) -> None:
-    """Not only at the next start, which is moments after the death: then it is too young to be sure of."""
-    box = own_world.parts
-    dead = box.settings.blobs / "tmp" / ("0" * 32)
-    dead.write_bytes(b"half")
-    collect_orphans(box)
-    assert dead.exists(), "its writer may be about to lock it"
-    os.utime(dead, (1, 1))
-    with box.blobs.open() as writer:
-        writer.write(b"alive")
-        os.utime(writer._tmp, (1, 1))
-        collect_orphans(box)
-        assert writer.commit() in {path.name for path in own_world.recordings}
-    assert not dead.exists()

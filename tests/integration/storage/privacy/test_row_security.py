@@ -27,18 +27,16 @@ from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
 from tests.credentials import header_at, header_for
 from tests.integration.api_world import MENU, World, running
-from tests.servers.pgbouncer import PROGRAM, PgBouncer
 from tests.servers.postgresql import ROLE, PostgreSQL
 from tests.stand_ins import TESTER
 
 # Attempts to sign in, by hashes: rows of nobody's.
-NOBODYS = {"oidc_flows", "sign_in_attempts"}
+NOBODYS = {"sign_in_attempts"}
 TABLES = {name: table for name, table in Base.metadata.tables.items() if name not in NOBODYS}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 COLUMNS = [column for table in TABLES.values() for column in table.columns]
 REFUSED = pytest.raises(ProgrammingError, match="violates row-level security policy")
 
-WITH_POOLER = pytest.mark.skipif(not PROGRAM, reason="no pgbouncer here: apt-get install pgbouncer")
 POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
 
@@ -65,32 +63,15 @@ def row(table: Table, shop: str, number: int = 1) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def filled_url(postgresql: PostgreSQL) -> str:
-    """A database of this module's own, with a row for each of two shops in each table."""
-    url = postgresql.create("two_shops")
-    database = Database(url)
+def filled(postgresql: PostgreSQL) -> Iterator[Database]:
+    """A database of this module's own, with a row for each of two shops in each table. Tests undo what they
+    write."""
+    database = Database(postgresql.create("two_shops"))
     database.migrate()
     with database.everywhere().write() as session:
         for table in Base.metadata.sorted_tables:
             if table.name in TABLES:
                 session.execute(insert(table), [row(table, shop) for shop in ("a", "b")])
-    database.close()
-    return url
-
-
-@pytest.fixture(scope="module")
-def bouncer(postgresql: PostgreSQL) -> Iterator[PgBouncer]:
-    made = PgBouncer(postgresql)
-    yield made
-    made.stop()
-
-
-@pytest.fixture(scope="module", params=["direct", pytest.param("pooled", marks=WITH_POOLER)])
-def filled(request: pytest.FixtureRequest, filled_url: str) -> Iterator[Database]:
-    """That database, which says nothing; once through a pooler. Whoever writes takes it back."""
-    pooled = request.param == "pooled"
-    url = request.getfixturevalue("bouncer").url("two_shops") if pooled else filled_url
-    database = Database(url, pooled=pooled)
     yield database
     database.close()
 
@@ -162,7 +143,7 @@ def _rows(session: Session, statement: Any) -> int:
 
 def test_nothing_is_left_in_a_session(filled: Database) -> None:
     query = select(func.count()).select_from(TABLES["orders"])
-    for _ in range(30):  # of two sessions behind a pooler, and of five without
+    for _ in range(30):  # more than the pool has connections
         with filled.bound("a").write() as session, filled.bound("b").glance() as other:
             assert (session.scalar(query), other.scalar(query)) == (1, 1)
         with filled.glance() as session:
@@ -197,13 +178,12 @@ def careless(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first lock is broken: no store adds its shop to a query, or looks whose a row is."""
     from services.storage.orders import claims
     from services.storage.orders import store as orders
-    from services.storage.people import api_keys
     from services.storage.reviews import log as review_log
     from services.storage.reviews import queue
     from services.storage.reviews import store as reviews
     from services.storage.shops import menus
 
-    for module in (api_keys, claims, menus, orders, queue, review_log, reviews):
+    for module in (claims, menus, orders, queue, review_log, reviews):
         monkeypatch.setattr(module, "of_shop", lambda *_: true())
 
     def found(_: object, session: Session, table: type[Base], key: str, *, hold: bool = False) -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
 from click.testing import Result
 from sqlalchemy import text
@@ -92,17 +91,6 @@ def test_another_process_that_migrates_is_waited_for_and_not_for_ever(
     assert server.standing() == Standing("", "older")
     assert server.migrate() == ("", HEAD)
     server.close()
-
-
-def test_the_printed_sql_makes_the_tables(postgresql: PostgreSQL, capsys: pytest.CaptureFixture[str]) -> None:
-    migrating.as_sql("")
-    url = postgresql.create("printed")
-    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(capsys.readouterr().out)
-    printed = Database(url)
-    assert printed.standing() == Standing(HEAD, "current")
-    assert printed.row_security().fault is None
-    printed.close()
 
 
 def test_files_are_named_by_their_revisions() -> None:
