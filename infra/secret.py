@@ -7,13 +7,10 @@ import secrets
 from pathlib import Path
 
 from infra import private
+from schemas.errors import InputError
 
 _BYTES = 32
 MIN_CHARS = 32
-
-
-class WeakSecret(ValueError):
-    """A secret that is set and too short to sign with."""
 
 
 def signing_keys(given: str, home: Path) -> list[str]:
@@ -22,12 +19,15 @@ def signing_keys(given: str, home: Path) -> list[str]:
     `given` names them with the newest first; where it is empty, the home's own is made or read.
 
     Raises:
-        WeakSecret: one is shorter than 32 characters.
+        InputError: one is shorter than 32 characters.
         OSError: the home can't be written to.
     """
     named = given.split()
     if any(len(secret) < MIN_CHARS for secret in named):
-        raise WeakSecret(f"a secret has at least {MIN_CHARS} characters")
+        raise InputError(
+            f"SAYCART_SECRET: a secret has at least {MIN_CHARS} characters",
+            hint="Make one with: openssl rand -hex 32",
+        )
     return named[::-1] or [_kept(home / "secret")]
 
 

@@ -10,7 +10,6 @@ from platformdirs import user_cache_path
 from pydantic import AfterValidator, AliasChoices, Field
 from pydantic_settings import SettingsConfigDict
 
-from infra.addresses import parameters
 from infra.keep_days import KeepDays
 from infra.settings_engines import VLLM, EngineSettings
 
@@ -38,27 +37,17 @@ class Settings(EngineSettings):
     recordings_url: str = ""
     """Where recordings are kept. Empty: a folder in `home`. `s3://BUCKET/PREFIX`: a bucket, which several
     machines can share; keys and region come from AWS's own variables (`AWS_ACCESS_KEY_ID` and so on). Another
-    server than AWS's: `?endpoint=https://...`. With `links=true` `GET /v1/orders/{id}/audio` answers with a
-    link into the bucket that is good for a minute (307); pages play it through the API all the same."""
+    server than AWS's: `?endpoint=https://...`."""
 
     database_url: str = Field("", validation_alias=AliasChoices("DATABASE_URL", "database_url"))
     """SQLAlchemy URL. Empty: SQLite (WAL) in `home`. PostgreSQL: `postgresql+psycopg://...`."""
-
-    database_pooler: Literal["none", "transaction"] = "none"
-    """`transaction`: `DATABASE_URL` leads to a pooler that gives each transaction another session, such as
-    PgBouncer. Nothing of ours is left in one then."""
-
-    database_direct_url: str = ""
-    """With a pooler: PostgreSQL's own address, to hear of changes and for backups. Empty: changes are asked
-    for twice a second while somebody waits, and nothing can be backed up."""
 
     migrate_at_start: bool = True
     """The API and commands bring the tables up to date when they start. False: `saycart migrate` does, run
     once before the rest; parts wait for it a minute."""
 
     redis_url: str = Field("", validation_alias=AliasChoices("REDIS_URL", "redis_url"))
-    """Broker. Empty: the embedded redis-server, started and supervised by us on loopback. With Sentinel:
-    `redis+sentinel://:PASSWORD@HOST:26379,HOST:26379/0?master=NAME`."""
+    """Broker. Empty: the embedded redis-server, started and supervised by us on loopback."""
 
     api_host: str = "127.0.0.1"
     """Address that the API listens on, and `metrics_port` where that is set."""
@@ -90,13 +79,6 @@ class Settings(EngineSettings):
     proxies: str = ""
     """Addresses and networks of proxies, a comma list: their `X-Forwarded-For` and `-Proto` are believed.
     Empty: nobody's, loopback's neither."""
-
-    address_waits: int = Field(100, ge=0)
-    """Long polls and event streams of one address (IPv6: a /64) at once; more are refused (429). 0: any
-    number."""
-
-    max_waits: int = Field(4000, ge=0)
-    """As `address_waits`, in all."""
 
     masked_tasks: str = ""
     """Tasks that `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md."""
@@ -139,30 +121,18 @@ class Settings(EngineSettings):
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""
 
     address_backlog: int = 30
-    """Orders from pages at one address, by page key, that may wait; more are refused (429). 0: any
-    number."""
-
-    address_reviews: int = Field(10, ge=0)
-    """Orders from one address, by page key, that may wait for a person; more are refused (429). 0: any
-    number."""
-
-    pages_backlog: int = 250
-    """As `address_backlog`, of all pages of a shop together: what is left of `shop_backlog` is for its keys.
-    0: any number."""
+    """Orders from pages at one address, by page key, that may wait for workers or a person; more are refused
+    (429). 0: any number."""
 
     shop_backlog: int = 500
-    """Orders of one shop that may wait for workers; more are refused (429). 0: any number."""
+    """Orders of one shop that may wait for workers, half of them from pages; more are refused (429). 0: any
+    number."""
 
     max_backlog: int = 2000
     """Orders in all that may wait for workers; more are refused (503). 0: any number."""
 
-    late_orders: int = 8
-    """Orders that an API process may have in hand a second after they came whole; while there are so many,
-    more are refused (503), until these are stored. 0: any number."""
-
     key_requests_per_minute: int = Field(1200, ge=0)
-    """Requests of one key, with those that it was rotated to, or of one person who is signed in; more are
-    refused (429). 0: any number."""
+    """Requests of one key, or of one person who is signed in; more are refused (429). 0: any number."""
 
     shop_requests_per_minute: int = Field(6000, ge=0)
     """As `key_requests_per_minute`, of all keys of a shop together."""
@@ -173,16 +143,6 @@ class Settings(EngineSettings):
 
     order_requests_per_minute: int = Field(240, ge=0)
     """Requests of an order's customers, about that order, wherever they come from. 0: any number."""
-
-    key_bytes_per_minute: int = Field(300_000_000, ge=0)
-    """Bytes of bodies that one key sends. Twice the largest upload (`max_audio_s`) at least, or these never
-    fit. 0: any number."""
-
-    shop_bytes_per_minute: int = Field(1_500_000_000, ge=0)
-    """As `key_bytes_per_minute`, of all keys of a shop together."""
-
-    address_bytes_per_minute: int = Field(100_000_000, ge=0)
-    """As `key_bytes_per_minute`, of all who show no key, from one address."""
 
     shop_menus_per_hour: int = Field(120, ge=0)
     """New menus and changes of menus of one shop in an hour; more are refused (429), since each is new to the
@@ -201,17 +161,8 @@ class Settings(EngineSettings):
     its metadata, while the priced lines stay; the whole order with its history and review. What is left out
     has its default; `saycart shops set` says otherwise for one shop."""
 
-    webhook_url: str = ""
-    """Told of every order that settles, for shops without endpoints of their own. Empty: nobody is."""
-
-    webhook_secret: str = ""
-    """`whsec_` and base64 of 24 to 64 bytes; needed with the URL. Of several, spaces between, each signs."""
-
-    webhook_events: str = "all"
-    """What it is told, a comma list; see docs/webhooks.md. A completed order is always told."""
-
     webhook_endpoints: Literal["off", "public", "private"] = "off"
-    """Whether shops may have endpoints of their own, and where: `private` is also this machine and private
+    """Whether shops may have webhook endpoints, and where: `private` is also this machine and private
     networks. Runs the courier for them."""
 
     webhook_attempts: int = 24
@@ -228,8 +179,7 @@ class Settings(EngineSettings):
 
     traces_url: str = ""
     """A collector's address for OTLP over HTTP (`http://127.0.0.1:4318/v1/traces`); see docs/tracing.md.
-    Empty: nothing is traced. `?sample=0.1` sends that share of traces, of those that begin here and of each
-    client's own."""
+    Empty: nothing is traced. `?sample=0.1` sends that share of traces."""
 
     metrics_port: int = Field(0, ge=0, le=65_535)
     """Where each worker, sweeper and courier answers Prometheus by itself, on machines without an API beside
@@ -248,10 +198,6 @@ class Settings(EngineSettings):
     @property
     def keeps(self) -> KeepDays:
         return KeepDays.of(self.keep_days)
-
-    @property
-    def recordings_links(self) -> bool:
-        return parameters(self.recordings_url, "links")[1].get("links") == "true"
 
     @property
     def masked_at_once(self) -> int:

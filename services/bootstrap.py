@@ -9,26 +9,20 @@ from typing import TYPE_CHECKING
 import structlog
 
 from infra.blobs.store import Blobs
+from infra.observability import tracing
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from infra.sql.notices import Notices, notices
-from schemas.errors import EngineUnavailable, InputError, SaycartError
+from schemas.errors import EngineUnavailable, SaycartError
 from schemas.menu import Menu
 from schemas.records.orders import StoredRecording
 from schemas.shops.access import EVERY_SHOP
-from schemas.shops.webhook import TO_ENDPOINTS, types_named
 from services.engine_parts import EngineParts
 from services.pipeline.ports import Doorbell, Tools
 from services.readiness import Finding, check_addresses, found, queue_state
 from services.recordings import at_hand, dropped, store_of
-from services.settings_checks import (
-    check_open,
-    check_provider,
-    check_traces,
-    provider_registration,
-    webhook_signer,
-)
+from services.settings_checks import check_open
 from services.storage.audit.log import AuditLog
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
@@ -37,7 +31,6 @@ from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Outbox
 from services.storage.people.api_keys import KeyStore
 from services.storage.people.provider_accounts import ProviderAccounts
-from services.storage.people.provider_sign_in import ProviderSignIns
 from services.storage.people.second_step import SecondSteps
 from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
@@ -57,7 +50,7 @@ if TYPE_CHECKING:
     from services.decoding.masked.answering import Answering
 
 log = structlog.get_logger()
-# Menus, last ordered from first, that a worker reads and warms before it serves.
+# Menus, last ordered from first, that a worker warms before it serves.
 WARM_MENUS = 8
 
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
@@ -71,30 +64,24 @@ class Container(EngineParts):
     def __init__(self, settings: Settings) -> None:
         check_open(settings)
         check_addresses(settings)
-        check_traces(settings)
-        roles = check_provider(settings)
+        tracing.check(settings)
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
-        self.database = Database.of(settings)
-        # Who moves orders checks the secret too: messages that could not be signed would only pile up.
-        self.tells = types_named(settings.webhook_events) if webhook_signer(settings) else frozenset[str]()
-        if settings.webhook_endpoints != "off":
-            self.tells |= {TO_ENDPOINTS}
+        self.database = Database(settings.database)
         # Of all shops, for those who work for all; what a caller may reach is at its own `Desk`.
-        self.orders = OrderStore(self.database, EVERY_SHOP, self.tells)
-        self.reviews = ReviewStore(self.database, EVERY_SHOP, self.tells)
+        self.orders = OrderStore(self.database, EVERY_SHOP)
+        self.reviews = ReviewStore(self.database, EVERY_SHOP)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
         self.removals = RemovalStore(self.database)
         self.review_log = ReviewLog(self.database, EVERY_SHOP)
         self.menus = MenuStore(self.database, EVERY_SHOP)
         self.shops = ShopStore(self.database)
-        self.keys = KeyStore(self.database, EVERY_SHOP)
+        self.keys = KeyStore(self.database)
         self.endpoints = EndpointStore(self.database, EVERY_SHOP, settings.webhook_endpoints)
         self.audit = AuditLog(self.database)
         self.staff = StaffStore(self.database)
         self.sign_ins = SignIns(self.database, but_bound=bool(settings.oidc and settings.oidc.only))
-        self.provider_sign_ins = ProviderSignIns(self.database, roles)
         self.provider_accounts = ProviderAccounts(self.database)
         self.sessions = SessionStore(self.database)
         self.second_steps = SecondSteps(self.database)
@@ -106,29 +93,23 @@ class Container(EngineParts):
 
     @cached_property
     def signing_keys(self) -> list[str]:
-        """What customers' links are signed with, the one that signs last.
+        """What customers' links are signed with, the one that signs last; raises as `signing_keys`."""
+        from infra.secret import signing_keys
 
-        Raises:
-            InputError: a secret that is too short.
-        """
-        from infra.secret import WeakSecret, signing_keys
-
-        try:
-            return signing_keys(self.settings.secret, self.settings.home)
-        except WeakSecret as error:
-            raise InputError(f"SAYCART_SECRET: {error}", hint="Make one with: openssl rand -hex 32") from None
+        return signing_keys(self.settings.secret, self.settings.home)
 
     @cached_property
     def provider(self) -> Provider | None:
         """Where staff may sign in beside here; None where nothing is set."""
+        if self.settings.oidc is None:
+            return None
         from infra.oidc import Provider
 
-        registered = provider_registration(self.settings)
-        return Provider(registered) if registered else None
+        return Provider(self.settings.oidc, self.settings.oidc_client_secret)
 
     @cached_property
     def notices(self) -> Notices:
-        return notices(self.database.session_url, CHANNEL)
+        return notices(self.database.url, CHANNEL)
 
     @cached_property
     def doorbell(self) -> Doorbell:
@@ -182,30 +163,7 @@ class Container(EngineParts):
 
     def wanted_menus(self) -> list[tuple[Menu, int]]:
         """The menus that were ordered from last, with their newest versions."""
-        used = self.menus.lately_used(WARM_MENUS)
-        return [(stored.menu, stored.version) for stored in used]
-
-    def read_menus(self) -> None:
-        """Fold the names of each wanted menu once, so that they and the tables that every order needs are at
-        hand; a database that is away is only logged."""
-        from services.retrieval.names import names_of
-
-        try:
-            for menu, _ in self.wanted_menus():
-                names_of(menu)
-        except SaycartError as error:
-            log.warning("menus.not_read", error=error.detail)
-
-    def check_menu(self, menu: Menu, version: int) -> None:
-        """Compile the menu's grammar before it serves.
-
-        Raises:
-            InvalidMenu: the grammar does not compile.
-        """
-        from services.decoding.wire_mask import check_menu
-
-        check_menu(menu)
-        log.info("menu.grammar_compiled", menu=menu.id, version=version)
+        return [(stored.menu, stored.version) for stored in self.menus.lately_used(WARM_MENUS)]
 
     def warm_menu(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """Put the menu's part of the prompt into the decoder's cache; raises as `CartDecoder.warm`."""

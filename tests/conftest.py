@@ -49,7 +49,7 @@ LONG = (
     ),
     "engines/test_example_masks.py",  # that of the contract
     "engines/test_examples_run.py::test_every_example_is_valid_under_its_mask",  # likewise
-    "faults/test_short.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
+    "faults/test_faults.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
     "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all
     "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py
 )
@@ -60,15 +60,15 @@ LONG = (
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
     "api_orders api_problems called_off costly_audio decode_worker decoder embedded_engine leases",
-    "masked_api masked_command rates_shared reader reader_process slow_clients worker",
+    "masked_api masked_command rates_shared reader worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 # Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
 # at a time, in this order, the longest files first. What is left runs one after the other.
 WAITING = (
-    "customer review short menu api_orders worker slow_clients decoder api_problems leases second_step",
-    "decode_worker restart oidc choices masked_api called_off two_carts rates_shared masked_command doubts",
-    "llama_server telemetry",
+    "customer review short menu api_orders worker decoder api_problems leases second_step",
+    "decode_worker restart oidc masked_api called_off rates_shared masked_command",
+    "telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
 # The three steps by what they ask pytest for, and the mark of the files that each has.

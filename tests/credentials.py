@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from infra.settings import Settings
 from infra.sql.database import Database
-from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
+from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
 from services.storage.base.tables_staff import StaffRow
 from services.storage.people.api_keys import KeyStore
@@ -34,7 +34,7 @@ def header_for(
                 row = StaffRow(id=f"stf_{shop}_{person}", name=person, shop_id=shop, role="admin")
                 row.password_hash, row.created_at = "none", datetime.now(UTC)
                 session.add(row)
-    _, token = KeyStore(database, EVERY_SHOP).add(
+    _, token = KeyStore(database).add(
         shop, "tests", scopes or ALL_SCOPES, by=Actor("tests"), person=person
     )
     return {"Authorization": f"Bearer {token}"}

@@ -80,7 +80,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.api.routes.events",
         "services.storage.orders.watched",
     ): "what happened to an order, a plain value",
-    ("services.api.routes.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.api.routes.orders", "services.storage.orders.watched"): "one look at an order, a plain value",
     (
         "services.api.uploads",
@@ -105,7 +104,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.pipeline.runner",
         "services.storage.orders.store",
     ): "the store's type; there is one store, so no port",
-    ("services.workers.courier", "services.storage.outbox.endpoint_ways"): "where the messages go",
     ("services.workers.courier", "services.storage.outbox.store"): "the store's type, and its messages'",
     ("services.workers.stack", "services.storage.orders.store"): "frees leases before any process is wired",
     ("services.workers.stack", "services.storage.people.api_keys"): "makes the home's first key",

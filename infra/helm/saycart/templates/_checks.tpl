@@ -10,7 +10,6 @@
 {{- range compact (splitList " " $v.secrets.create.SAYCART_SECRET) -}}
 {{- if lt (len .) 32 -}}{{- $bad = append $bad "secrets.create.SAYCART_SECRET: each secret has 32 characters or more; openssl rand -hex 32 makes one" -}}{{- end -}}
 {{- end -}}
-{{- if and $v.webhook.url (not $v.secrets.create.SAYCART_WEBHOOK_SECRET) -}}{{- $bad = append $bad "webhook.url wants secrets.create.SAYCART_WEBHOOK_SECRET" -}}{{- end -}}
 {{- if and $v.decoder.apiKey (not $v.secrets.create.SAYCART_LLM_API_KEY) -}}{{- $bad = append $bad "decoder.apiKey wants secrets.create.SAYCART_LLM_API_KEY" -}}{{- end -}}
 {{- if and $v.limits.shared (not $v.secrets.create.SAYCART_LIMITS_URL) -}}{{- $bad = append $bad "limits.shared wants secrets.create.SAYCART_LIMITS_URL" -}}{{- end -}}
 {{- end -}}
@@ -18,9 +17,9 @@
   "SAYCART_HOME" "nothing: pods have /data" "SAYCART_MODELS_DIR" "weights" "SAYCART_API_HOST" "nothing: pods have their own address" "SAYCART_API_PORT" "nothing: the Service has port 80"
   "SAYCART_HOSTS" "api.hosts" "SAYCART_PROXIES" "api.proxies" "SAYCART_PUBLIC_URL" "ingress.host" "SAYCART_MIGRATE_AT_START" "migration.enabled"
   "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_DENOISER" "workers.transcribe.denoiser" "SAYCART_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
-  "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WEBHOOK_URL" "webhook.url" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url"
+  "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url"
   "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model"
-  "SAYCART_READER_STATES_BYTES" "reader.states.bytes" "SAYCART_DATABASE_POOLER" "database.pooler" "SAYCART_METRICS_PORT" "monitoring.podMonitor"
+  "SAYCART_READER_STATES_BYTES" "reader.states.bytes" "SAYCART_METRICS_PORT" "monitoring.podMonitor"
   "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_OPEN" "nothing: it is for loopback alone"
 -}}
 {{- range $name, $_ := $v.settings -}}
@@ -33,11 +32,8 @@
 {{- range $v.ingress.paths -}}
 {{- if has . (list "/metrics" "/readyz" "/livez" "/docs" "/openapi.json") -}}{{- $bad = append $bad (printf "ingress.paths: %s is for the cluster alone" .) -}}{{- end -}}
 {{- end -}}
-{{- if and $v.database.direct (eq $v.database.pooler "none") -}}{{- $bad = append $bad "database.direct goes with database.pooler transaction" -}}{{- end -}}
-{{- if and $v.database.direct (not $v.secrets.existing) (not $v.secrets.create.SAYCART_DATABASE_DIRECT_URL) -}}{{- $bad = append $bad "database.direct wants secrets.create.SAYCART_DATABASE_DIRECT_URL" -}}{{- end -}}
 {{- if $v.backup.enabled -}}
 {{- if not $v.backup.existingClaim -}}{{- $bad = append $bad "backup.enabled wants backup.existingClaim: a volume of yours, that outlives this cluster if it can" -}}{{- end -}}
-{{- if and (ne $v.database.pooler "none") (not $v.database.direct) -}}{{- $bad = append $bad "backup.enabled wants database.direct beside a pooler, by way of which pg_dump can't make a copy" -}}{{- end -}}
 {{- end -}}
 {{- if and (eq $v.decoder.kind "external") (not $v.decoder.url) -}}{{- $bad = append $bad "decoder.kind is external: decoder.url names no server" -}}{{- end -}}
 {{- if and (ne $v.decoder.kind "external") $v.decoder.url -}}{{- $bad = append $bad (printf "decoder.url is for decoder.kind external, and it is %s" $v.decoder.kind) -}}{{- end -}}

@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 
 {{/* Whether there may be something for a courier to do: empty if not. */}}
 {{- define "saycart.courier" -}}
-{{- if or .Values.webhook.url (ne .Values.webhook.endpoints "off") }}yes{{ end -}}
+{{- if ne .Values.webhook.endpoints "off" }}yes{{ end -}}
 {{- end -}}
 
 {{/* (dict "root" $ "of" "api"): one of `images`. */}}
@@ -96,11 +96,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   "SAYCART_LLM_URL" (include "saycart.decoderUrls" .)
   "SAYCART_LLM_MODEL" $values.decoder.model
 -}}
-{{- if ne $values.database.pooler "none" }}{{- $own = set $own "SAYCART_DATABASE_POOLER" $values.database.pooler -}}{{- end }}
 {{- if $values.monitoring.podMonitor.enabled }}
 {{- $own = merge $own (dict "SAYCART_METRICS_PORT" (toString $values.monitoring.podMonitor.port)) -}}
 {{- end }}
-{{- with $values.webhook.url }}{{- $own = set $own "SAYCART_WEBHOOK_URL" . -}}{{- end }}
 {{- if ne $values.webhook.endpoints "off" }}{{- $own = set $own "SAYCART_WEBHOOK_ENDPOINTS" $values.webhook.endpoints -}}{{- end }}
 {{- if $values.ingress.enabled }}{{- $own = set $own "SAYCART_PUBLIC_URL" (printf "https://%s" $values.ingress.host) -}}{{- end }}
 {{- if eq $values.recordings.kind "s3" }}

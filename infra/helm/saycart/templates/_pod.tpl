@@ -77,15 +77,12 @@ affinity:
 {{- define "saycart.secretKeys" -}}
 {{- $values := .root.Values -}}
 {{- if eq .part "backup" -}}
-{{- ternary "SAYCART_DATABASE_DIRECT_URL" "DATABASE_URL" $values.database.direct -}}
+DATABASE_URL
 {{- else -}}
 {{- $keys := list "DATABASE_URL" -}}
 {{- if has .part (list "api" "transcribe" "decode" "sweeper") }}{{- $keys = append $keys "REDIS_URL" -}}{{- end }}
-{{- if and (has .part (list "api" "migrate")) $values.database.direct }}{{- $keys = append $keys "SAYCART_DATABASE_DIRECT_URL" -}}{{- end }}
 {{- if eq .part "api" }}{{- $keys = append $keys "SAYCART_SECRET" -}}{{- end }}
 {{- if and (eq .part "api") $values.limits.shared }}{{- $keys = append $keys "SAYCART_LIMITS_URL" -}}{{- end }}
-{{- /* Whoever moves orders checks that messages can be signed. */ -}}
-{{- if and $values.webhook.url (ne .part "migrate") }}{{- $keys = append $keys "SAYCART_WEBHOOK_SECRET" -}}{{- end }}
 {{- if and (eq .part "api") $values.settings.SAYCART_OIDC_URL (or $values.secrets.existing $values.secrets.create.SAYCART_OIDC_CLIENT_SECRET) }}{{- $keys = append $keys "SAYCART_OIDC_CLIENT_SECRET" -}}{{- end }}
 {{- if and (has .part (list "api" "decode")) $values.decoder.apiKey }}{{- $keys = append $keys "SAYCART_LLM_API_KEY" -}}{{- end }}
 {{- join " " $keys -}}
