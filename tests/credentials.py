@@ -34,9 +34,7 @@ def header_for(
                 row = StaffRow(id=f"stf_{shop}_{person}", name=person, shop_id=shop, role="admin")
                 row.password_hash, row.created_at = "none", datetime.now(UTC)
                 session.add(row)
-    _, token = KeyStore(database).add(
-        shop, "tests", scopes or ALL_SCOPES, by=Actor("tests"), person=person
-    )
+    _, token = KeyStore(database).add(shop, "tests", scopes or ALL_SCOPES, by=Actor("tests"), person=person)
     return {"Authorization": f"Bearer {token}"}
 
 
