@@ -19,6 +19,7 @@ from infra.blobs.folder import BlobFolder
 from infra.settings import REPOSITORY, Settings, settings
 from infra.sql.database import Database
 from infra.weights.models import resolve
+from schemas.decision import Policy
 from schemas.errors import EngineMisconfigured
 from services.bootstrap import bootstrap
 from services.pipeline import stages
@@ -194,7 +195,7 @@ def test_an_order_is_decoded_once_however_often_it_is_transcribed(
     parts = bootstrap(Settings(home=tmp_path))
     tools = replace(
         parts.tools,
-        asr_threshold=WHOLE,  # so that it is transcribed whole, too
+        policy=Policy.within(asr_threshold=WHOLE, max_total=50_000),  # so that it is transcribed whole, too
         recording=lambda _key: nullcontext(RECORDINGS / "hc-04.flac"),
         menu=lambda shop, menu_id, version: works.menus.of(shop).get(menu_id, version),
     )
