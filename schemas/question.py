@@ -24,13 +24,13 @@ class Choice(BaseModel):
 
 class Question(BaseModel):
     """What is still open about one field of one line ("Small or large latte?"), with all possible answers; or
-    whether the whole cart is right, or nothing was ordered."""
+    whether the whole cart is right, right without what can't be had, or nothing was ordered."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str = Field(
         description="line and field: `0/size`, `0/options/milk`; of the whole order `order/right`, "
-        "`order/nothing`"
+        "`order/rest`, `order/nothing`"
     )
     text: str
     answers: tuple[Choice, ...] = Field(min_length=2)

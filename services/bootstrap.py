@@ -14,6 +14,7 @@ from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from infra.sql.notices import Notices, notices
+from schemas.decision import Policy
 from schemas.errors import EngineUnavailable, SaycartError
 from schemas.menu import Menu
 from schemas.records.orders import StoredRecording
@@ -134,9 +135,16 @@ class Container(EngineParts):
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
+            policy=self.policy,
+        )
+
+    @property
+    def policy(self) -> Policy:
+        """What is accepted without a person."""
+        return Policy.within(
             asr_threshold=self.settings.asr_threshold,
-            max_order_total=self.settings.max_order_total,
-            dear_above=self.settings.second_review_above,
+            max_total=self.settings.max_order_total,
+            two_people_above=self.settings.second_review_above,
         )
 
     def _compacted(self, recording: Recording) -> StoredRecording | None:

@@ -147,7 +147,8 @@ class Desk:
 
         order = self.orders.get(order_id)
         with tracing.span("answer", {"saycart.order.id": order_id}, link=order.traceparent):
-            answered = self.orders.answer(order, settle_by_answer(order, answer, self.menu_of(order)))
+            outcome = settle_by_answer(order, answer, self.menu_of(order), self._box.policy)
+            answered = self.orders.answer(order, outcome)
         if answered.state is State.CANCELLED:
             self._box.remove_recordings(order_id)
         log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)

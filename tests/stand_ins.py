@@ -16,6 +16,7 @@ from typing import Any
 from infra.blobs.store import Blobs
 from infra.sql.database import Database
 from schemas.cart import CartDraft
+from schemas.decision import Policy
 from schemas.errors import EngineUnavailable
 from schemas.lifecycle import State
 from schemas.menu import Menu
@@ -297,8 +298,7 @@ class Works:
             recording=partial(at_hand, self.blobs),
             remove_recording=self.remove_recording,
             decode_audio=unheard,
-            asr_threshold=0.72,
-            max_order_total=50_000,
+            policy=Policy.within(asr_threshold=0.72, max_total=50_000),
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 

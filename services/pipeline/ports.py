@@ -52,10 +52,7 @@ class Tools:
     agreement: Callable[[str, str, float], float | None]
     """Measured share of right orders where two recognisers agree, by their `Transcript.source` and the
     confidence of the first."""
-    asr_threshold: float
-    max_order_total: int
-    dear_above: int = 0
-    """In minor units: a doubted cart above it is never its customer's alone to settle; 0: no such limit."""
+    policy: Policy
     compacted: Callable[[Recording], StoredRecording | None] = lambda _: None
     """Store a smaller recording with the same sound; None where it is small as it is."""
     remove_recording: Callable[[str], object] = lambda _: None
@@ -68,11 +65,3 @@ class Tools:
     """Whether an order may be handed back because its menu is new to the reader; see `CartDecoder.decode`."""
     called_off: threading.Event | None = None
     """Set once the order in hand is no longer this worker's; long work may stop then."""
-
-    def policy(self) -> Policy:
-        """What is accepted without a look."""
-        return Policy(
-            asr_threshold=self.asr_threshold,
-            max_total=self.max_order_total,
-            max_total_asked=min(self.max_order_total, self.dear_above or self.max_order_total),
-        )

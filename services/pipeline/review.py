@@ -8,6 +8,7 @@ from typing import Any
 
 from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
+from schemas.decision import ModelAnswer, Policy, Verdict
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -17,9 +18,10 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
+from services.validation.decide import decide
 from services.validation.judge import judge_chosen
-from services.validation.questions import NOTHING, OPEN_CHOICES, WHOLE, answered, open_question
-from services.validation.whole_cart import NO, YES
+from services.validation.questions import NOTHING, WHOLE, answered, open_question
+from services.validation.whole_cart import NO, YES, without_missing
 
 # A human may overrule a limit; the rest would make a cart that can't be made or priced.
 OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavailable"})
@@ -45,10 +47,12 @@ def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: Me
     return _priced(event, order, draft, menu, detail, overruled=OVERRULED)
 
 
-def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion) -> Outcome:
-    """The outcome of a customer's answer to the question that is asked now. An open choice that is not the
-    last one leaves the order in review, with the next question; the answer that no cart is right leaves it
-    there without one, and that nothing was ordered takes it back. What an answer made of an order that is to
+def settle_by_answer(
+    order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion, policy: Policy
+) -> Outcome:
+    """The outcome of a customer's answer to the question that is asked now. The cart with a choice made is
+    decided upon again, and may ask the next question; the answer that no cart is right leaves the order in
+    review without one, and that nothing was ordered takes it back. What an answer made of an order that is to
     be confirmed is shown to its customer; a yes to a whole cart has confirmed it.
 
     Raises:
@@ -69,7 +73,7 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
             draft = answered(order.draft, question, answer.answer)
         except ValueError as error:
             raise _unknown(question) from error
-        return _after_choice(order, draft, question, menu, detail)
+        return _after_choice(order, draft, menu, policy, detail)
     if question.id not in WHOLE or answer.answer not in (YES, NO):
         raise _unknown(question)
     if answer.answer == NO:
@@ -77,22 +81,20 @@ def settle_by_answer(order: OrderRecord, answer: CustomerAnswer, menu: MenuVersi
         return Outcome(Event.DECLINED, findings=tuple(declined), detail=detail)
     if question.id == NOTHING:
         return Outcome(Event.CANCELLED, findings=(), detail=detail)
-    return _priced(Event.ANSWERED, order, order.draft, menu, detail)
-
-
-def _answered(order: OrderRecord) -> Event:
-    return Event.PROPOSED if order.confirm else Event.ANSWERED
+    draft = without_missing(order.draft, order.findings, question)
+    return _priced(Event.ANSWERED, order, draft, menu, detail)
 
 
 def _after_choice(
-    order: OrderRecord, draft: CartDraft, question: Question, menu: MenuVersion, detail: dict[str, Any]
+    order: OrderRecord, draft: CartDraft, menu: MenuVersion, policy: Policy, detail: dict[str, Any]
 ) -> Outcome:
     """The cart with an open choice made, and whatever is open after it."""
-    others = [f for f in order.findings if f.question is not None and f.question != question]
-    left = [finding for finding in others if finding.code not in OPEN_CHOICES]
-    judged = judge_chosen(draft, menu, _heard(order), left)
-    event = Event.CHOSEN if any(finding.blocks for finding in judged.findings) else _answered(order)
-    return Outcome(event, draft=draft, cart=judged.cart, findings=judged.findings, detail=detail)
+    made = decide(draft, _heard(order), menu, order.answer or ModelAnswer(), policy)
+    if made.decision.verdict is not Verdict.ACCEPTED:
+        event, reasons = Event.CHOSEN, made.decision.reasons
+    else:
+        event, reasons = Event.PROPOSED if order.confirm else Event.ANSWERED, None
+    return Outcome(event, draft=draft, cart=made.cart, findings=made.findings, reasons=reasons, detail=detail)
 
 
 def _heard(order: OrderRecord) -> Transcript:

@@ -58,14 +58,14 @@ def _transcribed(
         Event.DOUBTED,
         transcript=transcript,
         findings=(finding,),
-        reasons=doubts(transcript, [finding], asr_threshold=tools.asr_threshold),
+        reasons=doubts(transcript, [finding], asr_threshold=tools.policy.asr_threshold),
         timings=timings,
     )
 
 
 def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Transcript:
     names = names_of(tools.menu(order.shop, order.menu_id, order.menu_version).menu)
-    first = hear(recording, order.language, names, tools.transcriber(), floor=tools.asr_threshold)
+    first = hear(recording, order.language, names, tools.transcriber(), floor=tools.policy.asr_threshold)
     return with_second(recording, first, names, tools.second_transcriber, tools.agreement)
 
 
@@ -111,7 +111,7 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    made = decide(order.draft, transcript, menu, order.answer or ModelAnswer(), tools.policy())
+    made = decide(order.draft, transcript, menu, order.answer or ModelAnswer(), tools.policy)
     if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
         return again
     decision = made.decision

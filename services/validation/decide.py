@@ -6,7 +6,7 @@ grammar. A doubt is a blocking finding, from these sources, each with a module o
 | source | doubt |
 |---|---|
 | `allergy` | an allergy or a diet was said that no option tells |
-| `facts` | the menu does not allow it, or leaves a choice open |
+| `facts` | the menu does not allow it, does not have it, or leaves a choice open |
 | `quiet` | words were too quiet to be in the transcript |
 | `price` | the total is over the shop's limit |
 | `whole_cart` | the language model is not sure enough of the cart, or nothing is in it |
@@ -15,7 +15,7 @@ grammar. A doubt is a blocking finding, from these sources, each with a module o
 | doubts | verdict |
 |---|---|
 | none | accepted (shown to the customer first, where the order is to be confirmed) |
-| one that a question settles, or several that one question settles (`questions.open_question`) | asks |
+| all settled by questions, asked in turn (`questions.open_questions`) | asks |
 | any other | needs review |
 """
 
@@ -58,22 +58,22 @@ def decide(
     findings += [*check_facts(draft, menu), *check_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
-    told = with_question(answer, draft, findings, menu, policy)
-    reasons = doubts(transcript, told, asr_threshold=policy.asr_threshold)
-    question = open_question(told, reasons)
+    judged = with_question(answer, draft, findings, menu, policy)
+    reasons = doubts(transcript, judged, asr_threshold=policy.asr_threshold)
+    question = open_question(judged, reasons)
     verdict = Verdict.NEEDS_REVIEW if question is None else Verdict.ASKS
     decision = Decision(
         verdict=verdict if reasons else Verdict.ACCEPTED,
         question=question if reasons else None,
         reasons=reasons,
-        doubts=tuple(Doubt(code=f.code, message=f.message) for f in told if f.blocks),
+        doubts=tuple(Doubt(code=f.code, message=f.message) for f in judged if f.blocks),
         basis=Basis(
             transcript_confidence=transcript.confidence,
             cart_probability=answer.probability,
             second_transcript=_second(transcript),
         ),
     )
-    return Decided(cart, told, decision)
+    return Decided(cart, judged, decision)
 
 
 def _second(transcript: Transcript) -> SecondTranscript:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.cart import Cart, CartDraft, Finding
@@ -20,11 +19,8 @@ class Judged:
     findings: tuple[Finding, ...]
 
 
-def judge_chosen(
-    draft: CartDraft, menu: MenuVersion, transcript: Transcript, left: Sequence[Finding] = ()
-) -> Judged:
-    """A cart that a person chose: it has to be true of the menu, whatever was heard. `left` are findings of
-    an earlier draft that still hold."""
-    findings = [*check_facts(draft, menu.menu), *left]
+def judge_chosen(draft: CartDraft, menu: MenuVersion, transcript: Transcript) -> Judged:
+    """Price a cart that a person chose: it has to be true of the menu, whatever the transcript says."""
+    findings = check_facts(draft, menu.menu)
     cart = price_cart(draft, menu.menu, menu.version, transcript, findings)
     return Judged(cart, tuple(findings))

@@ -1,8 +1,8 @@
-"""The questions that a customer can settle: open choices of the menu, in turn, or whether a cart is right.
+"""The questions that a customer can settle: open choices of the menu in turn, then whether the cart is right.
 
 A finding carries a question when its answers are known things of the menu, or about the whole cart
 (`whole_cart.py`). An order asks only while nothing else is in doubt: not the recording as a whole, and no
-finding without a question. Each answer says what it costs, and the cart that it makes is checked and priced
+finding that no question settles. Each answer says what it costs, and the cart that it makes is decided upon
 like any other.
 """
 
@@ -25,11 +25,14 @@ MAX_ANSWERS = 6
 # Found again in each draft (`facts.py`): what an earlier draft left open says nothing about a later one.
 OPEN_CHOICES = frozenset({"missing_size", "missing_required_option"})
 _PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size)|options/(?P<group>.+))", re.ASCII)
-RIGHT, NOTHING = "order/right", "order/nothing"
-WHOLE = frozenset({RIGHT, NOTHING})
-"""What is asked of a whole cart: whether it is right, or whether nothing was ordered."""
+RIGHT, REST, NOTHING = "order/right", "order/rest", "order/nothing"
+WHOLE = frozenset({RIGHT, REST, NOTHING})
+"""Ids of the questions about a whole cart: is it right, is it right without what can't be had, was nothing
+ordered."""
 # What a yes to a whole cart settles. Not what the menu does not allow, and nothing past a limit.
 OF_WORDS = frozenset({"reading_unsure", "nothing_ordered", "empty_cart"})
+# Reasons for a review that an answer can remove.
+_ASKABLE = frozenset({ReviewReason.BLOCKING_FINDING, ReviewReason.NOT_ON_MENU})
 
 
 def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question | None:
@@ -53,15 +56,12 @@ def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, me
 
 
 def open_questions(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> list[Question]:
-    """All that the customer is asked, in order; empty when anything is in doubt that no answer settles."""
+    """All that the customer is asked, in order: choices, then the whole cart that they make. Empty when
+    anything is in doubt that no answer settles."""
     blocking = [finding for finding in findings if finding.blocks]
-    if set(reasons) - {ReviewReason.BLOCKING_FINDING}:
-        return []
-    whole = next((f.question for f in blocking if f.question is not None and f.question.whole), None)
-    if whole is not None:
-        return [whole] if all(f.question == whole or settled_by(whole, f) for f in blocking) else []
-    asked = [finding.question for finding in blocking if finding.question is not None]
-    return sorted(asked, key=_turn) if len(asked) == len(blocking) else []
+    asked = dict.fromkeys(finding.question for finding in blocking if finding.question is not None)
+    settled = all(any(settled_by(question, finding) for question in asked) for finding in blocking)
+    return sorted(asked, key=_turn) if settled and _ASKABLE.issuperset(reasons) else []
 
 
 def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
@@ -70,7 +70,7 @@ def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) 
 
 
 def _turn(question: Question) -> tuple[float, int]:
-    """Line by line, the size first."""
+    """Line by line, the size first; the whole cart last."""
     place = _PLACE.fullmatch(question.id)
     if place is None:
         return math.inf, 0
@@ -87,9 +87,7 @@ def settled_by(question: Question | None, finding: Finding) -> bool:
     """Whether an answer to the order's question settles this finding too."""
     if question is None:
         return False
-    if not question.whole:
-        return finding.question == question
-    return finding.code in OF_WORDS
+    return finding.question == question or (question.whole and finding.code in OF_WORDS)
 
 
 def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:

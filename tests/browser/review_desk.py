@@ -14,6 +14,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, expect
 
 from schemas.cart import CartDraft, Finding
+from schemas.decision import ModelAnswer
 from schemas.lifecycle import Event
 from schemas.records.orders import NewOrder, Outcome
 from schemas.records.reviews import ReviewRecord
@@ -32,6 +33,7 @@ LATTE = {
     "kind": "item", "heard": "a large latte with oat milk,", "sku": "latte", "quantity": 1, "size": "L",
     "options": [{"group": "milk", "id": "oat"}],
 }  # fmt: skip
+SURE = ModelAnswer(probability=1.0)
 
 
 @contextmanager
@@ -93,7 +95,7 @@ class Desk:
         draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines, "notes": notes})
         findings = [*check_facts(draft, menu.menu), *more]
         cart = price_cart(draft, menu.menu, menu.version, heard, findings)
-        order = parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+        order = parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
         doubted = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
         parts.orders.commit(order, doubted)
         review = parts.reviews.by_order(order.id)

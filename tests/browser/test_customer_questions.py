@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from schemas.cart import CartDraft
+from schemas.decision import ModelAnswer
 from schemas.lifecycle import Event, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -53,6 +54,7 @@ HORCHATAS: dict[str, Any] = {"kind": "item", "heard": "two horchatas", "sku": "h
 CHICKEN = {"options": [{"group": "filling", "id": "chicken"}, {"group": "salsa", "id": "salsa-1"}]}
 SAID = "a burrito and two horchatas"
 UNCLEAR = (ReviewReason.BLOCKING_FINDING,)
+SURE = ModelAnswer(probability=1.0)
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def doubted(
     draft = CartDraft.model_validate({"lines": lines})
     findings = check_facts(draft, stored.menu)
     cart = price_cart(draft, stored.menu, stored.version, order.transcript, findings)
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
     outcome = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
     final: OrderRecord = cafe.parts.orders.commit(order, outcome)
     return final
@@ -150,7 +152,7 @@ def test_while_something_is_changed_one_total_can_be_ordered(page: Page, cafe: W
     draft = CartDraft.model_validate({"lines": [LATTE]})
     stored = cafe.parts.menus.get(order.menu_id, order.menu_version)
     cart = price_cart(draft, stored.menu, stored.version, order.transcript, [])
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
     cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
     page.goto(cafe.link(order.id))
     page.get_by_text("Change something").click()

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from infra.settings import Settings, settings
+from schemas.decision import Policy
 from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.decoding.ports import CartDecoder, CartRequest, Reading
@@ -139,8 +140,7 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
         recording=_unasked,
         decode_audio=live.decode_audio if live else _unasked,
         agreement=agreement,
-        asr_threshold=config.asr_threshold,
-        max_order_total=math.inf,  # type: ignore[arg-type]
+        policy=Policy.within(asr_threshold=config.asr_threshold, max_total=math.inf),
     )
 
 

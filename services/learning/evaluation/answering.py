@@ -7,6 +7,7 @@ does ("neither"). How often people nod at a cart that is not theirs is not known
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +15,7 @@ from schemas.cart import CartDraft, Finding
 from schemas.compare import LineKey, canonical, canonical_draft
 from schemas.question import Question
 from schemas.review import ReviewReason
-from services.validation.questions import NOTHING, RIGHT, answered, line_of, open_questions
+from services.validation.questions import NOTHING, REST, RIGHT, answered, line_of, open_questions
 
 Cart = Counter[LineKey]
 
@@ -28,6 +29,7 @@ COUNTED = (
     "asked one question",
     "of them settled by the answer",
     "of them is this right",
+    "of them is the rest right",
     "of them was nothing ordered",
     "of them without a right answer",
     "wrong, unseen",
@@ -36,6 +38,7 @@ COUNTED = (
 ONLY_HUMAN = frozenset({"not_on_menu", "empty_cart", "allergy_said"})
 KINDS = {
     RIGHT: ("of them is this right",),
+    REST: ("of them is the rest right",),
     NOTHING: ("of them was nothing ordered",),
 }
 
@@ -72,14 +75,15 @@ def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | N
     if canonical_draft(draft) == meant:
         # Where no size was said, the cart that is meant has none either, and any answer will do.
         return meant
-    # Of an empty cart the question is whether nothing was ordered.
-    return None if question.whole else canonical_draft(_all_answered(made, draft, question, meant))
-
-
-def _all_answered(made: dict[str, Any], draft: CartDraft, first: Question, meant: Cart) -> CartDraft:
-    """The draft with every open choice answered, line by line, as its customer means the line."""
     findings = [Finding.model_validate(found) for found in made["findings"]]
-    asked = open_questions(findings, (ReviewReason.BLOCKING_FINDING,)) or [first]
+    asked = open_questions(findings, (ReviewReason.BLOCKING_FINDING,)) or [question]
+    final = canonical_draft(_chosen(draft, [one for one in asked if not one.whole], meant))
+    # Whoever is shown the whole cart at the end says no to a wrong one.
+    return None if asked[-1].whole and final != meant else final
+
+
+def _chosen(draft: CartDraft, asked: Sequence[Question], meant: Cart) -> CartDraft:
+    """The draft with every open choice made, line by line, as its customer means the line."""
     for _, of_line in groupby(asked, key=line_of):
         drafts = [draft]
         for question in of_line:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from schemas.decision import Policy
 from schemas.menu import Menu
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
@@ -78,8 +79,7 @@ def predicted(shop: Shop, row: Row, answer: dict[str, Any]) -> dict[str, Any]:
         decode_audio=_unasked,
         second_transcriber=lambda: None,
         agreement=lambda *_: None,
-        asr_threshold=0.72,
-        max_order_total=math.inf,  # type: ignore[arg-type]  # prices of these menus mean nothing
+        policy=Policy.within(asr_threshold=0.72, max_total=math.inf),  # prices of these menus mean nothing
     )
     gold = {"id": row.id, "utterance": row.said, "cart": {"lines": row.lines}}
     return predict(gold, shop.menu, tools, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from schemas import wording
@@ -11,7 +11,7 @@ from schemas.cart import Cart, CartLine
 from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
 from schemas.order import SAY_IT_AGAIN, Order
-from schemas.question import Choice
+from schemas.question import Choice, Question
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
@@ -52,7 +52,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "changed_lines": _changed_by_staff(record, review),
         "left_out": _left_out_by_staff(record, review),
         "settled_by": settled_by,
-        "doubts": [] if unheard else _doubts(record, order, menu),
+        "doubts": [] if unheard else _doubts(record, order, asked, menu),
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
         "over": record.state in TERMINAL,
         "refresh_s": REFRESH_S.get(record.state),
@@ -64,13 +64,12 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
     }
 
 
-def _doubts(record: OrderRecord, order: Order, menu: Menu) -> list[str]:
-    """Why a colleague looks at it, each once: not what a line shows or the question asks."""
+def _doubts(record: OrderRecord, order: Order, asked: Sequence[Question], menu: Menu) -> list[str]:
+    """Why a colleague looks at it, each once: not what a line shows, or a question asks now or later."""
     if record.state is not State.IN_REVIEW:
         return []
     shown = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
-    if order.question is not None:
-        shown |= {found.message for found in order.findings if settled_by(order.question, found)}
+    shown |= {found.message for found in order.findings if any(settled_by(one, found) for one in asked)}
     return [
         said for said in wording.doubts(record.reasons, order.findings, menu.language) if said not in shown
     ]

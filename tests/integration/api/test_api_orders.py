@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from schemas.cart import CartDraft
+from schemas.decision import ModelAnswer
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
@@ -236,7 +237,8 @@ def _asks(world: World, lines: int = 1) -> str:
         {"lines": [{"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}] * lines}
     )
     findings = tuple(check_facts(latte, Menu.parse(MENU)))
-    world.advance(order_id, Event.DECODED, draft=latte, findings=findings)
+    sure = ModelAnswer(probability=1.0)
+    world.advance(order_id, Event.DECODED, draft=latte, findings=findings, answer=sure)
     world.advance(order_id, Event.DOUBTED, reasons=(ReviewReason.BLOCKING_FINDING,))
     return order_id
 

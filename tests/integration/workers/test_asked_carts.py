@@ -62,6 +62,15 @@ def test_a_cart_that_the_model_is_not_sure_of_is_confirmed_by_its_customer(
     assert last.detail["answer"] == "yes"
 
 
+def test_what_is_not_on_the_menu_is_left_out_where_its_customer_agrees(world: World, works: Works) -> None:
+    wish = {"kind": "not_on_menu", "heard": SAID.split()[-1], "quantity": 1}
+    cart = CartDraft.model_validate({"lines": [*RIGHT.model_dump(mode="json")["lines"], wish]})
+    order = read(world, works, cart, 0.999)
+    assert order["question"]["id"] == "order/rest"
+    done = answer(world, order, "yes")
+    assert (done["status"], len(done["cart"]["lines"]), done["cart"]["total"]) == ("completed", 2, 910)
+
+
 def test_nothing_ordered_is_taken_back_by_its_customer(world: World, works: Works) -> None:
     order = read(world, works, CartDraft(lines=()), 0.999)
     done = answer(world, order, "yes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas.decision import Policy
 from services.decoding.ports import CartDecoder
 from services.learning.evaluation.figures import errors, figures, judge
 from services.learning.evaluation.run import predict
@@ -31,8 +32,7 @@ def test_a_fault_at_one_row_is_its_error_and_a_review() -> None:
         decode_audio=None,  # type: ignore[arg-type]
         second_transcriber=lambda: None,
         agreement=lambda *_: None,
-        asr_threshold=0.5,
-        max_order_total=100_00,
+        policy=Policy.within(asr_threshold=0.5, max_total=100_00),
     )
     gold = {"id": "a", "utterance": "a latte", "cart": {"lines": [{"sku": "latte", "quantity": 1}]}}
     predicted = predict(gold, CAFE, tools, None)

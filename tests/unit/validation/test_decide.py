@@ -23,7 +23,7 @@ from tests.stand_ins import CAFE, in_review
 
 SAID = "a small latte with oat milk"
 MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
-POLICY = Policy(asr_threshold=0.72, max_total=50_000, max_total_asked=50_000)
+POLICY = Policy.within(asr_threshold=0.72, max_total=50_000)
 
 
 def latte(**more: Any) -> dict[str, Any]:
@@ -35,7 +35,8 @@ def draft(*lines: dict[str, Any]) -> CartDraft:
 
 
 OAT = draft(latte(options=[{"group": "milk", "id": "oat"}]))
-OFF = draft(latte(), {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1})
+BICYCLE = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}
+OFF = draft(BICYCLE, latte(options=[{"group": "milk", "id": "oat"}]))
 
 
 def decided(
@@ -63,9 +64,12 @@ def asks(made: Decided) -> str | None:
         (draft(), ACCEPT, Verdict.ASKS, "order/nothing", ["empty_cart", "nothing_ordered"]),
         (draft(), ASK, Verdict.NEEDS_REVIEW, None, ["empty_cart", "reading_unsure"]),
         (draft(latte(size=None)), ACCEPT, Verdict.ASKS, "0/size", ["missing_size"]),
-        (draft(latte(size=None)), ASK, Verdict.NEEDS_REVIEW, None, ["missing_size", "reading_unsure"]),
-        (OFF, ACCEPT, Verdict.NEEDS_REVIEW, None, ["not_on_menu"]),
-        (OFF, ASK, Verdict.NEEDS_REVIEW, None, ["not_on_menu", "reading_unsure"]),
+        (draft(latte(size=None)), ASK, Verdict.ASKS, "0/size", ["missing_size", "reading_unsure"]),
+        (OFF, ACCEPT, Verdict.ASKS, "order/rest", ["not_on_menu"]),
+        (OFF, ASK, Verdict.ASKS, "order/rest", ["not_on_menu", "reading_unsure"]),
+        (OFF, ASK - 0.01, Verdict.NEEDS_REVIEW, None, ["not_on_menu", "reading_unsure"]),
+        (draft(BICYCLE), ACCEPT, Verdict.NEEDS_REVIEW, None, ["not_on_menu"]),
+        (draft(latte(), latte(sku="gone")), ACCEPT, Verdict.NEEDS_REVIEW, None, ["unknown_item"]),
     ],
 )
 def test_the_models_probability_decides(
@@ -134,6 +138,8 @@ def waiting(of: CartDraft, probability: float) -> OrderRecord:
     [
         (OAT, 0.8, "order/right", "yes", Event.ANSWERED),
         (OAT, 0.8, "order/right", "no", Event.DECLINED),
+        (OFF, 0.8, "order/rest", "yes", Event.ANSWERED),
+        (OFF, 0.8, "order/rest", "no", Event.DECLINED),
         (draft(), 1.0, "order/nothing", "yes", Event.CANCELLED),
         (draft(), 1.0, "order/nothing", "no", Event.DECLINED),
     ],
@@ -142,7 +148,7 @@ def test_a_yes_settles_a_whole_cart_and_a_no_is_a_persons(
     of: CartDraft, probability: float, question: str, answer: str, event: Event
 ) -> None:
     order = waiting(of, probability)
-    outcome = settle_by_answer(order, CustomerAnswer(question=question, answer=answer), MENU)
+    outcome = settle_by_answer(order, CustomerAnswer(question=question, answer=answer), MENU, POLICY)
     assert outcome.event is event
     if event is Event.ANSWERED:
         assert outcome.cart is not None

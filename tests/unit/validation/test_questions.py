@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft, Finding
+from schemas.decision import ModelAnswer, Policy
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
@@ -16,12 +17,16 @@ from schemas.question import Choice, CustomerAnswer, Question
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
+from schemas.transcript import Transcript
 from services.pipeline.review import settle_by_answer
+from services.validation.decide import decide
 from services.validation.facts import check_facts
 from services.validation.questions import MAX_ANSWERS, open_question
 from tests.stand_ins import CAFE, in_review
 
 DOUBT = (ReviewReason.BLOCKING_FINDING,)
+TEXT = Transcript(text="it", confidence=1.0)
+POLICY = Policy.within(asr_threshold=0.72, max_total=50_000)
 MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
 
 
@@ -35,7 +40,13 @@ def asked(of: CartDraft, reasons: tuple[ReviewReason, ...] = DOUBT) -> Question 
 
 
 def order(of: CartDraft, **more: Any) -> OrderRecord:
-    return replace(in_review(of), findings=tuple(check_facts(of, CAFE)), reasons=DOUBT, **more)
+    sure = ModelAnswer(probability=1.0)
+    findings = tuple(check_facts(of, CAFE))
+    return replace(in_review(of), findings=findings, reasons=DOUBT, answer=sure, **more)
+
+
+def given(of: OrderRecord, question: str, answer: str) -> Outcome:
+    return settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU, POLICY)
 
 
 def test_a_missing_size_is_asked_with_the_sizes_of_that_item() -> None:
@@ -68,19 +79,13 @@ def test_nothing_is_asked_where_it_would_not_settle_the_order(
 
 
 def test_an_answer_completes_the_cart_at_the_menus_price() -> None:
-    outcome = settle_by_answer(
-        order(draft({"sku": "latte", "quantity": 2})), CustomerAnswer(question="0/size", answer="L"), MENU
-    )
+    outcome = given(order(draft({"sku": "latte", "quantity": 2})), "0/size", "L")
     assert outcome.event is Event.ANSWERED
     assert outcome.cart is not None
     assert (outcome.cart.lines[0].size, outcome.cart.total) == ("L", 1000)
     assert outcome.findings == ()
     asked = {"asked": "Small, medium or large latte?", "chosen": "large"}
     assert outcome.detail == {"question": "0/size", "answer": "L", **asked}
-
-
-def given(of: OrderRecord, question: str, answer: str) -> Outcome:
-    return settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU)
 
 
 def test_open_choices_are_asked_in_turn_until_none_is_left() -> None:
@@ -96,6 +101,32 @@ def test_open_choices_are_asked_in_turn_until_none_is_left() -> None:
         at = replace(at, draft=outcome.draft, findings=outcome.findings or ())
     assert turns == [(Event.CHOSEN, True), (Event.CHOSEN, True), (Event.ANSWERED, False)]
     assert open_question(at.findings, at.reasons) is None
+
+
+def test_a_cart_in_doubt_is_asked_about_as_a_whole_once_its_choices_are_made() -> None:
+    made = decide(draft({"sku": "latte"}), TEXT, MENU, ModelAnswer(probability=0.8), POLICY)
+    at = order(draft({"sku": "latte"}))
+    at = replace(at, findings=made.findings, answer=ModelAnswer(probability=0.8))
+    outcome = given(at, "0/size", "L")
+    asks = open_question(outcome.findings or (), outcome.reasons or ())
+    assert asks is not None
+    assert (outcome.event, asks.id) == (Event.CHOSEN, "order/right")
+    assert asks.text == "Is this your order: 1 × large latte, $5.00 total?"
+
+
+def test_what_cannot_be_had_is_left_out_where_the_customer_agrees() -> None:
+    bicycle = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}
+    of = CartDraft.model_validate(
+        {"lines": [bicycle, *draft({"sku": "latte", "size": "S"}).model_dump()["lines"]]}
+    )
+    made = decide(of, TEXT, MENU, ModelAnswer(probability=1.0), POLICY)
+    at = replace(order(of), findings=made.findings, reasons=made.decision.reasons)
+    asks = open_question(at.findings, at.reasons)
+    assert asks is not None
+    assert asks.text == "“a bicycle” isn't on the menu. Is the rest right: 1 × small latte, $4.00 total?"
+    outcome = given(at, "order/rest", "yes")
+    assert outcome.cart is not None
+    assert [line.name for line in outcome.cart.lines] == ["latte"]
 
 
 def test_what_an_answer_makes_of_a_page_order_is_for_its_customer_to_confirm() -> None:
@@ -129,7 +160,7 @@ def test_many_answers_are_asked_for_without_naming_them() -> None:
 def test_an_answered_choice_takes_the_place_of_a_refused_one() -> None:
     none = {"group": "sauce", "id": "ranch", "amount": "none"}
     of = draft({"sku": "nuggets", "size": "P10", "options": [none]})
-    outcome = settle_by_answer(order(of), CustomerAnswer(question="0/options/sauce", answer="ranch"), MENU)
+    outcome = given(order(of), "0/options/sauce", "ranch")
     assert outcome.cart is not None
     assert [(option.id, option.amount) for option in outcome.cart.lines[0].options] == [("ranch", "normal")]
 
@@ -137,12 +168,10 @@ def test_an_answered_choice_takes_the_place_of_a_refused_one() -> None:
 def test_only_the_open_question_takes_only_its_own_answers() -> None:
     open_one = order(draft({"sku": "iced-latte"}))
     with pytest.raises(InvalidCart):
-        settle_by_answer(open_one, CustomerAnswer(question="0/size", answer="M"), MENU)
+        given(open_one, "0/size", "M")
     for question, state in (("1/size", State.IN_REVIEW), ("0/size", State.COMPLETED)):
         with pytest.raises(Conflict):
-            settle_by_answer(
-                replace(open_one, state=state), CustomerAnswer(question=question, answer="S"), MENU
-            )
+            given(replace(open_one, state=state), question, "S")
 
 
 @pytest.mark.parametrize(
@@ -165,4 +194,4 @@ def test_what_a_later_release_asked_is_answered_by_nobody_who_does_not_know_it(
     asks = Finding.blocking("reading_unsure", "?", question=Question(id=question, text="?", answers=choices))
     of = replace(order(draft({"sku": "latte", "size": "S"})), findings=(asks,))
     with pytest.raises(Conflict, match="doesn't know"):
-        settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU)
+        given(of, question, answer)
