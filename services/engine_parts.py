@@ -42,9 +42,11 @@ class EngineParts:
     @cached_property
     def second_transcriber(self) -> Transcriber | None:
         name = self.settings.whisper_second
-        return self._transcriber(name, role="second_hearing") if name else None
+        return self._transcriber(name, role="second_transcription") if name else None
 
-    def _transcriber(self, name: str, role: str = "hearing", denoiser: Denoiser | None = None) -> Transcriber:
+    def _transcriber(
+        self, name: str, role: str = "transcription", denoiser: Denoiser | None = None
+    ) -> Transcriber:
         from services.transcription.adapted import adapter_of, languages, of_name
         from services.transcription.by_language import ByLanguage
         from services.transcription.whisper import WhisperTranscriber
@@ -119,6 +121,6 @@ class EngineParts:
     @cached_property
     def adapter(self) -> Path | None:
         """The learned reader for the model that is set; None where there is none."""
-        from infra.weights.adapters import made_for
+        from infra.weights.adapters import adapter_for
 
-        return made_for(self.settings.llm_model)
+        return adapter_for(self.settings.llm_model)

@@ -1,11 +1,9 @@
-"""LoRA adapters: as they are kept (safetensors, as vLLM loads them), and as llama.cpp loads them (GGUF).
+"""LoRA adapters, stored as safetensors (for vLLM) and converted to GGUF (for llama.cpp).
 
-An adapter is kept once, in the format of peft; the GGUF is written next to the weights the first time that
-the embedded server needs it. `trained.json` says of which model it is. https://huggingface.co/docs/safetensors
-is a head and flat arrays, so no package is needed to read it.
-
-Cost: 0.2 s for 18 MB.
-"""
+An adapter is stored once, in peft's format; its GGUF is written next to the weights when the embedded server
+first needs it (0.2 s for 18 MB). `trained.json` names its base model. A safetensors file
+(https://huggingface.co/docs/safetensors) is a JSON header and flat arrays, so no package is needed to
+read it."""
 
 from __future__ import annotations
 
@@ -44,36 +42,36 @@ _HINT = "`make train` makes an adapter; those of a release are under infra/adapt
 Array = npt.NDArray[Any]
 
 
-def made_for(model: str, among: Path | None = None) -> Path | None:
-    """The folder of the adapter that was trained on a model of the lock, given its name or its file; of the
-    adapters in `ADAPTERS`, or of those in `among`."""
-    for file in sorted((among or ADAPTERS).glob(f"*/{CARD}")):
+def adapter_for(model: str, folder: Path | None = None) -> Path | None:
+    """Return the folder of the adapter for a model, given its name or file; searches `ADAPTERS`, or
+    `folder`."""
+    for file in sorted((folder or ADAPTERS).glob(f"*/{CARD}")):
         if json.loads(file.read_text())["base"] == Path(model).name:
             return file.parent
     return None
 
 
 def release(folder: Path) -> str:
-    """An adapter's name with what its weights are: another after each training."""
+    """Return an adapter's name with a digest of its weights, which changes with each training."""
     return f"{folder.name}-{hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:12]}"
 
 
 def prepared(folder: Path, models_dir: Path) -> Path:
-    """The adapter as llama.cpp loads it. Raises as `to_gguf` and `written_once`."""
+    """Return the adapter's GGUF file. Raises as `to_gguf` and `written_once`."""
     return written_once(f"{release(folder)}.gguf", models_dir, lambda out: to_gguf(folder, out))
 
 
 def as_gguf(adapter: Path, models_dir: Path) -> Path:
-    """The file of an adapter that is a file or a folder. Raises as `prepared`."""
+    """Return an adapter as a GGUF file; `adapter` may be one, or a folder. Raises as `prepared`."""
     return prepared(adapter, models_dir) if adapter.is_dir() else adapter
 
 
 def written_once(name: str, models_dir: Path, write: Callable[[Path], None]) -> Path:
-    """What `write` makes of an adapter, a file or a folder: among the weights, made the first time, or, where
-    these can't be written to as in a container, where temporary files go. Whole or not at all.
+    """Return the file or folder that `write` creates, written atomically the first time: next to the weights,
+    or in the temporary folder if that isn't writable, as in a container.
 
     Raises:
-        OSError: neither can be written to.
+        OSError: neither folder is writable.
     """
     places = [root / "adapters" / name for root in (models_dir, Path(tempfile.gettempdir()))]
     for out in places:
@@ -94,13 +92,13 @@ def _written(out: Path, write: Callable[[Path], None]) -> Path:
         try:
             unfinished.rename(out)
         except OSError:
-            if not out.exists():  # else another process was sooner
+            if not out.exists():  # else another process was faster
                 raise
     return out
 
 
 def _flush(path: Path) -> None:
-    """On disk before it has its name: after a power failure it is whole or not there."""
+    """Sync to disk before the rename: after a power failure it is complete or missing."""
     for file in path.iterdir() if path.is_dir() else [path]:
         with file.open("rb") as open_file:
             os.fsync(open_file.fileno())
@@ -110,13 +108,13 @@ def to_gguf(folder: Path, out: Path) -> None:
     """Write the adapter in `folder` to `out` in half precision.
 
     Raises:
-        EngineMisconfigured: no adapter, or one of layers that are not Qwen2's.
+        EngineMisconfigured: no adapter, or one with layers that aren't Qwen2's.
     """
     from gguf import GGUFWriter
 
     try:
         config = json.loads((folder / CONFIG).read_text())
-        arrays = {_named(name): array for name, array in read(folder / WEIGHTS).items()}
+        arrays = {_gguf_name(name): array for name, array in read(folder / WEIGHTS).items()}
         alpha = float(config["lora_alpha"])
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(f"No adapter can be read in {folder}: {error!r:.100}", hint=_HINT) from None
@@ -133,20 +131,20 @@ def to_gguf(folder: Path, out: Path) -> None:
 
 
 def read(file: Path) -> dict[str, Array]:
-    """Name -> array of a safetensors file; bfloat16 as float32.
+    """Read the arrays of a safetensors file by name; bfloat16 as float32.
 
     Raises:
-        OSError, ValueError, struct.error: it is not there, or not such a file.
+        OSError, ValueError, struct.error: it is missing or not such a file.
     """
     data = file.read_bytes()
     (size,) = struct.unpack("<Q", data[:8])
-    head, body = json.loads(data[8 : 8 + size]), memoryview(data)[8 + size :]
-    found = {}
-    for name, entry in head.items():
+    header, body = json.loads(data[8 : 8 + size]), memoryview(data)[8 + size :]
+    arrays = {}
+    for name, entry in header.items():
         if name != "__metadata__":
             begin, end = entry["data_offsets"]
-            found[name] = _array(body[begin:end], entry["dtype"]).reshape(entry["shape"])
-    return found
+            arrays[name] = _array(body[begin:end], entry["dtype"]).reshape(entry["shape"])
+    return arrays
 
 
 def _array(body: memoryview, kind: str) -> Array:
@@ -155,7 +153,7 @@ def _array(body: memoryview, kind: str) -> Array:
     return np.frombuffer(body, {"F32": np.float32, "F16": np.float16}[kind])
 
 
-def _named(name: str) -> str:
+def _gguf_name(name: str) -> str:
     layer = _NAME.fullmatch(name)
     if layer is None or layer[2] not in _LAYERS:
         raise ValueError(f"{name} is not a layer of Qwen2")

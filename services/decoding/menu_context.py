@@ -30,10 +30,10 @@ class MenuContext:
         return retrieve(transcript, names_of(self.menu))
 
     def messages(
-        self, asked: CartRequest, *, trained: bool = True, found: Retrieval | None = None
+        self, asked: CartRequest, *, trained: bool = True, retrieval: Retrieval | None = None
     ) -> list[Message]:
-        """Return the chat of one order; a model that was not `trained` is shown the rules as well. `found` is
-        what was retrieved for the transcript, where it was already."""
+        """Return the chat of one order; a model that was not `trained` is shown the rules as well.
+        `retrieval` is that of the transcript, where it was made already."""
         other = self.retrieve(asked.second) if asked.second else None
-        named = names_line(found or self.retrieve(asked.transcript), self.names, other)
+        named = names_line(retrieval or self.retrieve(asked.transcript), self.names, other)
         return messages(self.text, asked.transcript, named, asked.second, trained=trained)

@@ -25,7 +25,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OptionName:
     """An option as it is written for one item."""
 
     group: str
@@ -40,20 +40,20 @@ class Names:
     menu: Menu
     items: dict[str, str] = field(init=False)
     sizes: dict[str, str] = field(init=False)
-    _choices: dict[tuple[str, ...], tuple[Choice, ...]] = field(init=False, default_factory=dict)
+    _choices: dict[tuple[str, ...], tuple[OptionName, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.items = {item.sku: _plain(item.name) for item in self.menu.items}
         self.sizes = {size.id: _plain(size.name) for size in self.menu.sizes}
 
-    def choices(self, item: Item) -> tuple[Choice, ...]:
+    def choices(self, item: Item) -> tuple[OptionName, ...]:
         """Return the options that an item comes with, in the menu's order."""
         if item.option_groups not in self._choices:
             groups = [g for g in self.menu.option_groups if g.id in item.option_groups]
             bare = [(g, o, _plain(o.name)) for g in groups for o in g.options]
             times = Counter(name.casefold() for _, _, name in bare)
             self._choices[item.option_groups] = tuple(
-                Choice(g.id, o.id, name if times[name.casefold()] == 1 else f"{name} ({_plain(g.name)})")
+                OptionName(g.id, o.id, name if times[name.casefold()] == 1 else f"{name} ({_plain(g.name)})")
                 for g, o, name in bare
             )
         return self._choices[item.option_groups]

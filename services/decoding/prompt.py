@@ -112,23 +112,23 @@ def _plain(text: str) -> list[str]:
     return [str(numbers.get(word.folded, word.folded)) for word in words(text)]
 
 
-def names_line(found: Retrieval, names: Names, second: Retrieval | None = None) -> str:
+def names_line(first: Retrieval, names: Names, second: Retrieval | None = None) -> str:
     """The menu's names in the words, those said whole first, and the numbers; empty where there are none.
 
     `Named: large; oat milk; Latte. Perhaps: Mocha. Numbers: 2`
     """
-    whole = [written(name, names) for name in found.names(Match.WHOLE)]
-    perhaps = [written(name, names) for name in guessed(found, second)]
-    return line(whole, perhaps, [number.value for number in found.numbers])
+    whole = [written(name, names) for name in first.names(Match.WHOLE)]
+    perhaps = [written(name, names) for name in guessed(first, second)]
+    return line(whole, perhaps, [number.value for number in first.numbers])
 
 
-def guessed(found: Retrieval, second: Retrieval | None = None) -> list[Name]:
+def guessed(first: Retrieval, second: Retrieval | None = None) -> list[Name]:
     """The names that the customer may have said: those that a second transcript has whole, then those that
     the first has in part or misheard, then those that the second has so."""
     unsure = Match.PARTIAL, Match.MISHEARD
     if second is None:
-        return list(found.names(*unsure))
-    return [*second.names(Match.WHOLE), *found.names(*unsure), *second.names(*unsure)]
+        return list(first.names(*unsure))
+    return [*second.names(Match.WHOLE), *first.names(*unsure), *second.names(*unsure)]
 
 
 def line(named: Iterable[str], perhaps: Iterable[str], numbers: Iterable[int]) -> str:

@@ -47,10 +47,10 @@ def read(
     """
     mask = wire_mask(context.names, order.transcript)
     more: Document = {"max_tokens": most or MOST_TOKENS}
-    found = context.retrieve(order.transcript)
+    retrieval = context.retrieve(order.transcript)
     if model.dialect == "llama.cpp" and model.adapter:
-        more |= _guessed(found, context) | ({"menu_s": MENU_S} if in_gaps else {})
-    chat = context.messages(order, trained=bool(model.adapter), found=found)
+        more |= _guessed(retrieval, context) | ({"menu_s": MENU_S} if in_gaps else {})
+    chat = context.messages(order, trained=bool(model.adapter), retrieval=retrieval)
     done = model.complete(chat, mask, more, **how)
     if done.tokens is None or done.overruled is None:
         raise EngineUnavailable("The decode server did not say how sure it is of the cart")
@@ -79,14 +79,14 @@ def _cart(text: str, context: MenuContext) -> wire.WireCart:
         raise DecodeInvalid("The server's answer is no cart", quoted=str(error)) from None
 
 
-def _guessed(found: Retrieval, context: MenuContext) -> Document:
+def _guessed(retrieval: Retrieval, context: MenuContext) -> Document:
     """OpenAI's field for an answer that is largely known; llama.cpp's own server ignores it."""
-    lines = guess(found, context.menu)
+    lines = guess(retrieval, context.menu)
     return {"prediction": {"type": "content", "content": wire.write(lines, context.names)}}
 
 
 def _by_piece(text: str, tokens: Sequence[Token]) -> tuple[tuple[str, float], ...]:
     """The numbers, names and words of an answer in their order, each with its probability."""
     spans = {span: span for span in sorted(values(text))}
-    found = probabilities(text, tokens, spans)
-    return tuple((text[begin:end].strip('"'), found.get((begin, end), 1.0)) for begin, end in spans)
+    certainty = probabilities(text, tokens, spans)
+    return tuple((text[begin:end].strip('"'), certainty.get((begin, end), 1.0)) for begin, end in spans)

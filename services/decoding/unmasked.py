@@ -27,7 +27,7 @@ _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
 _PARTIAL = "\ufffd"  # how a server shows a token that is a part of a character
 
 
-def asked(dialect: str) -> dict[str, Any]:
+def score_fields(dialect: str) -> dict[str, Any]:
     """Return the fields of a request that let its answer be scored."""
     return {"logprobs": True, "top_logprobs": 1} if dialect == "llama.cpp" else {"return_token_ids": True}
 
@@ -55,8 +55,8 @@ def request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[st
 def read(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
     """The answer's tokens out of vLLM's document. Raises as `written`."""
     scored = document["choices"][0]["prompt_logprobs"][-len(answer) :]
-    found = [at[str(token)] for at, token in zip(scored, answer, strict=True)]
-    return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in found]
+    scores = [at[str(token)] for at, token in zip(scored, answer, strict=True)]
+    return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in scores]
 
 
 def probabilities(text: str, answer: Iterable[Token], spans: Mapping[Span, Key]) -> dict[Key, float]:
@@ -97,5 +97,5 @@ def _place(text: str, piece: str, at: int) -> int:
     own, it stands a little further on."""
     if not piece or _PARTIAL in piece:
         return at
-    found = text.find(piece, at, at + len(piece) + 4)
-    return found if found >= 0 else len(text)
+    place = text.find(piece, at, at + len(piece) + 4)
+    return place if place >= 0 else len(text)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.menu import Item
-from services.decoding.menu_names import Choice, Line, Names, Unreadable
+from services.decoding.menu_names import Line, Names, OptionName, Unreadable
 from services.decoding.spelling import (
     CART,
     Array,
+    Choice,
     Field,
     Integer,
     MenuName,
@@ -20,7 +21,6 @@ from services.decoding.spelling import (
     Union,
     Words,
 )
-from services.decoding.spelling import Choice as OneOf
 
 Part = Mapping[str, Any]
 
@@ -92,7 +92,7 @@ class _Scope:
         group = self.names.menu.group(fields["group"]) if field.where else None
         return group is None or bool(getattr(group, str(field.where)))
 
-    def _options(self) -> tuple[Choice, ...]:
+    def _options(self) -> tuple[OptionName, ...]:
         return self.names.choices(self.item) if self.item else ()
 
 
@@ -140,7 +140,7 @@ def _read(node: Node, spelled: Any, scope: _Scope) -> Any:
             return _read_object(node, spelled, scope)
         case Integer(least, most):
             _expect(type(spelled) is int and least <= spelled <= most, spelled)
-        case OneOf(values):
+        case Choice(values):
             _expect(spelled in values, spelled)
         case Words(longest):
             _expect(isinstance(spelled, str) and 0 < len(spelled) <= longest, spelled)

@@ -22,13 +22,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
 from infra.settings import settings
-from infra.weights.adapters import made_for
+from infra.weights.adapters import adapter_for
 from infra.weights.models import resolve
+from infra.weights.safetensors import weights
 from services.decoding.decoder import OpenAIDecoder
-from services.decoding.hosts import vllm_server
 from services.decoding.hosts.embedded import engine_child, served_at
 from services.decoding.hosts.variables import OPENMP_ENV
 from tests.servers import llama_cpp
+from tests.servers import vllm as vllm_server
 from tests.waiting import until
 
 SMALL = "smollm2-135m-instruct-q4_1.gguf"
@@ -123,7 +124,7 @@ def embedded(home: Path, model: str = SMALL) -> Iterator[Engine]:
     """Ours, as a stack starts it."""
     port = any_free()
     config = settings().model_copy(update={"llm_model": model})
-    child = engine_child(served_at(config, port), port, home / "log", home / "states")
+    child = engine_child(served_at(config, port), port, home / "log")
     engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
     with _started(home, engine, replace(child, env={})) as running:
         yield running
@@ -143,12 +144,12 @@ def llama(home: Path, model: str = SMALL, *, threads: int = 2) -> Iterator[Engin
 def vllm(home: Path) -> Iterator[Engine]:
     if url := os.environ.get("SAYCART_TEST_VLLM_URL"):
         model = os.environ.get("SAYCART_TEST_VLLM_MODEL", VLLM)
-        adapter = made_for(model)
+        adapter = adapter_for(model)
         yield Engine("vllm", url, model, None, slow=10, adapter=adapter.name if adapter else "")
         return
     python, port = Path(os.environ["SAYCART_TEST_VLLM_PYTHON"]).absolute(), any_free()
-    model, name = vllm_server.weights(VLLM, settings().models_dir, python)
-    adapter = made_for(name)
+    model, name = weights(VLLM, settings().models_dir, python)
+    adapter = adapter_for(name)
     argv = vllm_server.command(python, model, name, port, host="127.0.0.1", device="cpu", adapter=adapter)
     env = {**vllm_server.environment("cpu", threads=2), "HF_HUB_OFFLINE": "1"}
     engine = Engine(

@@ -64,6 +64,11 @@ BEYOND = '%llguidance {}\nstart: %json {"type": "object", "not": {"required": ["
 CHAT = [{"role": "user", "content": "Say something."}]
 ENDLESS = Mask("%llguidance {}\nstart: /[a-z]{4000}/\n", "endless", 4000)
 WORD = Mask('%llguidance {}\nstart: "quixotry"\n', "word", 16)
+# Texts of which a careless tokenizer or mask loses a byte.
+AWKWARD = (
+    "café", "🍵", "👨‍👩‍👧", "🇫🇷", "½ ﬁ ß", "中文", "مرحبا",
+    '"quoted"', "back\\slash", "2", " two", "don't", "x" * 60,
+)  # fmt: skip
 WHOLE = 900  # tokens; of an endless answer more were seen
 
 
@@ -95,6 +100,12 @@ def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) 
         assert decoded.completion_tokens > 0
         assert decoded.logprob < 0, "scored without the mask"
     assert whole
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_a_text_comes_back_whole(engine: Engine, text: str) -> None:
+    mask = Mask(f"%llguidance {{}}\nstart: {json.dumps(text, ensure_ascii=False)}\n", "a", len(text.encode()))
+    assert engine.decoder().complete(CHAT, mask).text == text
 
 
 def test_a_bound_and_a_field_of_the_schema_are_followed_by_the_server(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""The decode servers of the chart, what the embedded one keeps, and their adapters."""
+"""The decode servers of the chart, and their adapters."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import REPOSITORY, Settings
-from infra.weights.adapters import made_for
-from services.decoding.hosts import vllm_server
+from infra.settings import REPOSITORY
+from infra.weights.adapters import adapter_for
 from services.decoding.hosts.embedded import CONTEXT
 from services.decoding.server.__main__ import _parser as reader_words
 from tests.helm.charts import VALUES, Rendered, render
 from tests.helm.tools import HELMS
-
-DEFAULTS = Settings.model_fields
+from tests.servers import vllm as vllm_server
 
 
 @pytest.mark.parametrize(
@@ -38,21 +36,9 @@ def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
     args = reader_words().parse_args(reader.main["args"])
     assert (args.host, args.port) == ("0.0.0.0", reader.main["ports"][0]["containerPort"])
     assert args.model.name == whole.settings["SAYCART_LLM_MODEL"]
-    assert REPOSITORY / args.adapter == made_for(args.model.name)
+    assert REPOSITORY / args.adapter == adapter_for(args.model.name)
     assert args.context == CONTEXT
     assert reader.main["image"].startswith("saycart-llm:")
-
-
-def test_what_it_made_of_menus_outlives_a_pod(whole: Rendered) -> None:
-    reader = whole.pods["reader"]
-    args = reader_words().parse_args(reader.main["args"])
-    (claim,) = reader.owner["spec"]["volumeClaimTemplates"]
-    (mount,) = [one for one in reader.main["volumeMounts"] if one["name"] == claim["metadata"]["name"]]
-    # In a folder of its own: what a file system keeps beside it is not to be removed to make room.
-    assert args.states.parent == Path(mount["mountPath"])
-    assert args.states_bytes == DEFAULTS["reader_states_bytes"].default
-    assert claim["spec"]["resources"]["requests"]["storage"] == "2Gi"
-    assert args.states_bytes < 2 * 2**30
 
 
 def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: Path) -> None:
@@ -63,7 +49,7 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
     assert (copy, flag) == ("cp", "-R")
     # Out of the image that the embedded decoder is in, which alone has it.
     assert init["image"].startswith("saycart-llm:")
-    assert REPOSITORY / adapter == made_for(model)
+    assert REPOSITORY / adapter == adapter_for(model)
     (mount,) = [one for one in vllm.main["volumeMounts"] if one["name"] == "adapters"]
     assert f"{mount['mountPath']}/" == there
     started = vllm_server.command(

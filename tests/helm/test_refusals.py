@@ -20,7 +20,7 @@ workers:
   transcribe: { device: tpu }
   decode: { concurrency: 1000, resources: { limits: { memory: lots } } }
 settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
-reader: { replicas: 0, states: { bytes: 1Gi } }
+reader: { replicas: 0 }
 images: { worker: { digest: 'sha256:12' } }
 decoder: { kind: gpt, url: 'x:8000' }
 recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
@@ -32,8 +32,7 @@ NAMED = [
     "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
     "workers.decode.concurrency", "workers.decode.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
     "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
-    "reader.replicas", "reader.states.bytes",
-    "backup.schedule", "backup.keep",
+    "reader.replicas", "backup.schedule", "backup.keep",
     "recordings.accessModes.0", "networkPolicy.callers.0", "secrets.create.SAYCART_SECRET", "PASSWORD",
 ]  # fmt: skip
 
@@ -42,8 +41,7 @@ UNFIT = [
     (
         """
         secrets: { existing: saycart }
-        settings: { SAYCART_LLM_URL: 'http://x', SAYCART_SECRET: hush, SAYCART_KEY: hush,
-                    SAYCART_READER_STATES_BYTES: '1' }
+        settings: { SAYCART_LLM_URL: 'http://x', SAYCART_SECRET: hush, SAYCART_KEY: hush }
         images: { api: { tag: latest } }
         api: { autoscaling: { enabled: true, minReplicas: 9, maxReplicas: 3 } }
         workers: { decode: { keda: { enabled: true, minReplicas: 30 } } }
@@ -58,7 +56,6 @@ UNFIT = [
         [
             "backup.enabled wants backup.existingClaim",
             "settings.SAYCART_LLM_URL: the chart sets it itself; use decoder.url",
-            "settings.SAYCART_READER_STATES_BYTES: the chart sets it itself; use reader.states.bytes",
             "settings.SAYCART_SECRET: a secret does not belong in a ConfigMap",
             "settings.SAYCART_KEY: a secret does not belong in a ConfigMap",
             "images.api.tag: latest is another release tomorrow",

@@ -34,9 +34,8 @@ def served_at(config: Settings, port: int) -> Settings:
     )
 
 
-def engine_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
-    """The embedded engine on loopback `port`, for who shows the key of `config` (`served_at`); what it made
-    of menus is kept in the folder `states`.
+def engine_child(config: Settings, port: int, log_path: Path) -> Child:
+    """The embedded engine on loopback `port`, for who shows the key of `config` (`served_at`).
 
     Raises:
         ModelError: its weights are not here.
@@ -48,10 +47,8 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
         "--threads": config.threads,
         "--context": CONTEXT,
     }
-    if adapter := adapters.made_for(config.llm_model):
+    if adapter := adapters.adapter_for(config.llm_model):
         options["--adapter"] = adapters.prepared(adapter, config.models_dir)
-    if states is not None:
-        options |= {"--states": states, "--states-bytes": config.reader_states_bytes}
     flat = (str(part) for pair in options.items() for part in pair)
     return Child(
         name="reader",

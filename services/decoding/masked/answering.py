@@ -42,7 +42,7 @@ class Answering:
             as `services.decoding.masked.call.answer`.
         """
         task = self._tasks[name]
-        found = answer(
+        answered = answer(
             task.output,
             task.messages(asked.text),
             engine=self._engine(),
@@ -51,7 +51,7 @@ class Answering:
             called_off=called_off,
             timeout_s=TIMEOUT_S,
         )
-        done = found.completed
+        done = answered.completed
         log.info(
             "masked.answered",
             task=name,
@@ -62,8 +62,8 @@ class Answering:
         return MaskedAnswer(
             task=name,
             version=task.output.version,
-            answer=shown(found.value),
-            probability=found.probability,
+            answer=shown(answered.value),
+            probability=answered.probability,
             engine=MaskedBy(
                 name=done.engine,
                 prompt_tokens=done.prompt_tokens,

@@ -80,20 +80,14 @@ class _Walk:
         # Where a field tells the branches of a `oneOf` apart no text fits two of them.
         for key in ("anyOf", "oneOf"):
             if branches := node.get(key):
-                found = [self.node(one, f"{at}/{key}/{n}") for n, one in enumerate(branches)]
-                return {"anyOf": [one for one, _ in found]}, max(long for _, long in found)
-        match node.get("type"):
-            case "string":
-                return self._string(node, at)
-            case "integer" | "number":
-                return self._number(node, at)
-            case "boolean" | "null":
-                return node, len("false")
-            case "array":
-                return self._array(node, at)
-            case "object":
-                return self._object(node, at)
-        return self.refuse(at, "anything")
+                ways = [self.node(one, f"{at}/{key}/{n}") for n, one in enumerate(branches)]
+                return {"anyOf": [one for one, _ in ways]}, max(long for _, long in ways)
+        if node.get("type") in ("boolean", "null"):
+            return node, len("false")
+        kinds = {"string": self._string, "array": self._array, "object": self._object}
+        kinds |= dict.fromkeys(("integer", "number"), self._number)
+        bound = kinds.get(node.get("type", ""))
+        return bound(node, at) if bound else self.refuse(at, "anything")
 
     def _named(self, name: str, at: str) -> tuple[Node, int]:
         if name in self._within:

@@ -88,10 +88,12 @@ def _reader(model: type[M]) -> Callable[[str], M]:
         try:
             return model.model_validate_json(text)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)
-            said = _words(text)
-            places = [("".join(f"/{step}" for step in one["loc"]) or "/", said(one["msg"])) for one in found]
-            raise AnswerRefused(places, quoted=text[:200]) from None
+            without_words = _words(text)
+            problems = [
+                ("".join(f"/{step}" for step in one["loc"]) or "/", without_words(one["msg"]))
+                for one in error.errors(include_url=False, include_context=False, include_input=False)
+            ]
+            raise AnswerRefused(problems, quoted=text[:200]) from None
 
     return read
 

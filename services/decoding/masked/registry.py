@@ -1,4 +1,4 @@
-"""The tasks that a deployment answers, found by the names in one setting: `module:attribute`, a `Tasks`.
+"""The tasks that a deployment answers, tasks by the names in one setting: `module:attribute`, a `Tasks`.
 
 Importing them makes their grammars, so that a schema which no mask can hold shows here, and never at a call.
 """
@@ -30,7 +30,7 @@ def registered(named: str) -> Tasks:
 def _at(place: str) -> Tasks:
     module, _, attribute = place.partition(":")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        tasks = getattr(importlib.import_module(module), attribute)
     except SaycartError as error:
         raise InputError(f"{SETTING}: {place}: {error.detail}", hint=error.hint) from error
     except Exception as error:  # whatever a module does when it is imported
@@ -38,9 +38,9 @@ def _at(place: str) -> Tasks:
             f"{SETTING}: {place} can't be loaded: {type(error).__name__}: {error!s:.300}",
             hint="Name a module:attribute, such as `our.tasks:TASKS`, of a module on PYTHONPATH.",
         ) from error
-    if not isinstance(found, Tasks):
+    if not isinstance(tasks, Tasks):
         raise InputError(
-            f"{SETTING}: {place} holds no tasks, but {type(found).__name__}",
+            f"{SETTING}: {place} holds no tasks, but {type(tasks).__name__}",
             hint="It has to be a `Tasks`; see docs/masked.md.",
         )
-    return found
+    return tasks

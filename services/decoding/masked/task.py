@@ -37,15 +37,15 @@ class Task(Generic[T]):
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise ValueError(f"{self.name!r}: a name is up to 64 small letters, digits, - and _")
-        for said, text in self.examples:
+        for request, text in self.examples:
             if not self.output.mask.accepts(text):
-                raise ValueError(f"{self.name}: the mask refuses the example for {said!r}: {text}")
+                raise ValueError(f"{self.name}: the mask refuses the example for {request!r}: {text}")
 
     def messages(self, text: str) -> list[Message]:
         """Return the chat that asks about `text`. All but the last message are the same for every text."""
         chat = [{"role": "system", "content": self.prompt}]
-        for said, reply in self.examples:
-            chat += [{"role": "user", "content": said}, {"role": "assistant", "content": reply}]
+        for request, reply in self.examples:
+            chat += [{"role": "user", "content": request}, {"role": "assistant", "content": reply}]
         # A control mark in the text is taken apart: a customer's words must not end their own message.
         return [*chat, {"role": "user", "content": writable(text)}]
 

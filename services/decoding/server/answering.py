@@ -18,15 +18,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from llguidance import LLMatcher, LLTokenizer
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
 from services.decoding.ports import GREEDY, Sampling
 from services.decoding.server.gaps import Gaps
+from services.decoding.server.model import Row
 from services.decoding.server.prefixes import Prefixes, common_length
 
-Row = npt.NDArray[np.float32]
 MENUS = 64
 """Grammars that stay compiled: each is one menu's, and takes some 35 ms."""
 AHEAD = 4
@@ -96,18 +95,18 @@ class Answering:
         if matcher is not None:
             guess = guess[: matcher.validate_tokens(guess)]
         self._gaps.begin(prompt[:shared], menu_s)
-        found = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
-        at = self._read_prompt(prompt, shared, found.cached, len(guess), gone)
+        answer = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
+        at = self._read_prompt(prompt, shared, answer.cached, len(guess), gone)
         chosen = self._drawing(sampling) if sampling.temperature else self._greedy
-        more = self._read_on(prompt[at:], guess, chosen, matcher, found, most)
-        written = [drawn.token for drawn in found.tokens]
-        found.accepted, known = common_length(written, guess), [*prompt, *prediction]
+        more = self._read_on(prompt[at:], guess, chosen, matcher, answer, most)
+        written = [drawn.token for drawn in answer.tokens]
+        answer.accepted, known = common_length(written, guess), [*prompt, *prediction]
         while more:
             _still_wanted(gone)
             guess = _ahead([*known, *written], matcher)[: most - len(written) - 1]
-            more = self._read_on(written[-1:], guess, chosen, matcher, found, most)
-            written = [drawn.token for drawn in found.tokens]
-        return found
+            more = self._read_on(written[-1:], guess, chosen, matcher, answer, most)
+            written = [drawn.token for drawn in answer.tokens]
+        return answer
 
     def _read_on(
         self,
@@ -115,17 +114,17 @@ class Answering:
         guess: Sequence[int],
         chosen: Callable[[Row, LLMatcher | None], int],
         matcher: LLMatcher | None,
-        found: Answer,
+        answer: Answer,
         most: int,
     ) -> bool:
         """Read `before` and a `guess` of what follows, and put on the answer what the model has there, up to
         the first token that differs from the guess. Return whether there is more to come."""
         rows = self._prefixes.read([*before, *guess], len(guess) + 1)
         for place, row in enumerate(rows):
-            if self._put(row, chosen(row, matcher), matcher, found, most):
+            if self._put(row, chosen(row, matcher), matcher, answer, most):
                 return False
-            if place == len(guess) or found.tokens[-1].token != guess[place]:
-                self._prefixes.cut(found.prompt + len(found.tokens) - 1)
+            if place == len(guess) or answer.tokens[-1].token != guess[place]:
+                self._prefixes.cut(answer.prompt + len(answer.tokens) - 1)
                 break
         return True
 
@@ -154,18 +153,18 @@ class Answering:
         _still_wanted(gone)
         return at
 
-    def _put(self, row: Row, token: int, matcher: LLMatcher | None, found: Answer, most: int) -> bool:
+    def _put(self, row: Row, token: int, matcher: LLMatcher | None, answer: Answer, most: int) -> bool:
         """Put the next token on the answer; whether it was the last."""
         best = int(row.argmax())
         top = float(row[best])
         whole = top + float(np.log(np.exp(row - top, dtype=np.float64).sum()))
-        found.tokens.append(Drawn(token, float(row[token]) - whole, best, float(row[best]) - whole))
+        answer.tokens.append(Drawn(token, float(row[token]) - whole, best, float(row[best]) - whole))
         self.written += 1
         if token == self._end:
-            found.ended = True
+            answer.ended = True
         elif matcher is not None and not matcher.consume_token(token):
             raise DecodeInvalid("The mask was given up", quoted=matcher.get_error()[:300])
-        return found.ended or len(found.tokens) >= most
+        return answer.ended or len(answer.tokens) >= most
 
     def _greedy(self, row: Row, matcher: LLMatcher | None) -> int:
         """The likeliest token that the mask allows, which is asked only where the likeliest of all may not be

@@ -137,19 +137,19 @@ def library() -> Any:
     try:
         import xllamacpp
 
-        found = c.CDLL(xllamacpp.xllamacpp.__file__)
+        exported = c.CDLL(xllamacpp.xllamacpp.__file__)
         for name, (result, arguments) in _FUNCTIONS.items():
-            function = getattr(found, name)
+            function = getattr(exported, name)
             function.restype, function.argtypes = result, arguments
     except (ImportError, AttributeError, OSError) as error:
         hint = _LIBGOMP if "libgomp" in str(error) else _HINT
         raise EngineMisconfigured(f"llama.cpp can't be reached: {error!r:.200}", hint=hint) from None
-    found.llama_log_set(_log, None)
-    model, context = found.llama_model_default_params(), found.llama_context_default_params()
+    exported.llama_log_set(_log, None)
+    model, context = exported.llama_model_default_params(), exported.llama_context_default_params()
     as_made = (
         *(model.use_extra_bufts, model.vocab_only, model.no_alloc),
         *(context.n_ctx, context.n_ubatch, context.flash_attn),
     )
     if as_made != (True, False, False, 512, 512, _AS_IT_LIKES) or not 0 < context.n_threads <= 512:
         raise EngineMisconfigured(f"This llama.cpp has other structures: it made {as_made}", hint=_HINT)
-    return found
+    return exported

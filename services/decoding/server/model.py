@@ -16,10 +16,8 @@ from schemas.errors import EngineMisconfigured
 from services.decoding.server.llama import ChatMessage, library
 from services.decoding.server.vocabulary import ModelVocabulary
 
-Logits = npt.NDArray[np.float32]
+Row = npt.NDArray[np.float32]
 _OFF = 0  # flash attention
-ATTENTION = "plain attention"
-"""Another kind could not take up this one's states."""
 _DONTNEED = 4  # MADV_DONTNEED: of a file, what is mapped is forgotten and can be read again
 
 
@@ -64,19 +62,19 @@ class Llama:
 
     def chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
         """Return the tokens of a chat by the model's own template, up to where an answer begins."""
-        said = (ChatMessage * len(messages))(
+        turns = (ChatMessage * len(messages))(
             *(ChatMessage(m["role"].encode(), m["content"].encode()) for m in messages)
         )
         room = 256 + 2 * sum(len(m["content"].encode()) for m in messages)
         text = c.create_string_buffer(room)
-        size = self._c.llama_chat_apply_template(self._template, said, len(messages), True, text, room)
+        size = self._c.llama_chat_apply_template(self._template, turns, len(messages), True, text, room)
         if not 0 <= size <= room:
             raise EngineMisconfigured("The model has no chat template that llama.cpp knows")
         return self.vocabulary.tokenize(text.raw[:size].decode(), special=True)
 
-    def read(self, tokens: Sequence[int], at: int, wanted: int = 0) -> Logits:
-        """Read at most `batch` tokens from position `at` on; the logits behind the last `wanted` of them, of
-        shape (wanted, size). What was there from `at` on is to be `cut` before.
+    def read(self, tokens: Sequence[int], at: int, wanted: int = 0) -> list[Row]:
+        """Read at most `batch` tokens from position `at` on; the logits behind each of the last `wanted`, in
+        memory that the next call writes to. What was there from `at` on is to be `cut` before.
 
         Raises:
             EngineMisconfigured: the sequence has no room for them.
@@ -89,11 +87,8 @@ class Llama:
             batch.logits[index] = index >= count - wanted
         if self._c.llama_decode(self._context, batch):
             raise EngineMisconfigured(f"{at + count} tokens are more than the reader's context")
-        found = np.empty((wanted, self.vocabulary.size), np.float32)
-        for row in range(wanted):
-            logits = self._c.llama_get_logits_ith(self._context, count - wanted + row)
-            found[row] = np.ctypeslib.as_array(logits, (self.vocabulary.size,))
-        return found
+        rows = (self._c.llama_get_logits_ith(self._context, n) for n in range(count - wanted, count))
+        return [np.ctypeslib.as_array(row, (self.vocabulary.size,)) for row in rows]
 
     def cut(self, at: int) -> None:
         """Forget what was read from position `at` on."""
@@ -124,10 +119,10 @@ class Llama:
             raise EngineMisconfigured("The adapter is none of this model")
 
     def _loaded(self, model: int, adapter: Path) -> int:
-        found: int | None = self._c.llama_adapter_lora_init(model, str(adapter).encode())
-        if not found:
+        loaded: int | None = self._c.llama_adapter_lora_init(model, str(adapter).encode())
+        if not loaded:
             raise EngineMisconfigured(f"{adapter.name} is no adapter of this model")
-        return found
+        return loaded
 
 
 def let_go(file: Path) -> None:

@@ -73,10 +73,10 @@ def request(body: dict[str, Any]) -> Request:
         InputError: it can't be read, or asks for what this server can't obey.
     """
     try:
-        found = Request.model_validate(body)
+        read = Request.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise InputError(f"{'/'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if found.messages[-1].role == "assistant":
+    if read.messages[-1].role == "assistant":
         raise InputError("messages end with a turn that is not the assistant's: no answer is begun for it")
-    return found
+    return read

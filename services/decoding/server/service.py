@@ -12,21 +12,18 @@ Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens; docs/bench
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import InputError, MenuBeingRead
 from services.decoding.server.answering import Answer, Answering
-from services.decoding.server.model import ATTENTION, Llama
+from services.decoding.server.model import Llama
 from services.decoding.server.prefixes import Prefixes, common_length
 from services.decoding.server.request import Request, request
 
 Document = dict[str, Any]
-PACKAGE = "xllamacpp"
 # Two questions of which nothing but the menu's part is the same.
 _ONE, _OTHER = "a", "b"
 
@@ -42,18 +39,11 @@ class Reader:
         name: str,
         context: int,
         threads: int,
-        folder: Path | None = None,
-        disk_bytes: int = 0,
     ) -> None:
         self.name, self.adapter = name, adapter.stem if adapter else ""
         self._model = Llama(model, adapter, context=context, threads=threads)
         self._vocabulary = self._model.vocabulary
-        # What was read with the adapter is of no use without it.
-        self._about = {on: _about(model, adapter if on else None) for on in (True, False)}
-        self._adapted = bool(adapter)
-        self._prefixes = Prefixes(
-            self._model, folder, about=self._about[self._adapted], disk_bytes=disk_bytes
-        )
+        self._prefixes = Prefixes(self._model, adapted=bool(adapter))
         self._answering = Answering(self._prefixes, self._vocabulary.tokenizer(), self._vocabulary.end)
         self._turn = threading.Lock()
         self._in_hand: set[int] = set()
@@ -79,33 +69,30 @@ class Reader:
             InputError: the request can't be read, or asks for what this server has not.
             DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Answering.answer`.
         """
-        asked = request(body)
-        if asked.adapted and not self.adapter:
+        wanted = request(body)
+        if wanted.adapted and not self.adapter:
             raise InputError("This server has no adapter", hint="Leave `lora` out.")
         self._in_hand.add(threading.get_ident())
         try:
             with self._turn:
-                return self._complete(asked, gone)
+                return self._complete(wanted, gone)
         except MenuBeingRead as error:
             return {error.code: {"wait_s": error.wait_s}}
         finally:
             self._in_hand.discard(threading.get_ident())
 
-    def _complete(self, asked: Request, gone: Callable[[], bool]) -> Document:
-        if asked.adapted != self._adapted:
-            self._prefixes.use(self._about[asked.adapted])
-            self._model.adapt(on=asked.adapted)
-            self._adapted = asked.adapted
-        prompt, shared = self._tokens([turn.model_dump() for turn in asked.messages])
+    def _complete(self, wanted: Request, gone: Callable[[], bool]) -> Document:
+        self._prefixes.use(adapted=wanted.adapted)
+        prompt, shared = self._tokens([turn.model_dump() for turn in wanted.messages])
         answer = self._answering.answer(
             prompt,
             shared,
-            grammar=asked.grammar,
-            prediction=self._vocabulary.tokenize(asked.prediction.content),
-            most=asked.max_tokens,
+            grammar=wanted.grammar,
+            prediction=self._vocabulary.tokenize(wanted.prediction.content),
+            most=wanted.max_tokens,
             gone=gone,
-            menu_s=asked.menu_s,
-            sampling=asked.sampling,
+            menu_s=wanted.menu_s,
+            sampling=wanted.sampling,
         )
         return self._document(answer)
 
@@ -113,7 +100,7 @@ class Reader:
         """A prompt, and how many of its first tokens are there whatever the last message says."""
         prompt = self._model.chat(messages)
         before, last = messages[:-1], messages[-1]
-        one, other = (self._model.chat([*before, {**last, "content": said}]) for said in (_ONE, _OTHER))
+        one, other = (self._model.chat([*before, {**last, "content": text}]) for text in (_ONE, _OTHER))
         shared = min(common_length(one, other), common_length(one, prompt))
         return prompt, min(shared, len(prompt) - 1)
 
@@ -148,14 +135,6 @@ class Reader:
     def _token(self, token: int, logprob: float) -> Document:
         piece = self._vocabulary.piece(token)
         return {"id": token, "token": _shown(piece), "bytes": list(piece), "logprob": logprob}
-
-
-def _about(model: Path, adapter: Path | None) -> str:
-    """Names what states are good for; a model by its file's marks, since to hash 1 GB takes seconds."""
-    file = model.stat()
-    adapted = hashlib.sha256(adapter.read_bytes()).hexdigest() if adapter else ""
-    library = f"{PACKAGE} {version(PACKAGE)} {ATTENTION}"
-    return f"{library} {model.name} {file.st_size} {file.st_mtime_ns} {adapted}"
 
 
 def _shown(piece: bytes) -> str:

@@ -30,9 +30,9 @@ class ModelVocabulary:
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of a text; marks of the chat are text unless they are `special`."""
         data = text.encode()
-        found = (c.c_int32 * (len(data) + 8))()
-        count = self._c.llama_tokenize(self._vocab, data, len(data), found, len(found), False, special)
-        return list(found[:count])
+        tokens = (c.c_int32 * (len(data) + 8))()
+        count = self._c.llama_tokenize(self._vocab, data, len(data), tokens, len(tokens), False, special)
+        return list(tokens[:count])
 
     def piece(self, token: int, *, special: bool = False) -> bytes:
         """Return the bytes of a token; none of a mark unless it is `special`."""

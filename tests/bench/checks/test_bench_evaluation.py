@@ -29,7 +29,9 @@ COMMIT = "0123456789ab"
 
 
 def test_what_is_spoken_of_strangers_are_their_orders() -> None:
-    known = {row.id: (row.said, shop.menu.id, row.lines) for shop in shops("sealed") for row in shop.rows}
+    known = {
+        row.id: (row.utterance, shop.menu.id, row.lines) for shop in shops("sealed") for row in shop.rows
+    }
     for row in map(json.loads, (STRANGERS / "spoken.jsonl").read_text().splitlines()):
         said, menu, lines = known[row["id"]]
         # Not shown where they differ: sealed rows are nobody's business.

@@ -73,7 +73,7 @@ def listener(model: str, threads: int) -> WhisperTranscriber:
 
 def hearing(ears: WhisperTranscriber, fitted: bool = False) -> Callable[[Samples], Row]:
     """What is kept of a recording that `ears` hear."""
-    return lambda samples: {"segments": [row_of(s) for s in ears.hear(samples, "en", fitted=fitted)]}
+    return lambda samples: {"segments": [row_of(s) for s in ears.segments(samples, "en", fitted=fitted)]}
 
 
 def measured(key: str, people: People, rows: list[Row]) -> Row:

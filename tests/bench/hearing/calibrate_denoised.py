@@ -42,7 +42,7 @@ def heard(
     ears: WhisperTranscriber, denoiser: Denoiser, samples: Samples, names: MenuNames, floor: float
 ) -> Row:
     """Both passes over a mix, the second where the pipeline makes it."""
-    whole = [row_of(segment) for segment in ears.hear(samples, "en")]
+    whole = [row_of(segment) for segment in ears.segments(samples, "en")]
     first, _ = transcribed(whole, ears.key("en"))
     row: Row = {"segments": whole, "denoised": None, "removed_db": None}
     if first.nothing_was_said or not in_doubt(first, names, floor):
@@ -50,7 +50,7 @@ def heard(
     quieter = denoiser(samples)
     row["removed_db"] = round(quieter.removed_db, 2)
     if quieter.was_noisy:
-        row["denoised"] = [row_of(segment) for segment in ears.hear(quieter.samples, "en")]
+        row["denoised"] = [row_of(segment) for segment in ears.segments(quieter.samples, "en")]
     return row
 
 

@@ -39,7 +39,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         pytest.skip("the default weights are not here: saycart models fetch")
     folder, port = tmp_path_factory.mktemp("llama"), any_free()
     served = here.model_copy(update={"llm_url": f"http://127.0.0.1:{port}"})
-    adapter = adapters.made_for(here.llm_model)
+    adapter = adapters.adapter_for(here.llm_model)
     assert adapter is not None
     # One slot: what pushes a menu's prompt out of it is seen at once.
     argv = llama_cpp.command(model, port, slots=1, adapter=adapters.prepared(adapter, here.models_dir))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import mmap
-import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -26,6 +25,7 @@ from services.decoding.server.prefixes import LEAST_TOKENS, Prefixes
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 CAKES = "Menu: apple cake, plum cake, cheese cake, lemon tart, pear tart, rye bread, corn bread, scone. " * 3
 TEAS = "Menu: black tea, green tea, mint tea, ginger tea, white tea, oolong, rooibos, chamomile, maté. " * 3
+BREADS = "Menu: rye bread, corn bread, white bread, toast, bun, bagel, pretzel, roll, scone, crumpet. " * 3
 CAKE = """%llguidance {}
 start: NUMBER " " KIND
 NUMBER: /[1-9]/
@@ -155,43 +155,15 @@ def test_the_menu_is_read_once_and_taken_up_after_another(desk: Desk) -> None:
     assert logprob(back) == pytest.approx(logprob(first), abs=0.05)
 
 
-def test_a_new_start_takes_up_the_menu_from_disk(model: Llama, tmp_path: Path) -> None:
-    def started(about: str = "a model") -> Desk:
-        model.cut(0)
-        return Desk(model, Prefixes(model, tmp_path, about=about, disk_bytes=10**8))
-
-    first = started().ask("one plum cake please")
-    (file,) = tmp_path.iterdir()
-    assert file.stat().st_mode & 0o077 == 0
-    again = started().ask("one plum cake please")
-    assert first.cached == 0
-    assert again.cached >= LEAST_TOKENS
-    assert started("another model").ask("one plum cake please").cached == 0
-    data = bytearray(file.read_bytes())
-    data[-1] ^= 1
-    file.write_bytes(data)
-    assert started().ask("one plum cake please").cached == 0  # and it is written anew
-    assert started().ask("one plum cake please").cached == again.cached
-
-
-def test_the_folder_holds_no_more_than_it_may(model: Llama, tmp_path: Path) -> None:
+def test_memory_holds_no_more_than_it_may_and_the_menu_used_longest_ago_goes_first(model: Llama) -> None:
     model.cut(0)
-    desk = Desk(model, Prefixes(model, tmp_path, disk_bytes=10**8))
-    desk.ask("one plum cake please")
-    (file,) = tmp_path.iterdir()
-    room = int(file.stat().st_size * 1.5)
-    desk = Desk(model, Prefixes(model, tmp_path, disk_bytes=room))
-    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
-    (left,) = tmp_path.iterdir()
-    assert left.name != file.name
-
-
-def test_memory_holds_no_more_than_it_may(model: Llama) -> None:
-    model.cut(0)
-    desk = Desk(model, Prefixes(model, memory_bytes=1))
-    desk.ask("one plum cake please")
-    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
-    assert desk.ask("one plum cake please").cached < LEAST_TOKENS
+    desk = Desk(model, Prefixes(model))
+    for menu in (CAKES, TEAS):
+        desk.ask("one please", menu=menu, grammar="", most=1)
+    desk = Desk(model, Prefixes(model, memory_bytes=int(2.5 * len(model.state()))))
+    used = (CAKES, TEAS, CAKES, BREADS, TEAS)
+    cached = [desk.ask("one please", menu=menu, grammar="", most=1).cached for menu in used]
+    assert [tokens >= LEAST_TOKENS for tokens in cached] == [False, False, True, False, False]
 
 
 def test_a_menu_whose_reading_was_called_off_is_gone_on_with_after_another(desk: Desk) -> None:
@@ -230,20 +202,6 @@ def test_a_second_new_menu_waits_for_the_first(desk: Desk) -> None:
     assert (first.value.wait_s, second.value.wait_s) == (0.0, AGAIN_S)
     desk.ask("a green tea", menu=TEAS, grammar="", most=1, menu_s=60)
     desk.ask("one plum cake please", menu_s=60)
-
-
-def test_the_menu_that_was_used_longest_ago_goes_first(model: Llama, tmp_path: Path) -> None:
-    """From the folder too, where a menu was only ever taken up from memory."""
-    model.cut(0)
-    desk = Desk(model, Prefixes(model, tmp_path, disk_bytes=10**9))
-    desk.ask("one plum cake please")
-    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
-    states = sorted(tmp_path.iterdir(), key=lambda file: file.stat().st_mtime)
-    for file in states:
-        os.utime(file, (1, 1))
-    desk.ask("one plum cake please")
-    desk.ask("one apple cake please")
-    assert [file.stat().st_mtime > 1 for file in states] == [True, False]
 
 
 def test_pages_of_a_file_that_were_read_are_given_back_and_read_again(tmp_path: Path) -> None:

@@ -154,8 +154,8 @@ def _orders() -> list[tuple[Shop, Row]]:
 
 def test_every_order_that_is_learned_can_be_spelled_and_read_back() -> None:
     for shop, row in _orders():
-        text = wire.write(with_words(row, row.said, (), shop), shop.names)
-        assert wire_mask(shop.names, row.said).accepts(text), row.id
+        text = wire.write(with_words(row, row.utterance, (), shop), shop.names)
+        assert wire_mask(shop.names, row.utterance).accepts(text), row.id
         assert cart_of(wire.read_cart(text, shop.names).lines) == cart_of(row.lines), row.id
 
 

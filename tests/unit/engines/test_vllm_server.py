@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from infra.weights.models import ModelError
-from services.decoding.hosts import vllm_server
-from services.decoding.hosts.vllm_server import command, environment, weights
+from infra.weights.safetensors import weights
+from tests.servers.vllm import ON_CPU, command, environment
 
 GGUF = "tiny.gguf"
 
@@ -39,7 +39,7 @@ def test_the_mask_and_the_cache_are_on_everywhere(device: str) -> None:
 def test_what_is_for_the_cpu_stays_there() -> None:
     assert "--enforce-eager" in started("cpu")
     assert "uniproc" in " ".join(started("cpu"))
-    assert not set(started("cuda")) & {"--enforce-eager", *vllm_server.ON_CPU}
+    assert not set(started("cuda")) & {"--enforce-eager", *ON_CPU}
     assert environment("cpu", 3)["OMP_NUM_THREADS"] == "3"
     assert environment("cpu", 3)["GOMP_SPINCOUNT"] == "0"
     assert not [name for name in environment("cuda", 3) if "OMP" in name]

@@ -19,7 +19,7 @@
   "SAYCART_WHISPER_MODEL" "workers.transcribe.model" "SAYCART_WHISPER_SECOND" "workers.transcribe.second" "SAYCART_DENOISER" "workers.transcribe.denoiser" "SAYCART_THREADS" "workers.transcribe.threads" "SAYCART_WHISPER_DEVICE" "workers.transcribe.device"
   "SAYCART_DECODE_CONCURRENCY" "workers.decode.concurrency" "SAYCART_WEBHOOK_ENDPOINTS" "webhook.endpoints" "SAYCART_RECORDINGS_URL" "recordings.url"
   "SAYCART_LLM_URL" "decoder.url" "SAYCART_LLM_MODEL" "decoder.model"
-  "SAYCART_READER_STATES_BYTES" "reader.states.bytes" "SAYCART_METRICS_PORT" "monitoring.podMonitor"
+  "SAYCART_METRICS_PORT" "monitoring.podMonitor"
   "SAYCART_READY_FILE" "nothing: the probes have it" "SAYCART_OPEN" "nothing: it is for loopback alone"
 -}}
 {{- range $name, $_ := $v.settings -}}

@@ -10,7 +10,7 @@ import pytest
 from infra.settings import REPOSITORY, Settings, settings
 from infra.weights.adapters import release
 from services.bootstrap import Container, bootstrap
-from services.learning.evaluation.hearing import word_errors
+from services.learning.evaluation.word_errors import word_errors
 from services.transcription.adapted import adapter_of
 from services.transcription.audio.audio import DecodeLimits, read
 from services.transcription.confidence import agreement, is_measured

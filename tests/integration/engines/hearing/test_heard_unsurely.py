@@ -10,10 +10,10 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.decision import SecondTranscript
 from schemas.lifecycle import State
+from schemas.open_questions import open_question
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.validation.questions import open_question
 from tests.stand_ins import (
     AGREEMENT,
     SAID,

