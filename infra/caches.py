@@ -1,7 +1,6 @@
-"""Caches of a process, bounded by bytes: a count says little where one entry may be a thousand times
-another.
+"""Caches of a process, bounded by bytes: a count says little if one entry is a thousand times another.
 
-Bytes are estimates of the caller: to weigh Python's objects takes longer than to make them again.
+Callers estimate the bytes: measuring Python objects takes longer than creating them again.
 """
 
 from __future__ import annotations
@@ -14,96 +13,95 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
-Thing = TypeVar("Thing")
+Source = TypeVar("Source")
 
 
-class Bounded(Generic[Key, Value]):
-    """What was used last, up to `most` bytes; the newest entry stays, however large. Safe between threads."""
+class ByteCache(Generic[Key, Value]):
+    """An LRU cache of up to `limit` bytes; the newest entry stays, however large. Thread-safe."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
-        self._guard = threading.Lock()
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._entries: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._lock = threading.Lock()
         self.bytes = 0
-        """What is kept now, as far as its makers told."""
+        """The callers' estimates of all entries."""
 
-    def find(self, key: Key) -> Value | None:
-        """What is kept under a key, which is then the last used; None where nothing is."""
-        with self._guard:
-            if (found := self._kept.get(key)) is None:
+    def get(self, key: Key) -> Value | None:
+        """Return the entry of `key` and mark it as used; None if there is none."""
+        with self._lock:
+            if (entry := self._entries.get(key)) is None:
                 return None
-            self._kept.move_to_end(key)
-            return found[0]
+            self._entries.move_to_end(key)
+            return entry[0]
 
-    def keep(self, key: Key, value: Value, size: int) -> None:
-        """Keep `value`, of about `size` bytes, and let go of what was not used for longest."""
-        with self._guard:
-            if (old := self._kept.pop(key, None)) is not None:
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Store `value`, of about `size` bytes, and evict the least recently used entries."""
+        with self._lock:
+            if (old := self._entries.pop(key, None)) is not None:
                 self.bytes -= old[1]
-            self._kept[key] = (value, size)
+            self._entries[key] = (value, size)
             self.bytes += size
-            while self.bytes > self._most and len(self._kept) > 1:
-                _, (_, gone) = self._kept.popitem(last=False)
-                self.bytes -= gone
+            while self.bytes > self._limit and len(self._entries) > 1:
+                _, (_, evicted) = self._entries.popitem(last=False)
+                self.bytes -= evicted
 
     def clear(self) -> None:
-        """Let go of everything."""
-        with self._guard:
-            self._kept.clear()
+        """Remove every entry."""
+        with self._lock:
+            self._entries.clear()
             self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
 
-class Once(Generic[Thing, Value]):
-    """`tell(thing)`, once in the life of each thing, which must never change. By identity: equal things are
-    known to be equal only after a look at all of both."""
+class IdentityCache(Generic[Source, Value]):
+    """`compute(source)`, once in the life of each source, which must never change. By identity, since
+    comparing two sources would take as long as computing."""
 
-    def __init__(self, tell: Callable[[Thing], Value]) -> None:
-        self._tell = tell
-        self._told: dict[int, tuple[weakref.ref[Thing], Value]] = {}
+    def __init__(self, compute: Callable[[Source], Value]) -> None:
+        self._compute = compute
+        self._values: dict[int, tuple[weakref.ref[Source], Value]] = {}
 
-    def of(self, thing: Thing) -> Value:
-        """What `tell` says, or said; raises what it raises."""
-        number = id(thing)
-        if (known := self._told.get(number)) is not None and known[0]() is thing:
-            return known[1]
-        value = self._tell(thing)
-        self._told[number] = (weakref.ref(thing, lambda _: self._told.pop(number, None)), value)
+    def of(self, source: Source) -> Value:
+        """Return the cached value, or compute it; raises what `compute` raises."""
+        number = id(source)
+        if (entry := self._values.get(number)) is not None and entry[0]() is source:
+            return entry[1]
+        value = self._compute(source)
+        self._values[number] = (weakref.ref(source, lambda _: self._values.pop(number, None)), value)
         return value
 
 
-class Alike(Generic[Thing, Value]):
-    """`make(thing)`, once for all things whose `fingerprint` is the same, kept up to `most` bytes.
+class FingerprintCache(Generic[Source, Value]):
+    """`make(source)`, once for all sources with the same `fingerprint`, up to `limit` bytes.
 
-    A thing must never change. `size` tells how many bytes are made of it. Two threads that come at once make
-    it once.
+    A source must never change. `size` estimates the bytes of its value. Of two threads one makes the value.
     """
 
     def __init__(
         self,
-        fingerprint: Callable[[Thing], str],
-        make: Callable[[Thing], Value],
-        size: Callable[[Thing], int],
-        most: int,
+        fingerprint: Callable[[Source], str],
+        make: Callable[[Source], Value],
+        size: Callable[[Source], int],
+        limit: int,
     ) -> None:
         self._make, self._size = make, size
-        self._key = Once(fingerprint)
-        # In a tuple, so that None can be kept as well.
-        self._made: Bounded[str, tuple[Value]] = Bounded(most)
+        self._fingerprints = IdentityCache(fingerprint)
+        # In a tuple, so that None can be stored.
+        self._values: ByteCache[str, tuple[Value]] = ByteCache(limit)
         self._making = threading.RLock()
 
-    def of(self, thing: Thing) -> Value:
-        """What was made of a thing like this one, or is made now; raises what `make` raises."""
-        key = self._key.of(thing)
-        if (known := self._made.find(key)) is None:
+    def of(self, source: Source) -> Value:
+        """Return the value of a source like this one, or make it; raises what `make` raises."""
+        key = self._fingerprints.of(source)
+        if (entry := self._values.get(key)) is None:
             with self._making:
-                if (known := self._made.find(key)) is None:
-                    known = (self._make(thing),)
-                    self._made.keep(key, known, self._size(thing))
-        return known[0]
+                if (entry := self._values.get(key)) is None:
+                    entry = (self._make(source),)
+                    self._values.put(key, entry, self._size(source))
+        return entry[0]
 
     def clear(self) -> None:
-        """Forget all that was made."""
-        self._made.clear()
+        """Remove every value."""
+        self._values.clear()

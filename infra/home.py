@@ -1,4 +1,4 @@
-"""The key of the machine's own commands, kept in the home: `saycart run` makes it, every command finds it."""
+"""The key of this machine's own commands, in the home: `saycart run` writes it, every command reads it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from infra import private
 FILE = "key"
 
 
-def kept_key(home: Path) -> str:
-    """The token in the home, empty where there is none."""
+def read_key(home: Path) -> str:
+    """Return the token in the home, or an empty string."""
     try:
         return (home / FILE).read_text().strip()
     except OSError:
         return ""
 
 
-def keep_key(home: Path, token: str) -> Path:
-    """Put the token there, readable by this user alone; the file.
+def write_key(home: Path, token: str) -> Path:
+    """Write the token, readable by this user alone; return the file.
 
     Raises:
         OSError: the home can't be written to.

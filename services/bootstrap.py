@@ -1,5 +1,8 @@
-"""The only room where ports meet adapters. Everything is made on first use, and imported then, so that
-the API needs no Whisper and a Whisper worker no web framework."""
+"""The composition root: the only module that connects ports to adapters.
+
+Parts are created and imported on first use, so that the API loads no Whisper and a Whisper worker no web
+framework.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from schemas.records.orders import StoredRecording
 from schemas.shops.access import EVERY_SHOP
 from services.engine_parts import EngineParts
 from services.pipeline.ports import Doorbell, Tools
-from services.readiness import Finding, check_addresses, found, queue_state
-from services.recordings import at_hand, dropped, store_of
+from services.readiness import HealthCheck, check_addresses, queue_state, results
+from services.recordings import delete_unused, local_recording, store_of
 from services.settings_checks import check_open
 from services.storage.audit.log import AuditLog
 from services.storage.orders.load import LoadStore
@@ -51,16 +54,16 @@ if TYPE_CHECKING:
     from services.decoding.masked.answering import Answering
 
 log = structlog.get_logger()
-# Menus, last ordered from first, that a worker warms before it serves.
+# Menus that a worker warms before it serves, the most recently used first.
 WARM_MENUS = 8
 
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
 READY_PROBE_S = 2.0
-"""How long `/readyz` waits for a decode server's proof; one that is only busy counts as ready."""
+"""How long `/readyz` waits for a decode server to prove its mask; a busy one counts as ready."""
 
 
 class Container(EngineParts):
-    """One process's parts, wired from settings; its engines are `EngineParts`."""
+    """One process's parts, built from its settings. The engines are in `EngineParts`."""
 
     def __init__(self, settings: Settings) -> None:
         check_open(settings)
@@ -69,7 +72,7 @@ class Container(EngineParts):
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database(settings.database)
-        # Of all shops, for those who work for all; what a caller may reach is at its own `Desk`.
+        # For all shops; what a caller may reach is in its own `ShopScope`.
         self.orders = OrderStore(self.database, EVERY_SHOP)
         self.reviews = ReviewStore(self.database, EVERY_SHOP)
         self.outbox = Outbox(self.database)
@@ -94,14 +97,14 @@ class Container(EngineParts):
 
     @cached_property
     def signing_keys(self) -> list[str]:
-        """What customers' links are signed with, the one that signs last; raises as `signing_keys`."""
+        """The secrets for customers' links, the one that signs last; raises as `signing_keys`."""
         from infra.secret import signing_keys
 
         return signing_keys(self.settings.secret, self.settings.home)
 
     @cached_property
     def provider(self) -> Provider | None:
-        """Where staff may sign in beside here; None where nothing is set."""
+        """The OpenID Connect provider for staff; None if none is configured."""
         if self.settings.oidc is None:
             return None
         from infra.oidc import Provider
@@ -124,14 +127,14 @@ class Container(EngineParts):
         from services.transcription.confidence import agreement
 
         return Tools(
-            sent_back=self.orders.sent_back,
+            times_asked_again=self.orders.times_asked_again,
             transcriber=lambda: self.transcriber,
             decoder=lambda: self.decoder,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
-            recording=partial(at_hand, self.blobs),
-            compacted=self._compacted,
+            recording=partial(local_recording, self.blobs),
+            compact=self._compact,
             remove_recording=self.remove_recordings,
-            drop_recording=partial(dropped, self.blobs),
+            drop_recording=partial(delete_unused, self.blobs),
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
             agreement=agreement,
@@ -140,46 +143,46 @@ class Container(EngineParts):
 
     @property
     def policy(self) -> Policy:
-        """What is accepted without a person."""
+        """The limits for accepting an order without a person."""
         return Policy.within(
             asr_threshold=self.settings.asr_threshold,
             max_total=self.settings.max_order_total,
             two_people_above=self.settings.second_review_above,
         )
 
-    def _compacted(self, recording: Recording) -> StoredRecording | None:
-        from services.transcription.audio.compact import compacted
+    def _compact(self, recording: Recording) -> StoredRecording | None:
+        from services.transcription.audio.compact import compact
 
-        return compacted(self.blobs, recording)
+        return compact(self.blobs, recording)
 
-    def load_hearing(self) -> None:
-        """Load both recognisers, and have each hear a shipped sample: the first time takes a second longer.
+    def load_recognizers(self) -> None:
+        """Load both recognizers and warm them with a sample recording: a first pass takes a second longer.
 
         Raises:
-            EngineMisconfigured: as `Transcriber.load`, of the first one; an order can do without the second.
+            EngineMisconfigured: as `Transcriber.load`, for the first one; orders can do without the second.
         """
         self.transcriber.load()
         sample = Recording(SAMPLE, self.decode_audio)
         try:
-            for ears in (self.transcriber, self.second_transcriber):
-                if ears is not None:
-                    ears.transcribe_fitted(sample, "en")
-                    ears.transcribe(sample, "en")
-                    ears.transcribe_denoised(sample, "en")
+            for recognizer in (self.transcriber, self.second_transcriber):
+                if recognizer is not None:
+                    recognizer.transcribe_fitted(sample, "en")
+                    recognizer.transcribe(sample, "en")
+                    recognizer.transcribe_denoised(sample, "en")
         except Exception:
             log.warning("transcribe.not_warmed", exc_info=True)
 
     def wanted_menus(self) -> list[tuple[Menu, int]]:
-        """The menus that were ordered from last, with their newest versions."""
+        """Return the most recently used menus with their newest versions."""
         return [(stored.menu, stored.version) for stored in self.menus.lately_used(WARM_MENUS)]
 
     def warm_menu(self, menu: Menu, called_off: threading.Event | None = None) -> None:
-        """Put the menu's part of the prompt into the decoder's cache; raises as `CartDecoder.warm`."""
+        """Cache the menu's part of the prompt in the decoder; raises as `CartDecoder.warm`."""
         self.decoder.warm(menu, called_off)
 
     @cached_property
     def masked(self) -> Answering:
-        """The tasks of `POST /v1/masked/{name}`, loaded now; raises as `registered`."""
+        """The tasks of `POST /v1/masked/{name}`; raises as `registered`."""
         from services.decoding.masked.answering import Answering
         from services.decoding.masked.registry import registered
 
@@ -187,11 +190,11 @@ class Container(EngineParts):
         return Answering(tasks, lambda: self.decoder)
 
     def prove_decoder(self) -> None:
-        """See that the decode servers apply the mask, before the first order. One that is away is only
-        logged: it has to pass when it is back.
+        """Check that the decode servers apply the mask. A server that is down is only logged: it is checked
+        again when it is back.
 
         Raises:
-            EngineMisconfigured: none applies it.
+            EngineMisconfigured: no server applies it.
         """
         try:
             self.decoder.prove()
@@ -199,8 +202,8 @@ class Container(EngineParts):
             log.warning("decoder.not_proved", error=error.detail)
 
     def remove_recordings(self, order_id: str | None = None) -> int:
-        """Remove the recordings that one order, or any, has let go of; how many. Never fails: what can't be
-        removed now is the sweeper's."""
+        """Delete recordings that `order_id`, or any order, has released; return how many. Never fails: the
+        sweeper deletes what can't be deleted now."""
         try:
             removed = self.removals.carry_out(self.blobs.delete, order_id=order_id)
         except (SaycartError, OSError) as error:
@@ -211,26 +214,26 @@ class Container(EngineParts):
         return removed
 
     def retention(self, shop: str) -> RetentionStore:
-        """The steps by which one shop's orders go when their time is over."""
+        """Return the store that deletes one shop's data once its retention is over."""
         return RetentionStore(self.database, shop)
 
     def ready(self) -> dict[str, str]:
-        """Each thing that orders lean on: `ok`, or what is wrong with it. The database is asked now; queue
-        and decoder, which may take long to be found away, as they were a moment ago."""
-        return {"database": self._database_check(), **found(self._others)}
+        """Return the state of each dependency: `ok` or a problem. The database is checked now; queue and
+        decoder in the background, since their timeouts are long."""
+        return {"database": self._database_check(), **results(self._background_checks)}
 
     @cached_property
-    def _others(self) -> dict[str, Finding]:
+    def _background_checks(self) -> dict[str, HealthCheck]:
         return {
-            "queue": Finding(lambda: queue_state(self.settings.redis_url)),
-            "decoder": Finding(self._decoder_check),
+            "queue": HealthCheck(lambda: queue_state(self.settings.redis_url)),
+            "decoder": HealthCheck(self._decoder_check),
         }
 
     def _database_check(self) -> str:
         try:
             self.database.ping()
         except Exception:
-            # Drivers name hosts and users in their words; `/readyz` is open to anyone.
+            # Drivers' messages name hosts and users, and `/readyz` is open to anyone.
             log.warning("ready.database_away", exc_info=True)
             return "no answer"
         return "ok"
@@ -245,7 +248,7 @@ class Container(EngineParts):
 
 
 def bootstrap(settings: Settings) -> Container:
-    """Wire a process, whose files are its user's alone from here on. Cheap: engines and connections are made
-    when first used."""
+    """Return the container of a process, and make its files private to its user. Cheap: engines and
+    connections are created on first use."""
     keep_private()
     return Container(settings)

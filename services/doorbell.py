@@ -1,5 +1,4 @@
-"""`Doorbell` through the broker: a message says that an order waits for a stage. Which one is worked on is
-decided at the claim, so that messages are counted by stage."""
+"""`Doorbell` over Celery: a message says that some order waits for a stage; the claim decides which one."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ log = structlog.get_logger()
 
 
 class CeleryDoorbell:
-    """Rings the queue of the stage that an order's state waits for."""
+    """Sends to the queue of the stage that an order's state waits for."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -37,11 +36,11 @@ class CeleryDoorbell:
         """See `Doorbell.held`."""
         queues = [stage.name for stage in FLOW.values()]
         try:
-            found = messages(self._app, queues, fresh_s=fresh_s)
+            calls = messages(self._app, queues, fresh_s=fresh_s)
         except BrokerAway as error:
             log.warning("queue.not_read", error=str(error))
             return None
-        return Counter(BY_NAME[args[1]].state for _, args in found if args[1] in BY_NAME)
+        return Counter(BY_NAME[args[1]].state for _, args in calls if args[1] in BY_NAME)
 
 
 def _about(order_id: str, stage: str) -> tracing.Attributes:

@@ -1,5 +1,7 @@
-"""What others say of themselves, asked beside the requests: a probe has no time to wait for a server that is
-away, and would time out for a reason that is not its own."""
+"""Background health checks of dependencies.
+
+A probe has no time to wait for a server that is away: it would time out and be counted as our own failure.
+"""
 
 from __future__ import annotations
 
@@ -14,56 +16,56 @@ from schemas.errors import InputError
 
 log = structlog.get_logger()
 
-# Seconds that a caller waits for all answers together. Orchestrators wait for one by default.
+# Seconds to wait for all checks together. Orchestrators wait one second by default.
 WAIT_S = 0.4
 QUEUE_PROBE_S = 1.0
 UNKNOWN = "not known yet"
 
 
-class Finding:
-    """What one slow check found last: `ok` or a problem. Any thread may ask; one check runs at a time."""
+class HealthCheck:
+    """One slow check and its latest result, `ok` or a problem. Thread-safe; runs once at a time."""
 
     def __init__(self, check: Callable[[], str]) -> None:
         self._check = check
         self._lock = threading.Lock()
-        self._asking: threading.Thread | None = None
-        self.last = UNKNOWN
+        self._running: threading.Thread | None = None
+        self.result = UNKNOWN
 
-    def ask(self) -> threading.Thread:
-        """The thread that asks now: a new one, or the one that is still at it."""
+    def start(self) -> threading.Thread:
+        """Return the thread that runs the check: a new one, or the one still running."""
         with self._lock:
-            if self._asking is None:
-                self._asking = threading.Thread(target=self._ask, name="readiness", daemon=True)
-                self._asking.start()
-            return self._asking
+            if self._running is None:
+                self._running = threading.Thread(target=self._run, name="readiness", daemon=True)
+                self._running.start()
+            return self._running
 
-    def _ask(self) -> None:
+    def _run(self) -> None:
         try:
-            found = self._check()
+            result = self._check()
         except Exception:
             log.exception("ready.check_failed")
-            found = "the check failed"
+            result = "the check failed"
         with self._lock:
-            self.last, self._asking = found, None
+            self.result, self._running = result, None
 
 
-def found(findings: Mapping[str, Finding], wait_s: float = WAIT_S) -> dict[str, str]:
-    """Ask all again; what each says within `wait_s` seconds, or what it said last."""
+def results(checks: Mapping[str, HealthCheck], wait_s: float = WAIT_S) -> dict[str, str]:
+    """Start all checks and return their results after `wait_s` seconds, else the previous ones."""
     until = time.monotonic() + wait_s
-    for asking in [finding.ask() for finding in findings.values()]:
-        asking.join(max(0.0, until - time.monotonic()))
-    return {name: finding.last for name, finding in findings.items()}
+    for running in [check.start() for check in checks.values()]:
+        running.join(max(0.0, until - time.monotonic()))
+    return {name: check.result for name, check in checks.items()}
 
 
 def queue_state(redis_url: str) -> str:
-    """`ok`, or what is wrong with the Redis of the queue."""
+    """Return `ok`, or what is wrong with the queue's Redis."""
     import redis
 
     from infra.redis.address import client
 
     try:
-        with client(redis_url, QUEUE_PROBE_S, QUEUE_PROBE_S) as opened:
-            opened.ping()
+        with client(redis_url, QUEUE_PROBE_S, QUEUE_PROBE_S) as connection:
+            connection.ping()
     except (redis.RedisError, ValueError):
         log.warning("ready.queue_away", exc_info=True)
         return "no answer"
@@ -71,13 +73,13 @@ def queue_state(redis_url: str) -> str:
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raises InputError where a Redis is named in a way that can't be read."""
-    named = {"REDIS_URL": settings.redis_url, "SAYCART_LIMITS_URL": settings.limits_url}
-    if not any(named.values()):
+    """Raise InputError if a Redis URL in the settings is invalid."""
+    urls = {"REDIS_URL": settings.redis_url, "SAYCART_LIMITS_URL": settings.limits_url}
+    if not any(urls.values()):
         return
     from infra.redis.address import FORMS, checked
 
-    for name, url in named.items():
+    for name, url in urls.items():
         try:
             if url:
                 checked(url)

@@ -1,4 +1,4 @@
-"""The store of recordings that the settings name, and what its errors mean for an order."""
+"""The store of recordings that the settings name, and its errors as errors of an order."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ log = structlog.get_logger(__name__)
 
 
 def store_of(settings: Settings) -> Blobs:
-    """A folder, or a bucket; asks no server.
+    """Return the folder or the bucket of the settings; sends no request.
 
     Raises:
-        InputError: the setting names no store.
+        InputError: the setting is not a store's address.
     """
     if not settings.recordings_url:
         from infra.blobs.folder import BlobFolder
@@ -34,8 +34,8 @@ def store_of(settings: Settings) -> Blobs:
     from infra.blobs.bucket import BlobBucket
 
     try:
-        url, given = parameters(settings.recordings_url, "endpoint")
-        return BlobBucket(url, given.get("endpoint", ""), settings.blobs / "tmp")
+        url, query = parameters(settings.recordings_url, "endpoint")
+        return BlobBucket(url, query.get("endpoint", ""), settings.blobs / "tmp")
     except ValueError as error:
         raise InputError(
             f"SAYCART_RECORDINGS_URL can't be used: {error}",
@@ -44,28 +44,28 @@ def store_of(settings: Settings) -> Blobs:
 
 
 def new_recording(blobs: Blobs, settings: Settings) -> BlobWriter:
-    """Begin a recording, while there is room for more than that.
+    """Return a writer for a new recording.
 
     Raises:
-        StorageFull: less is free than is to stay free.
-        DiskFull: nothing is.
+        StorageFull: less space is free than `least_free_bytes`.
+        DiskFull: no space is free at all.
     """
     if shutil.disk_usage(settings.blobs).free < settings.least_free_bytes:
         raise StorageFull(
-            "There is too little free space for recordings; orders as text are still taken",
-            hint="Order as text, or free some disk space: SAYCART_LEAST_FREE_BYTES of it stay free.",
+            "There isn't enough free space for recordings; text orders are still accepted",
+            hint="Order by text, or free some disk space: SAYCART_LEAST_FREE_BYTES must stay free.",
         )
     return blobs.open()
 
 
 @contextmanager
-def reading() -> Iterator[None]:
-    """What a recording that can't be read means.
+def read_errors() -> Iterator[None]:
+    """Translate errors of reading a recording.
 
     Raises:
-        RecordingLost: it is not there.
-        RecordingsAway: the store does not answer.
-        StorageFull: it came, and there is no room for it here.
+        RecordingLost: it doesn't exist.
+        RecordingsAway: the store doesn't respond.
+        StorageFull: there is no space for a local copy.
     """
     try:
         yield
@@ -77,27 +77,26 @@ def reading() -> Iterator[None]:
         raise RecordingsAway(f"The recording can't be read now: {error}") from error
 
 
-def begun(sound: Opened, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """As `Opened.pieces`, with the first piece fetched before anything is given: nothing is promised of what
-    is gone, or can't be read. Raises as `reading`, the same later on."""
+def stream_recording(sound: Opened, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """Return `Opened.pieces`, with the first piece already fetched, so that a missing recording fails before
+    anything is sent. Raises as `read_errors`, later on too."""
     pieces = sound.pieces(start, stop)
-    with reading():
+    with read_errors():
         first = next(pieces, b"")
-    return _whole(first, pieces)
+    return _chain(first, pieces)
 
 
-def _whole(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _chain(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield first
-    with reading():
+    with read_errors():
         yield from pieces
 
 
 @contextmanager
-def at_hand(blobs: Blobs, key: str) -> Iterator[Path]:
-    """A recording as a file of this machine, for the length of a `with`; raises as `reading`, but for what
-    happens inside the `with`."""
+def local_recording(blobs: Blobs, key: str) -> Iterator[Path]:
+    """Yield a recording as a local file. Raises as `read_errors`, except for errors inside the block."""
     local = blobs.local(key)
-    with reading():
+    with read_errors():
         file = local.__enter__()
     try:
         yield file
@@ -105,8 +104,8 @@ def at_hand(blobs: Blobs, key: str) -> Iterator[Path]:
         local.__exit__(None, None, None)
 
 
-def dropped(blobs: Blobs, key: str) -> None:
-    """Remove a recording that no order came to name; where that fails, it is collected after a day."""
+def delete_unused(blobs: Blobs, key: str) -> None:
+    """Delete a recording that no order refers to; if that fails, the sweeper collects it after a day."""
     try:
         blobs.delete(key)
     except OSError:

@@ -1,4 +1,4 @@
-"""Settings that no process can work with, found when it starts, before anything is made of them."""
+"""Checks of settings at startup, before anything depends on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from schemas.errors import InputError
 
 
 def check_open(settings: Settings) -> None:
-    """Raises InputError where everyone who reaches this machine could do everything."""
+    """Raise InputError if anyone on the network could do everything."""
     if settings.open and settings.api_host not in LOOPBACK:
         raise InputError(
             f"SAYCART_OPEN lets anyone do anything, and the API listens on {settings.api_host}",
@@ -17,11 +17,7 @@ def check_open(settings: Settings) -> None:
 
 
 def check_tasks(settings: Settings) -> None:
-    """Load the masked tasks of the setting, so that a fault shows at the start.
-
-    Raises:
-        InputError: as `registered`.
-    """
+    """Load the configured masked tasks; raises as `registered`."""
     if settings.masked_tasks:
         from services.decoding.masked.registry import registered
 

@@ -1,11 +1,11 @@
 """Recordings in a bucket of an S3 server, which several machines share.
 
-An upload is spooled to a file without a name, and put in one request when it is whole, under a name that
-nothing has yet: never over another. A recording that is heard lies in such a file too. A file without a name
-is gone with its process, however that ends, so nothing is left on any machine.
+An upload is spooled to an unnamed file, and put in one request once it is complete, under a new name: nothing
+is ever overwritten. A recording is transcribed from such a file, too. Unnamed files disappear with their
+process, however it ends.
 
-This module is imported where a bucket is named and not else. The threads of `obstore` begin with its first
-request and do not survive a fork: the workers make their stores in the processes that use them.
+Imported only if a bucket is configured. The threads of `obstore` start with its first request and don't
+survive a fork, so workers create their stores in the processes that use them.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
     from obstore.store import ClientConfig, S3Config
 
-# Of one request, whose body is at most an upload, or a piece below. A caller waits for the put meanwhile.
+# Timeouts of one request, whose body is at most one upload. The client waits for the put meanwhile.
 _CONNECT, _REQUEST = timedelta(seconds=2), timedelta(seconds=15)
 _RETRIES, _RETRIED = 2, timedelta(seconds=6)
-# Bytes of one request of a recording that is read. Most are one piece; a slow listener to a long one holds no
-# connection to the server in between.
-_PIECE = 1 << 20
-# As the API's own answer says it.
+# Bytes of one request for reading. Most recordings are one chunk; a slow client holds no connection to the
+# server between chunks.
+_CHUNK = 1 << 20
+# As in the API's response.
 _NOT_CACHED = "private, no-store"
-_MOST_OF_AN_ERROR = 300
+_MAX_ERROR_CHARS = 300
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>", re.ASCII)
 
 
@@ -53,17 +53,17 @@ class BlobBucket:
     """`Blobs`: objects `<prefix>/<first two of key>/<key>`."""
 
     def __init__(self, url: str, endpoint: str, spool: Path) -> None:
-        """`url` is `s3://BUCKET` or `s3://BUCKET/PREFIX`; `endpoint` the server's address where it is not
-        AWS's, or the environment's; `spool` a folder for files without a name.
+        """`url` is `s3://BUCKET` or `s3://BUCKET/PREFIX`; `endpoint` the server's address if it isn't
+        AWS's or the environment's; `spool` a folder for unnamed files.
 
         Raises:
-            BadAddress: of `url` or `endpoint`.
+            BadAddress: `url` or `endpoint` is invalid.
         """
         parts = urlsplit(url)
         if parts.scheme != "s3" or not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
             raise BadAddress("it is not s3://BUCKET or s3://BUCKET/PREFIX")
         if endpoint and urlsplit(endpoint).scheme not in ("http", "https"):
-            raise BadAddress("its server's address does not begin with https:// or http://")
+            raise BadAddress("its server's address doesn't begin with https:// or http://")
         self._bucket, self._prefix = parts.netloc, parts.path.strip("/")
         self._endpoint, self._spool = endpoint.rstrip("/"), spool
 
@@ -82,12 +82,12 @@ class BlobBucket:
                 client_options=client,
                 retry_config={"max_retries": _RETRIES, "retry_timeout": _RETRIED},
             )
-        except BaseError as error:  # a variable of AWS's that can't be read
+        except BaseError as error:  # an invalid AWS variable
             raise StoreAway(_short(error)) from error
 
     def check(self) -> None:
-        """See `Blobs.check`: puts a probe twice, and removes it. The second must be refused, since a server
-        that ignores the condition would write over what is there."""
+        """See `Blobs.check`: puts a probe twice, and deletes it. The second put must be refused: a server
+        that ignores the condition would overwrite recordings."""
         name = f"probe/{secrets.token_hex(16)}"
         with _answered():
             self.put(name, b"probe")
@@ -98,7 +98,7 @@ class BlobBucket:
             return
         finally:
             self._delete(name)
-        raise StoreAway("the server writes over what is there: it ignores `If-None-Match` of a PUT")
+        raise StoreAway("the server ignores `If-None-Match` of a PUT, and would overwrite recordings")
 
     def open(self) -> BucketWriter:
         """See `Blobs.open`."""
@@ -112,11 +112,11 @@ class BlobBucket:
 
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
-        """See `Blobs.local`: a copy without a name, which this process alone can open."""
+        """See `Blobs.local`: an unnamed copy, which only this process can open."""
         with self._unnamed() as file:
             with _answered():
-                for piece in obstore.get(self._store, name_of(key)).stream(_PIECE):
-                    fill(file, piece)
+                for chunk in obstore.get(self._store, name_of(key)).stream(_CHUNK):
+                    fill(file, chunk)
             yield Path(f"/dev/fd/{file.fileno()}")
 
     def delete(self, key: str) -> None:
@@ -126,22 +126,22 @@ class BlobBucket:
     def older_than(self, seconds: float) -> Iterator[str]:
         """See `Blobs.older_than`, by the server's clock and ours."""
         until = datetime.now(UTC) - timedelta(seconds=seconds)
-        return (key for key, found in self._listed() if found["last_modified"] < until)
+        return (key for key, meta in self._listed() if meta["last_modified"] < until)
 
     def _listed(self) -> Iterator[tuple[str, ObjectMeta]]:
-        """A thousand objects are one request."""
+        """Yield keys with their metadata; one request lists a thousand."""
         with _answered():
             for objects in obstore.list(self._store):
-                for found in objects:
-                    folder, _, key = found["path"].rpartition("/")
+                for meta in objects:
+                    folder, _, key = meta["path"].rpartition("/")
                     if is_key(key) and folder == key[:2]:
-                        yield key, found
+                        yield key, meta
 
     def clear_leftovers(self) -> None:
-        """See `Blobs.clear_leftovers`: a file without a name leaves none."""
+        """See `Blobs.clear_leftovers`: unnamed files leave nothing behind."""
 
     def put(self, name: str, content: IO[bytes] | bytes, media_type: str = "") -> None:
-        """A new object in one request; raises `AlreadyExistsError` where there is one of that name."""
+        """Create an object in one request; raises `AlreadyExistsError` if the name is taken."""
         headers = {"Cache-Control": _NOT_CACHED} | ({"Content-Type": media_type} if media_type else {})
         obstore.put(self._store, name, content, attributes=headers, mode="create", use_multipart=False)
 
@@ -159,18 +159,18 @@ class BlobBucket:
 
 
 class BucketWriter(Spooled):
-    """`BlobWriter`: spooled here, and put when it is committed."""
+    """`BlobWriter`: spooled locally, and put when committed."""
 
     def __init__(self, bucket: BlobBucket, spool: FileIO) -> None:
         super().__init__(spool, secrets.token_hex(16))
         self._bucket = bucket
 
     def commit(self, media_type: str = "application/octet-stream") -> str:
-        """See `BlobWriter.commit`. A put whose answer was lost may have counted all the same: that object
-        belongs to no order, and the sweeper removes it."""
+        """See `BlobWriter.commit`. A put whose response was lost may have succeeded: that object belongs
+        to no order, and the sweeper deletes it."""
         with self._or_discard(), _answered():
             self._file.seek(0)
-            with suppress(AlreadyExistsError):  # ours, where the first answer was lost and the put sent again
+            with suppress(AlreadyExistsError):  # ours: a retried put whose first response was lost
                 self._bucket.put(name_of(self._key), self._file, media_type)
         self._file.close()
         return self._key
@@ -187,19 +187,18 @@ class OpenedObject:
         stop = self.size if stop is None else stop
         while start < stop:
             with _answered():
-                end = min(start + _PIECE, stop)
+                end = min(start + _CHUNK, stop)
                 piece = bytes(obstore.get_range(self._store, self._name, start=start, end=end))
             start += len(piece)
             yield piece
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no connection is held."""
 
 
 @contextmanager
 def _answered() -> Iterator[None]:
-    """Raises StoreAway for whatever the server, or the way to it, had to say but `not found` and `exists
-    already`."""
+    """Raise StoreAway for any error of the server or the network, except `not found` and `already exists`."""
     try:
         yield
     except AlreadyExistsError:
@@ -213,8 +212,7 @@ def _answered() -> Iterator[None]:
 
 
 def _short(error: Exception) -> str:
-    """The first line and the server's code: the rest is the library's inside, and what a server says about a
-    signature."""
+    """Return the first line and the server's code; the rest is internals of the library, and signatures."""
     code = _CODE.search(str(error))
     line = str(error).partition("\n")[0].partition(" <?xml")[0]
-    return f"{line[:_MOST_OF_AN_ERROR]}{f' {code[1]}' if code else ''}"
+    return f"{line[:_MAX_ERROR_CHARS]}{f' {code[1]}' if code else ''}"

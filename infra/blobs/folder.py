@@ -1,7 +1,6 @@
-"""Recordings in a folder: streamed in, synced, then renamed into place under an id of ours.
+"""Recordings in a folder: written to `tmp/`, synced, then renamed to their key.
 
-What a killed process leaves lies in `tmp/`, held by none, and is cleared when the next one starts, or by
-the sweeper.
+Leftovers of killed processes in `tmp/` are unlocked; the next start or the sweeper deletes them.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from pathlib import Path
 from infra.blobs.spool import Spooled, space
 from infra.blobs.store import is_key, name_of
 
-# A file this young may belong to a writer that has opened it and is about to lock it.
+# A younger file may belong to a writer that is about to lock it.
 _YOUNG_S = 60
-# Bytes of a piece that is read.
-_PIECE = 1 << 18
+# Bytes of one read.
+_CHUNK = 1 << 18
 
 
 class BlobFolder:
@@ -47,13 +46,13 @@ class BlobFolder:
 
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
-        """See `Blobs.local`: the file itself. It may go while it is used."""
+        """See `Blobs.local`: the file itself, which may be deleted while in use."""
         path = self.path(key)
         path.stat()
         yield path
 
     def path(self, key: str) -> Path:
-        """Where the file of a key is, whether or not it exists.
+        """Return the path of a key's file, whether or not it exists.
 
         Raises:
             NotABlob: not a key of ours, such as `../../etc/passwd`.
@@ -61,7 +60,7 @@ class BlobFolder:
         return self._root / name_of(key)
 
     def delete(self, key: str) -> None:
-        """See `Blobs.delete`; who has it open reads it to its end."""
+        """See `Blobs.delete`; open readers can still read it to its end."""
         self.path(key).unlink(missing_ok=True)
 
     def older_than(self, seconds: float) -> Iterator[str]:
@@ -78,13 +77,13 @@ class BlobFolder:
                 if time.time() - file.stat().st_mtime < _YOUNG_S:
                     continue
                 with file.open("rb") as handle:
-                    # Refused while a living writer holds it, in whichever process.
+                    # Fails while a living writer holds the lock.
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     file.unlink()
 
 
 class OpenedFile:
-    """`Opened`: a file that is open, so that it can be removed and is read to its end."""
+    """`Opened`: an open file, which can be read to its end even if it is deleted."""
 
     def __init__(self, path: Path) -> None:
         """Raises OSError."""
@@ -94,7 +93,7 @@ class OpenedFile:
     def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """See `Opened.pieces`."""
         stop = self.size if stop is None else stop
-        while start < stop and (piece := os.pread(self._file.fileno(), min(_PIECE, stop - start), start)):
+        while start < stop and (piece := os.pread(self._file.fileno(), min(_CHUNK, stop - start), start)):
             start += len(piece)
             yield piece
 
@@ -114,7 +113,7 @@ class FolderWriter(Spooled):
         super().__init__(file, key)
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
-    def commit(self, media_type: str = "") -> str:  # noqa: ARG002 - nobody is served by a folder
+    def commit(self, media_type: str = "") -> str:  # noqa: ARG002 - a folder serves no clients
         """See `BlobWriter.commit`."""
         final = self._root / name_of(self._key)
         with self._or_discard():
@@ -123,7 +122,7 @@ class FolderWriter(Spooled):
                 final.parent.mkdir(exist_ok=True)
                 _sync_directory(self._root)
             self._tmp.rename(final)
-            # Without this the name may be lost in a power cut, though the bytes are safe.
+            # Otherwise the name may be lost in a power failure, though the bytes are safe.
             _sync_directory(final.parent)
         self._file.close()
         return self._key

@@ -1,4 +1,4 @@
-"""What every writer of a recording does: bytes go to a file here first, counted and hashed on the way."""
+"""Base of all writers of recordings: bytes are counted, hashed and written to a local file first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infra.blobs.store import DiskFull
 
 
 class Spooled:
-    """A `BlobWriter` but for `commit`: `file` takes the bytes, and is dropped with an error."""
+    """A `BlobWriter` without `commit`; its `file` is discarded on errors."""
 
     def __init__(self, file: FileIO, key: str) -> None:
         self._file, self._key = file, key
@@ -52,7 +52,7 @@ class Spooled:
 
 
 def fill(file: FileIO, data: bytes) -> None:
-    """Append all of it; a file without a buffer may take a part at a time. Raises DiskFull."""
+    """Append all of `data`; unbuffered files may accept a part at a time. Raises DiskFull."""
     view = memoryview(data)
     with space():
         while view:
@@ -61,7 +61,7 @@ def fill(file: FileIO, data: bytes) -> None:
 
 @contextmanager
 def space() -> Iterator[None]:
-    """Raises DiskFull where the system says that there is no room."""
+    """Raise DiskFull if the system is out of space."""
     try:
         yield
     except OSError as error:

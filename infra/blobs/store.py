@@ -1,7 +1,6 @@
-"""Recordings, wherever they are kept: what a store of them offers.
+"""The interface of stores for recordings: a folder (`folder.py`) or a shared bucket (`bucket.py`).
 
-A key exists only for a recording that is whole and durable, and what it names never changes. Two stores are
-such: a folder (`folder.py`) and a bucket that machines share (`bucket.py`).
+A key exists only for a complete, durable recording, and its content never changes.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 class DiskFull(Exception):
-    """No space (or quota) left. Nothing was kept of what was being written."""
+    """No space (or quota) left. The unfinished recording was discarded."""
 
 
 class NotABlob(ValueError):
-    """A key that is not shaped like ours: never turned into a path or the name of an object."""
+    """A key of another format than ours: never used as a path or an object name."""
 
 
 class StoreAway(OSError):
-    """The store does not answer, or refuses: it may have the recording all the same. Only a bucket raises it;
-    what a folder's disk can't do is the system's own OSError."""
+    """The store doesn't respond or refuses; the recording may exist. Only a bucket raises it; a folder raises
+    the system's own OSError."""
 
 
 class BlobWriter(Protocol):
-    """One recording being written; use it in a `with`, which discards what was not committed. `size` is in
-    bytes, `sha256` in hex, both of what was written so far."""
+    """One recording being written, in a `with` that discards it unless committed. `size` in bytes and
+    `sha256` in hex are of what was written so far."""
 
     size: int
 
@@ -46,16 +45,16 @@ class BlobWriter(Protocol):
         ...
 
     def commit(self, media_type: str = "application/octet-stream") -> str:
-        """Make it durable and give its key. `media_type` is for stores that serve it themselves.
+        """Make it durable and return its key. `media_type` is for stores that serve it themselves.
 
         Raises:
             DiskFull: no space left; it is discarded.
-            OSError: the store did not take it; it is discarded.
+            OSError: the store failed; it is discarded.
         """
         ...
 
     def discard(self) -> None:
-        """Drop what was written; does nothing after a commit or a second time."""
+        """Discard it; does nothing after a commit or a second time."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -64,17 +63,17 @@ class BlobWriter(Protocol):
 
 
 class Opened(Protocol):
-    """A recording to be read; `size` in bytes. From a folder it is read to its end even if it is removed
-    meanwhile, from a bucket the next piece is not found."""
+    """An open recording; `size` in bytes. If it is deleted meanwhile, a folder still reads it to its end,
+    and a bucket fails at the next piece."""
 
     size: int
 
     def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """The bytes from `start` up to, not with, `stop`; to the end where that is None.
+        """Yield the bytes from `start` up to `stop`, exclusive, or to the end.
 
         Raises:
-            FileNotFoundError: it was removed meanwhile.
-            OSError: the store does not answer.
+            FileNotFoundError: it was deleted meanwhile.
+            OSError: the store doesn't respond.
         """
         ...
 
@@ -82,22 +81,18 @@ class Opened(Protocol):
 
 
 class Blobs(Protocol):
-    """A store. Many processes, on many machines where they share it, may use it at once.
+    """A store, which many processes may use at once, of several machines if it is shared.
 
-    Whatever takes a key raises NotABlob for one that is not of ours, such as `../../etc/passwd`, and OSError
-    where the store can't do it now.
+    Methods with a key raise NotABlob for one of another format, such as `../../etc/passwd`, and OSError if
+    the store fails.
     """
 
     def check(self) -> None:
-        """See that it can be written to, before the first order.
-
-        Raises:
-            OSError: it can't.
-        """
+        """Check that it is writable; raises OSError if it isn't."""
         ...
 
     def open(self) -> BlobWriter:
-        """A writer for one new recording.
+        """Return a writer for a new recording.
 
         Raises:
             DiskFull: no space for even an empty file.
@@ -105,39 +100,32 @@ class Blobs(Protocol):
         ...
 
     def opened(self, key: str) -> Opened:
-        """The recording, to be read here.
-
-        Raises:
-            FileNotFoundError: it is not there.
-        """
+        """Open a recording; raises FileNotFoundError if it doesn't exist."""
         ...
 
     def local(self, key: str) -> AbstractContextManager[Path]:
-        """The recording as a file of this machine, for the length of a `with`, to be opened by this process.
-
-        Raises:
-            FileNotFoundError: it is not there.
-        """
+        """Yield the recording as a local file, for this process only, in a `with`; raises FileNotFoundError
+        if it doesn't exist."""
         ...
 
     def delete(self, key: str) -> None:
-        """Remove a recording; one that is gone already is fine."""
+        """Delete a recording, if it exists."""
         ...
 
     def older_than(self, seconds: float) -> Iterator[str]:
-        """Keys of the recordings that were written longer ago than that."""
+        """Yield the keys of recordings that are older than `seconds`."""
         ...
 
     def clear_leftovers(self) -> None:
-        """Remove what killed writers have left half written; living ones hold theirs."""
+        """Delete unfinished files of killed writers; living ones hold a lock on theirs."""
         ...
 
 
 def name_of(key: str) -> str:
-    """Where a key is in any store: `<first two of it>/<key>`, so that a copy of one is another.
+    """Return a key's path in any store, `<its first two characters>/<key>`, so that stores can be copied.
 
     Raises:
-        NotABlob: not a key of ours.
+        NotABlob: not in our format.
     """
     if not is_key(key):
         raise NotABlob("not a blob key")

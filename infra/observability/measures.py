@@ -1,8 +1,7 @@
-"""What a process measures of its own work, by small functions that cost nothing where it was not asked for.
+"""The metrics of a process, as small functions that cost nothing while metrics are off.
 
-The instruments are made by `open_in` (`metrics.py` says who calls it); until then every function here
-returns at once. Labels are few and come from our own code, never from an order, a shop or what a customer
-said: `docs/metrics.md` has the whole list.
+`open_in` creates the instruments (see `metrics.py`); until then every function returns at once. Labels are
+few and come from our own code, never from an order, a shop or a customer: `docs/metrics.md` lists all.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-# Seconds, up to the longest that each may take. 5 is the objective of a settled order (docs/metrics.md).
+# Seconds, up to each one's limit. The objective for a settled order is 5 (docs/metrics.md).
 WORK_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 200)
 WAIT_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 SETTLED_S = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 30, 60, 120, 300, 900, 3600)
@@ -25,7 +24,7 @@ DONE, FAULT = "done", "fault"
 
 
 class _Instruments:
-    """All of a worker's metrics in one registry; importing the library is left until one is wanted."""
+    """All metrics of a worker in one registry. The library is imported only when they are on."""
 
     def __init__(self, registry: CollectorRegistry, part: str) -> None:
         from prometheus_client import Counter, Histogram
@@ -51,8 +50,8 @@ class _Instruments:
             SETTLED_S,
         )
         self.problems = counter("problems", "failures and doubts by kind and code", "kind", "code")
-        self.leases = counter("lease_troubles", "leases lost, not renewed, or let go", "stage", "trouble")
-        self.tokens = counter("tokens", "tokens that decode servers told of", "engine", "kind")
+        self.leases = counter("lease_troubles", "leases lost, not renewed, or timed out", "stage", "trouble")
+        self.tokens = counter("tokens", "tokens that decode servers reported", "engine", "kind")
         self.overruled = counter(
             "overruled_tokens", "tokens that the mask chose against the model, where scored", "engine"
         )
@@ -68,60 +67,60 @@ class _Instruments:
         from prometheus_client import Gauge
 
         def gauge(name: str, says: str) -> Gauge:
-            # Summed over the processes that live: those of the dead are removed (`metrics.py`).
+            # Summed over living processes; `metrics.py` removes those of dead ones.
             return Gauge(f"saycart_{name}", says, ["part"], registry=registry, multiprocess_mode="livesum")
 
         self.slots = gauge("worker_slots", "orders that this part can work on at once")
         self.busy = gauge("worker_slots_busy", "orders that this part works on")
-        self.connections = gauge("database_connections_busy", "connections that are lent by the pools")
+        self.connections = gauge("database_connections_busy", "connections in use, of all pools")
         self.room = gauge("database_connections_limit", "connections that the pools may open")
 
 
-_made: _Instruments | None = None
+_instruments: _Instruments | None = None
 
 
 def open_in(registry: CollectorRegistry, part: str) -> None:
     """Measure from now on, into `registry`; `part` names this process on its gauges."""
-    global _made
-    _made = _Instruments(registry, part)
+    global _instruments
+    _instruments = _Instruments(registry, part)
 
 
 def close() -> None:
-    """Measure nothing any more."""
-    global _made
-    _made = None
+    """Turn metrics off."""
+    global _instruments
+    _instruments = None
 
 
 @dataclass(slots=True)
-class Took:
-    """What a measured block came to; `outcome` is set within it."""
+class Timed:
+    """A measured block, which sets its `outcome`."""
 
     outcome: str = FAULT
 
 
 @contextmanager
-def stage_took(stage: str) -> Iterator[Took]:
-    """Time one try of a stage; where the block sets no outcome it was a fault."""
-    took, began = Took(), time.perf_counter()
-    if _made is not None:
-        _made.busy.labels(_made.part).inc()
+def stage_took(stage: str) -> Iterator[Timed]:
+    """Time one attempt of a stage; without an outcome it counts as a fault."""
+    timed, began = Timed(), time.perf_counter()
+    if _instruments is not None:
+        _instruments.busy.labels(_instruments.part).inc()
     try:
-        yield took
+        yield timed
     finally:
-        if _made is not None:
-            _made.busy.labels(_made.part).dec()
-            _made.stages.labels(stage, took.outcome).observe(time.perf_counter() - began)
+        if _instruments is not None:
+            _instruments.busy.labels(_instruments.part).dec()
+            _instruments.stages.labels(stage, timed.outcome).observe(time.perf_counter() - began)
 
 
 def outcome_of(error: BaseException) -> str:
-    """How an error is counted: by its code, which each of our own has; any other is a fault."""
+    """Return the label of an error: the code of one of ours, else a fault."""
     code = getattr(type(error), "code", FAULT)
     return code if isinstance(code, str) else FAULT
 
 
 @contextmanager
 def engine_took(engine: str) -> Iterator[None]:
-    """Time one call of an engine; its outcome is `done`, or the code of the error that ends the block."""
+    """Time one call of an engine; its outcome is `done`, or the code of its error."""
     outcome, began = DONE, time.perf_counter()
     try:
         yield
@@ -129,86 +128,87 @@ def engine_took(engine: str) -> Iterator[None]:
         outcome = outcome_of(error)
         raise
     finally:
-        if _made is not None:
-            _made.engines.labels(engine, outcome).observe(time.perf_counter() - began)
+        if _instruments is not None:
+            _instruments.engines.labels(engine, outcome).observe(time.perf_counter() - began)
 
 
 def waited(stage: str, seconds: float) -> None:
-    """An order was claimed so long after it was due."""
-    if _made is not None:
-        _made.waits.labels(stage).observe(max(0.0, seconds))
+    """Count how long after it was due an order was claimed."""
+    if _instruments is not None:
+        _instruments.waits.labels(stage).observe(max(0.0, seconds))
 
 
 def settled(source: str, state: str, seconds: float) -> None:
-    """An order, `spoken` or `typed`, came to a state in which no worker has anything to do."""
-    if _made is not None:
-        _made.settled.labels(source, state).observe(max(0.0, seconds))
+    """Count an order, `spoken` or `typed`, that no worker has anything left to do for."""
+    if _instruments is not None:
+        _instruments.settled.labels(source, state).observe(max(0.0, seconds))
 
 
 def problem(kind: str, code: str) -> None:
-    """A stage failed, or doubts what it found; `services/pipeline/counted.py` has the kinds."""
-    if _made is not None:
-        _made.problems.labels(kind, code).inc()
+    """Count a failure or a doubt of a stage, by a kind of `services/pipeline/order_metrics.py`."""
+    if _instruments is not None:
+        _instruments.problems.labels(kind, code).inc()
 
 
 def expect(problems: Iterable[tuple[str, str]], troubles: Iterable[tuple[str, str]]) -> None:
-    """Show these problems and lease troubles from the start, as zero: `increase` does not see a counter that
-    begins with its first one."""
-    if _made is not None:
+    """Initialize these counters to zero: `increase` misses the first event of a counter that starts with
+    it."""
+    if _instruments is not None:
         for labels in problems:
-            _made.problems.labels(*labels)
+            _instruments.problems.labels(*labels)
         for labels in troubles:
-            _made.leases.labels(*labels)
+            _instruments.leases.labels(*labels)
 
 
 def lease_trouble(stage: str, trouble: str) -> None:
-    """A lease was `lost` to another, `not_renewed`, or `let_go` past the stage's limit."""
-    if _made is not None:
-        _made.leases.labels(stage, trouble).inc()
+    """A lease was `lost` to another, `not_renewed`, or `timed_out`, past the stage's limit."""
+    if _instruments is not None:
+        _instruments.leases.labels(stage, trouble).inc()
 
 
 def tokens(engine: str, *, prompt: int, cached: int, completion: int, overruled: int | None) -> None:
-    """What one answer took; `cached` is a part of `prompt`. `overruled` is None where it was not scored."""
-    if _made is None:
+    """Count the tokens of one answer; `prompt` includes `cached`. `overruled` is None if it was not
+    scored."""
+    if _instruments is None:
         return
     for kind, count in (("prompt", prompt), ("cached", cached), ("completion", completion)):
-        _made.tokens.labels(engine, kind).inc(max(0, count))
+        _instruments.tokens.labels(engine, kind).inc(max(0, count))
     if overruled is not None:
-        _made.overruled.labels(engine).inc(overruled)
+        _instruments.overruled.labels(engine).inc(overruled)
 
 
 @contextmanager
-def sweeper_took(step: str) -> Iterator[Took]:
-    """Time one part of the sweeper's round, as `stage_took`."""
-    took, began = Took(), time.perf_counter()
+def sweeper_took(step: str) -> Iterator[Timed]:
+    """Time one step of the sweeper's round, as `stage_took`."""
+    timed, began = Timed(), time.perf_counter()
     try:
-        yield took
+        yield timed
     finally:
-        if _made is not None:
-            _made.sweeps.labels(step, took.outcome).observe(time.perf_counter() - began)
+        if _instruments is not None:
+            _instruments.sweeps.labels(step, timed.outcome).observe(time.perf_counter() - began)
 
 
 def webhook_took(outcome: str, seconds: float) -> None:
-    """One try of a message: `delivered`, `failed` or `dead`."""
-    if _made is not None:
-        _made.webhooks.labels(outcome).observe(seconds)
+    """Count one attempt to send a message: `delivered`, `failed` or `dead`."""
+    if _instruments is not None:
+        _instruments.webhooks.labels(outcome).observe(seconds)
 
 
 def has_slots(slots: int) -> None:
-    """This process works on up to so many orders at once."""
-    if _made is not None:
-        _made.slots.labels(_made.part).set(slots)
-        _made.busy.labels(_made.part).set(0)
+    """Set how many orders this process works on at once."""
+    if _instruments is not None:
+        _instruments.slots.labels(_instruments.part).set(slots)
+        _instruments.busy.labels(_instruments.part).set(0)
 
 
 def pool_of(limit: int) -> None:
-    """This process's pool may open so many connections, and lends none yet."""
-    if _made is not None:
-        _made.room.labels(_made.part).set(limit)
-        _made.connections.labels(_made.part).set(0)
+    """Set the limit of this process's connection pool."""
+    if _instruments is not None:
+        _instruments.room.labels(_instruments.part).set(limit)
+        _instruments.connections.labels(_instruments.part).set(0)
 
 
 def connections_in_use(connections: int) -> None:
-    """The pool lends so many connections now."""
-    if _made is not None:
-        _made.connections.labels(_made.part).set(connections)
+    """Set how many connections of the pool are in use."""
+    if _instruments is not None:
+        _instruments.connections.labels(_instruments.part).set(connections)

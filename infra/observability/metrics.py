@@ -1,11 +1,10 @@
-"""How a worker's metrics reach Prometheus, though its work is done in child processes.
+"""Export metrics of several processes to Prometheus, by `prometheus_client`'s multiprocess mode.
 
-A process that measures keeps its numbers in files of its own in a folder that its neighbours share, and
-each scrape adds them up: `prometheus_client`'s multiprocess mode. On one machine `saycart run` gives all
-its parts one folder, and the API shows it (`SAYCART_METRICS_DIR`); on several each worker has a folder of its
-own and serves it on `SAYCART_METRICS_PORT`, from its main process. With neither nothing is measured.
+Each process writes its numbers to files in a shared folder, and each scrape adds them up. On one machine
+`saycart run` gives all parts one folder (`SAYCART_METRICS_DIR`), and the API serves it; on several machines a
+worker has its own folder and serves it on `SAYCART_METRICS_PORT`. With neither, metrics are off.
 
-What a process counted stays when it dies; what it had in hand goes with it.
+Counters of a dead process stay; its gauges are removed.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _own: tempfile.TemporaryDirectory[str] | None = None  # as long as the process l
 
 
 def begin(part: str, port: int) -> Path | None:
-    """Measure in this process and in those that it forks, into the shared folder, or into one of its own
-    where there is none and it is to serve on `port`. The folder; None when nothing would be scraped.
+    """Turn metrics on in this process and its forks, in the shared folder, or in an own one if there is none
+    and `port` is set. Returns the folder, or None if metrics stay off.
 
-    To be called before anything is measured, and before the fork.
+    Call it before anything is measured, and before forking.
 
     Raises:
-        RuntimeError: the library was imported before; it looks for its mode then, and never again.
+        RuntimeError: the library was imported before; it reads its mode only once, at import.
     """
     folder = shared()
     if folder is None and not port:
@@ -59,17 +58,17 @@ def begin(part: str, port: int) -> Path | None:
 
 
 def shared() -> Path | None:
-    """The folder in which the parts of this machine measure, there; None where they do not."""
-    if not (named := os.environ.get(FOLDER)):
+    """Return the folder shared by this machine's parts, created if missing; None if there is none."""
+    if not (name := os.environ.get(FOLDER)):
         return None
-    folder = Path(named)
+    folder = Path(name)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def serve(folder: Path, host: str, port: int) -> bool:
-    """Answer scrapes of `folder` in a thread of this process; False, and logged, when the port can't be had:
-    a worker without metrics still does its work, and Prometheus says that it can't be scraped."""
+    """Serve scrapes of `folder` in a thread; return False, and log, if the port is taken: a worker still
+    works without metrics, and Prometheus reports the failed scrapes."""
     from prometheus_client import CollectorRegistry, start_http_server
 
     registry = CollectorRegistry()
@@ -83,15 +82,15 @@ def serve(folder: Path, host: str, port: int) -> bool:
     return True
 
 
-def emptied(folder: Path) -> Path:
-    """`folder`, there and empty."""
+def empty(folder: Path) -> Path:
+    """Delete and recreate `folder`; return it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
 class Parts:
-    """A collector of what all processes of a folder have measured."""
+    """A collector of the metrics of all processes of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -110,6 +109,6 @@ class Parts:
 def _lives(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, PermissionError):  # of another user: the number was given out again
+    except (ProcessLookupError, PermissionError):  # another user's: the number was reused
         return False
     return True

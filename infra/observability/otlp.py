@@ -1,8 +1,9 @@
-"""Spans by OpenTelemetry's SDK, sent to a collector by OTLP over HTTP. Imported by `tracing.py` alone, late.
+"""Spans by OpenTelemetry's SDK, sent to a collector by OTLP over HTTP. Imported lazily, by `tracing.py`
+alone.
 
-No global provider is set: FastAPI and redis-py would then trace by themselves, addresses and all, and FastAPI
-believes any caller's traceparent. Nothing waits for the collector: the SDK's queue is bounded, and drops what
-does not fit or can't be delivered.
+There is no global provider: with one FastAPI and redis-py would trace by themselves, with addresses, and
+FastAPI would trust any caller's traceparent. Nothing waits for the collector: the SDK's queue is bounded, and
+drops spans that don't fit or can't be delivered.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-# As `tracing.py` has them, which alone imports this file.
+# As in `tracing.py`, which imports this file.
 Attributes = Mapping[str, str | int | float | bool]
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
 
 SEND_S = 5.0
 CLOSE_S = 2.0
-"""What is left at the end of a process is tried to be sent for so long."""
+"""How long a process tries to send its last spans."""
 
 _BEGINS = frozenset({"server", "consumer"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
@@ -41,7 +42,7 @@ _W3C = TraceContextTextMapPropagator()
 
 
 class Spans:
-    """One process's spans. Its methods are those of `tracing.py`."""
+    """The spans of one process, with the methods of `tracing.py`."""
 
     def __init__(self, url: str, part: str, share: float) -> None:
         direct = requests.Session()
@@ -64,7 +65,7 @@ class Spans:
             kind=SpanKind[kind.upper()],
             attributes=dict(attributes),
             links=[Link(about)] if about else None,
-            # Both quote the error.
+            # Both would quote the error's message.
             record_exception=False,
             set_status_on_exception=False,
         ) as opened:
@@ -100,15 +101,15 @@ class Spans:
         return Serving(self._tracer, method if method in _METHODS else "_OTHER")
 
     def close(self) -> None:
-        """Send what waits, for `CLOSE_S` seconds at most."""
-        # In a thread that may be left behind: a collector that accepts and never answers holds it.
+        """Send the queued spans, for at most `CLOSE_S` seconds."""
+        # In a daemon thread: a collector that never responds would block.
         closing = threading.Thread(target=self._queue.shutdown, name="traces-close", daemon=True)
         closing.start()
         closing.join(CLOSE_S)
 
 
 class Serving:
-    """The span of one HTTP request, in a trace of its own, from its first byte to the last of its answer."""
+    """The span of one HTTP request, the root of a trace, until the last byte of the response."""
 
     def __init__(self, tracer: trace.Tracer, method: str) -> None:
         self._method = method
@@ -116,7 +117,7 @@ class Serving:
         self._token = contexts.attach(trace.set_span_in_context(self._span, Context()))
 
     def done(self, route: str, status: int) -> None:
-        """The answer is out; `route` is a template, never an address."""
+        """End the span after the response; `route` is a template, never an address."""
         self._span.update_name(f"{self._method} {route}")
         self._span.set_attributes({"http.route": route, "http.response.status_code": status})
         if status >= 500 or not status:
@@ -124,17 +125,17 @@ class Serving:
         self._span.end()
 
     def leave(self) -> None:
-        """Where the request was begun, once nothing of it runs any more."""
+        """Detach the span from the context once the request is over."""
         with suppress(ValueError):
             contexts.detach(self._token)
 
 
 def _read(traceparent: str | None) -> SpanContext | None:
-    """What a traceparent names; None where it is not one."""
+    """Parse a traceparent; None if it is invalid."""
     if traceparent is None:
         return None
-    named = trace.get_current_span(_W3C.extract({"traceparent": traceparent}, Context())).get_span_context()
-    return named if named.is_valid else None
+    parsed = trace.get_current_span(_W3C.extract({"traceparent": traceparent}, Context())).get_span_context()
+    return parsed if parsed.is_valid else None
 
 
 def _failed(span: trace.Span, kind: str) -> None:

@@ -1,7 +1,7 @@
-"""Structured logs: an action name with bound ids, one line an event, on stderr.
+"""Structured logs on stderr: one line an event, an event name with ids.
 
-No line holds what a customer said. Our own lines carry ids and codes, and a traceback says what kind of error
-it was and where, but not its words: those of a parser, a validator or a database quote what they choked on.
+No line holds a customer's words. Our own lines have ids and codes. A traceback has types and places of errors
+but no messages: parsers, validators and databases quote their input in them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import structlog
 
 from infra.observability import tracing
 
-# Errors whose words name files, addresses and states of a server, and never what a row or a body holds.
+# Errors whose messages name files, addresses and server states, never the content of a row or a body.
 _OF_MACHINES = {"OSError", "ImportError", "OperationalError", "TransportError", "DatabaseUnavailable"}
 
 
 def configure_logging(level: str, *, as_json: bool) -> None:
-    """Set up structlog and the standard library's loggers alike; call once a process."""
+    """Set up structlog and the standard library's loggers; call once in a process."""
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         _in_trace,
@@ -49,12 +49,12 @@ def configure_logging(level: str, *, as_json: bool) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(number)
-    # One line a request of ours to the decoder says nothing that the stage's own line does not.
+    # A line for each request to the decoder adds nothing to the stage's own line.
     logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def trace(exc_info: tuple[type[BaseException], BaseException, TracebackType | None]) -> str:
-    """A traceback without its errors' words, but for those about machines: files, connections, locks."""
+    """Render a traceback without error messages, except those about machines: files, connections, locks."""
     return "\n".join(_links(exc_info[1]))
 
 

@@ -1,14 +1,14 @@
 """Traces: an order from its upload to the shop's webhook, as one trace of OpenTelemetry (ADR 52).
 
-Off unless `SAYCART_TRACES_URL` is set, and then each of these functions is one comparison. `otlp.py` alone
-knows OpenTelemetry, and is imported then. `start` is for the process that works, after any fork.
+Off unless `SAYCART_TRACES_URL` is set; then each function is a single comparison. Only `otlp.py` knows
+OpenTelemetry, and is imported when tracing is on. Call `start` after any fork.
 
     with continued(order.traceparent), span("stage decode", {...}, kind="consumer"):
         ...
         note({"saycart.outcome": "decoded"})
 
-Spans hold ids, codes, counts and names of our own parts. Nothing that a customer said or sent goes in, nor
-what an error quotes: a collector is another machine, often another company's.
+Spans hold ids, codes, counts and names of our own parts. Customers' words and error messages are left out: a
+collector is another machine, often another company's.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ _spans: Spans | None = None
 
 
 def check(settings: Settings) -> None:
-    """Raises InputError where traces are asked for and can't be sent, before anything is started."""
+    """Raise InputError if traces are configured and can't be sent."""
     if not settings.traces_url:
         return
     address, _ = _wanted(settings.traces_url)
     url = urlsplit(address)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise InputError(
-            "SAYCART_TRACES_URL is no http address",
-            hint="It is a collector's for OTLP over HTTP, as http://127.0.0.1:4318/v1/traces.",
+            "SAYCART_TRACES_URL is not an http address",
+            hint="Use a collector's OTLP over HTTP address, such as http://127.0.0.1:4318/v1/traces.",
         )
     try:
-        import infra.observability.otlp  # noqa: F401 - starts nothing; by its parts it could look whole and not be
+        import infra.observability.otlp  # noqa: F401 - the whole import is the check; it starts nothing
     except ImportError as error:
         raise InputError(
-            f"SAYCART_TRACES_URL is set and what sends traces is not installed ({error.name or error})",
+            f"SAYCART_TRACES_URL is set, but the trace exporter is not installed ({error.name or error})",
             hint='Install it with: pip install "saycart[traces]" (in a checkout: make setup).',
         ) from None
 
 
 def start(settings: Settings, part: str) -> None:
-    """Export spans from this process on, as `saycart-PART`; nothing where no URL is set.
+    """Export this process's spans as `saycart-PART`, if a URL is set.
 
     Raises:
         InputError: as `check`.
@@ -75,19 +75,19 @@ def start(settings: Settings, part: str) -> None:
 
 
 def _wanted(url: str) -> tuple[str, float]:
-    """Return the collector's address and the share of traces that it is sent; raises InputError."""
+    """Return the collector's address and the sampling share; raises InputError."""
     try:
-        address, given = parameters(url, "sample")
-        share = float(given.get("sample", 1))
+        address, query = parameters(url, "sample")
+        share = float(query.get("sample", 1))
     except ValueError:
         share = math.nan
     if not 0 <= share <= 1:
-        raise InputError("The sample of SAYCART_TRACES_URL is not a share", hint="Such as ?sample=0.1.")
+        raise InputError("The sample of SAYCART_TRACES_URL must be 0 to 1", hint="For example ?sample=0.1.")
     return address, share
 
 
 def stop() -> None:
-    """Send what is left, for a moment at most, and end; harmless when nothing was started."""
+    """Send the remaining spans, briefly, and stop; harmless if tracing is off."""
     global _spans
     spans, _spans = _spans, None
     if spans is not None:
@@ -95,24 +95,23 @@ def stop() -> None:
 
 
 def on() -> bool:
-    """Whether this process exports."""
+    """Return whether this process exports spans."""
     return _spans is not None
 
 
 def span(
     name: str, attributes: Attributes | None = None, *, kind: Kind = "internal", link: str | None = None
 ) -> AbstractContextManager[None]:
-    """A span for as long as the block runs, below the one that is current; `link` is the traceparent of
-    another that it has to do with. An error that leaves the block is noted by its kind, without its words.
+    """Open a span for the block, as a child of the current one; `link` is a related span's traceparent. An
+    error that leaves the block is recorded by its type, without its message.
 
-    Only a `server` or `consumer` begins a trace of its own: elsewhere, as when a model is warmed, no span is
-    made.
+    Only a `server` or `consumer` span starts a trace; without a trace other spans are skipped.
     """
     return _NOTHING if _spans is None else _spans.span(name, attributes or {}, kind, link)
 
 
 def traced(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes each call of a function a span."""
+    """Decorate a function so that each call is a span."""
 
     def around(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
@@ -126,33 +125,33 @@ def traced(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def continued(traceparent: str | None) -> AbstractContextManager[None]:
-    """Spans of the block belong to the trace of `traceparent`, as we wrote it down; None: to none."""
+    """Continue the trace of a stored `traceparent` in the block; None: no trace."""
     return _NOTHING if _spans is None else _spans.continued(traceparent)
 
 
 def note(attributes: Attributes) -> None:
-    """Put these on the current span. `error.type` among them marks it as failed."""
+    """Set attributes of the current span. `error.type` marks it as failed."""
     if _spans is not None:
         _spans.note(attributes)
 
 
 def current_traceparent() -> str | None:
-    """The current span as W3C Trace Context has it; None outside of one."""
+    """Return the current span as a W3C traceparent, None outside of a span."""
     return None if _spans is None else _spans.traceparent()
 
 
 def current_trace_id() -> str | None:
-    """32 hexadecimal digits, as logs have it; None outside of a span."""
+    """Return the current trace id in hex, for logs; None outside of a span."""
     traceparent = current_traceparent()
     return traceparent.split("-")[1] if traceparent else None
 
 
 def headers() -> dict[str, str]:
-    """What a request of ours carries, so that its server's spans come below the current one."""
+    """Return the headers that make a called server's spans children of the current one."""
     traceparent = current_traceparent()
     return {"traceparent": traceparent} if traceparent else {}
 
 
 def serving(method: str) -> Serving | None:
-    """The span of a request that has begun, to be ended by its handle."""
+    """Start the span of a received request; the caller ends it."""
     return None if _spans is None else _spans.serving(method)

@@ -1,4 +1,4 @@
-"""One supervised child process: how it is described, started, ended, and what it said last."""
+"""One supervised child process: its description, start, stop and last log lines."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from threading import Event
 from infra.observability import logs
 from infra.private import UMASK
 from infra.processes import record as processes
-from infra.processes.record import HOME_MARK, Known
+from infra.processes.record import HOME_MARK, ProcessId
 
 LOG_CAP = 5_000_000
 _PR_SET_PDEATHSIG = 1
-# Loaded here and not after the fork, where another thread may hold the loader's lock.
+# Loaded before the fork: after it another thread may hold the loader's lock.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
@@ -38,7 +38,7 @@ class HomeInUse(SupervisorError):
 
 
 class ChildFailed(SupervisorError):
-    """A child never got ready, or died too often. `tail` is the end of its log."""
+    """A child didn't become ready, or died too often. `tail` is the end of its log."""
 
     def __init__(self, detail: str, hint: str, tail: str) -> None:
         super().__init__(detail, hint)
@@ -47,8 +47,8 @@ class ChildFailed(SupervisorError):
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Waits `delay_s`, doubled up to `max_delay_s`, before each restart; a death within `settle_s` of the
-    start is a quick one, and `quick_deaths` of those in a row are given up on. All in seconds."""
+    """The restart policy: waits `delay_s` before a restart, doubled up to `max_delay_s`. A death within
+    `settle_s` of the start is a quick one; after `quick_deaths` in a row the stack gives up. In seconds."""
 
     delay_s: float = 0.5
     max_delay_s: float = 10.0
@@ -60,9 +60,8 @@ class Restart:
 class Child:
     """One process. `env` is added to the supervisor's own; `needs` are names that must be ready first.
 
-    `ready` is asked about ten times a second and must answer within about a second. `prepare` runs before
-    each start. `stop_s` is how many seconds the child may take to end after TERM. `pass_fds` are open files
-    that it inherits.
+    `ready` is called about ten times a second and must return within about a second. `prepare` runs before
+    each start. `stop_s` is how many seconds the child may take to exit after TERM. `pass_fds` are inherited.
     """
 
     name: str
@@ -79,12 +78,12 @@ class Child:
 
 
 class Run:
-    """A child over all of its lives. Used by the supervisor's thread alone. `log_cap`: see `logs.rotate`."""
+    """A child across its restarts. Used by the supervisor's thread alone. `log_cap`: see `logs.rotate`."""
 
     def __init__(self, child: Child, mark: str, log_cap: int = LOG_CAP) -> None:
         self.child = child
         self.process: subprocess.Popen[bytes] | None = None
-        self.known = Known(0, -1, child.name)
+        self.identity = ProcessId(0, -1, child.name)
         self.ready = False
         self._mark = mark
         self._log_cap = log_cap
@@ -100,7 +99,7 @@ class Run:
 
     @property
     def due(self) -> bool:
-        """Not running, and the wait before the next start is over."""
+        """True if it is not running and its restart delay is over."""
         return self.process is None and time.monotonic() >= self._again_at
 
     def spawn(self) -> None:
@@ -117,7 +116,7 @@ class Run:
         def die_with_parent() -> None:
             if _LIBC is not None:
                 _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-                if os.getppid() != parent:  # it died before the line above could help
+                if os.getppid() != parent:  # it died before the line above
                     os._exit(1)
 
         with child.log_path.open("ab") as log:
@@ -137,25 +136,25 @@ class Run:
                 )
             except OSError as error:
                 raise self.failed(f"could not be started: {error}") from error
-        self.known = processes.known(self.process.pid, child.name)
+        self.identity = processes.identify(self.process.pid, child.name)
 
     def rotate_log(self) -> None:
-        """Put the log aside if it has grown too long."""
+        """Rotate the log if it is too long."""
         if logs.rotate(self.child.log_path, self._log_cap):
             self._log_from = 0
 
-    def bury(self) -> str:
-        """After a death: end its orphans and plan the next start. Returns what happened.
+    def reap(self) -> str:
+        """After a death, end its orphans and schedule the restart; return what happened.
 
         Raises:
             ChildFailed: it died quickly too often in a row.
         """
-        assert self.process is not None  # only a child that ran can be buried
+        assert self.process is not None
         code, lived, policy = self.process.returncode, self.age_s, self.child.restart
         what = (
             f"ended with signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         )
-        processes.end((self.known,), self._mark, grace_s=0.0)
+        processes.end((self.identity,), self._mark, grace_s=0.0)
         self.process, self.ready = None, False
         quick = lived < policy.settle_s
         self._deaths = self._deaths + 1 if quick else 0
@@ -166,7 +165,7 @@ class Run:
         return what
 
     def stop(self, hurry: Event) -> None:
-        """TERM, up to `stop_s` seconds (none once `hurry` is set), then KILL for all that is left."""
+        """Send TERM, wait up to `stop_s` seconds (none once `hurry` is set), then KILL its whole session."""
         if self.process is None:
             return
         began = time.monotonic()
@@ -177,25 +176,24 @@ class Run:
                 break
             time.sleep(0.02)
         if self.process.poll() is None:
-            processes.send(processes.members(self.known, self._mark), signal.SIGKILL)
+            processes.send(processes.members(self.identity, self._mark), signal.SIGKILL)
         self.process.wait()
-        processes.end((self.known,), self._mark, grace_s=0.0)
+        processes.end((self.identity,), self._mark, grace_s=0.0)
         self.process, self.ready = None, False
 
     def failed(self, what: str) -> ChildFailed:
-        """The error to raise, with the child's last words."""
+        """Return the error to raise, with the child's last log lines."""
         tail = log_tail(self.child.log_path, self._log_from)
         last = tail.splitlines()[-1] if tail else "(it wrote nothing)"
         return ChildFailed(
-            f"{self.child.name} {what}. Its last words: {last}",
-            f"The whole log: {self.child.log_path}",
+            f"{self.child.name} {what}. Its last log line: {last}",
+            f"See its log: {self.child.log_path}",
             tail,
         )
 
 
 def log_tail(path: Path, since: int = 0, lines: int = 12) -> str:
-    """The last lines that were written to `path` after byte `since`; its last lines, where it is
-    shorter than that, because it was put aside."""
+    """Return the last lines written to `path` after byte `since`, or its last lines if it was rotated."""
     try:
         with path.open("rb") as log:
             size = os.fstat(log.fileno()).st_size

@@ -1,4 +1,4 @@
-"""Loopback ports: free ones, remembered in `home` so that a restart serves at the same addresses."""
+"""Free loopback ports, remembered in `home` so that a restart uses the same addresses."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ BACKLOG = 2048
 
 
 def free(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether a server could listen on `port` now."""
+    """Return whether a server could listen on `port` now."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # As servers do; else a port in TIME_WAIT after a restart would count as taken.
+        # As servers do: else a port in TIME_WAIT would count as taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -23,31 +23,31 @@ def free(port: int, host: str = "127.0.0.1") -> bool:
 
 
 def listen(port: int, host: str) -> socket.socket:
-    """A listening socket, to be handed to a child; not inherited by others.
+    """Return a listening socket, to be passed to a child.
 
     Raises:
         OSError: the port is taken, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Whoever connects while no child accepts waits in this queue (the kernel caps it at somaxconn).
+    # Connections wait in this queue while no child accepts (the kernel caps it at somaxconn).
     return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
 def any_free(host: str = "127.0.0.1") -> int:
-    """A port that the kernel had free a moment ago."""
+    """Return a port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 class PortBook:
-    """`ports.json`: a name and the port it was given."""
+    """`ports.json`: the port of each name."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def port(self, name: str) -> int:
-        """The remembered port while it is free; else a new one, remembered."""
+        """Return the remembered port if it is free, else a new one, which is remembered."""
         book = self._read()
         port = book.get(name, 0)
         taken = {other for key, other in book.items() if key != name}

@@ -1,4 +1,4 @@
-"""The file by which a process says that it can take work, where `SAYCART_READY_FILE` names one."""
+"""The file that marks a process as ready, if `SAYCART_READY_FILE` names one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 
 class ReadyFile:
-    """Made or touched by `beat`, whose age then tells how long ago this process was at work; `gone` when it
-    takes no more."""
+    """Touched by `beat`, so that its age is the time since the last work; removed by `remove`."""
 
     def __init__(self) -> None:
         name = os.environ.get("SAYCART_READY_FILE")
@@ -18,6 +17,6 @@ class ReadyFile:
         if self._file:
             self._file.touch()
 
-    def gone(self) -> None:
+    def remove(self) -> None:
         if self._file:
             self._file.unlink(missing_ok=True)

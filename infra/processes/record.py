@@ -1,8 +1,8 @@
-"""Which processes are ours, and how a group of them is ended. Knows no orders.
+"""Identify our processes, and end groups of them. Knows no orders.
 
-A process id alone proves nothing, because the kernel hands numbers out again: a process is known here by
-its id and its start time. A child leads a session of its own, so its session id finds the grandchildren
-(the pool of a Celery worker) even when the child itself is gone.
+A process id alone proves nothing, because the kernel reuses numbers: a process is identified by its id and
+start time. A child leads a session of its own, so its session id finds its children (the pool of a Celery
+worker) even if the child itself is gone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ HOME_MARK = "SAYCART_CHILD_OF"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A process by id and start time (clock ticks since boot, as the kernel counts them)."""
+class ProcessId:
+    """A process by id and start time (the kernel's clock ticks since boot)."""
 
     pid: int
     started: int
@@ -34,25 +34,25 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a supervisor writes down about itself and its children, for those that tidy up after it."""
+    """A supervisor's record of itself and its children, for the cleanup after a crash."""
 
-    owner: Known
-    children: tuple[Known, ...] = ()
+    owner: ProcessId
+    children: tuple[ProcessId, ...] = ()
     about: str = ""
 
     def write(self, path: Path) -> None:
-        """Replace `path` in one step, so that a reader never sees half of it."""
-        half = path.with_suffix(".new")
-        half.write_text(json.dumps(asdict(self), indent=1))
-        half.replace(path)
+        """Replace `path` atomically."""
+        unfinished = path.with_suffix(".new")
+        unfinished.write_text(json.dumps(asdict(self), indent=1))
+        unfinished.replace(path)
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
-        """What `path` says; None when there is no record or it can't be understood."""
+        """Read `path`; None if there is no record or it is invalid."""
         try:
             raw = json.loads(path.read_text())
-            children = tuple(Known(**child) for child in raw["children"])
-            return cls(Known(**raw["owner"]), children, str(raw["about"]))
+            children = tuple(ProcessId(**child) for child in raw["children"])
+            return cls(ProcessId(**raw["owner"]), children, str(raw["about"]))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
@@ -66,20 +66,20 @@ def _stat(pid: int) -> list[str]:
 
 
 def started(pid: int) -> int | None:
-    """Start time of a living process; None when it is gone, or a zombie that awaits its parent."""
+    """Return the start time of a living process; None if it is gone or a zombie."""
     fields = _stat(pid)
     return int(fields[_STARTED]) if fields and fields[0] not in "ZX" else None
 
 
-def known(pid: int, name: str = "") -> Known:
-    """This process as it is now. A process that is gone already gets start time -1, and is never `alive`."""
-    found = started(pid)
-    return Known(pid, -1 if found is None else found, name)
+def identify(pid: int, name: str = "") -> ProcessId:
+    """Return a process's identity. One that is gone gets start time -1, and is never `alive`."""
+    start = started(pid)
+    return ProcessId(pid, -1 if start is None else start, name)
 
 
 def _marked(pid: int, mark: str) -> bool:
-    """Whether it was started with `mark`. A program that shows a title of its own (vLLM's engine) writes it
-    over the beginning of its environment: it can't be asked any more, and is taken for ours."""
+    """Return whether it was started with `mark`. A program that sets its own title (vLLM's engine) overwrites
+    the start of its environment, and then counts as ours."""
     try:
         environment = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -87,11 +87,11 @@ def _marked(pid: int, mark: str) -> bool:
     return f"{HOME_MARK}={mark}".encode() in environment or b"=" not in environment[0]
 
 
-def members(leader: Known, mark: str) -> list[int]:
-    """Ids of the living processes in the leader's session, the leader first.
+def members(leader: ProcessId, mark: str) -> list[int]:
+    """Return the ids of living processes in the leader's session, the leader first.
 
-    When the leader is gone its number may have been given to a stranger since, so its orphans must also
-    carry `mark` in the environment they were started with.
+    If the leader is gone its number may have been reused, so its orphans must also have `mark` in their
+    environment.
     """
     lives = leader.alive
     found = []
@@ -106,7 +106,7 @@ def members(leader: Known, mark: str) -> list[int]:
 
 
 def send(pids: list[int], number: int) -> None:
-    """Signal each; those that went meanwhile are passed over."""
+    """Signal each process that is still there."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -114,17 +114,18 @@ def send(pids: list[int], number: int) -> None:
             continue
 
 
-def end(leaders: tuple[Known, ...], mark: str, grace_s: float) -> None:
-    """TERM to each leader, up to `grace_s` seconds to tidy up, then KILL to all that is left of its session.
+def end(leaders: tuple[ProcessId, ...], mark: str, grace_s: float) -> None:
+    """Send TERM to each leader, wait up to `grace_s` seconds, then KILL the rest of its session.
 
-    Only the leader gets TERM: it knows how to end its own children, and a pool child that is told to end
-    behind its back would look to it like a crash.
+    Only the leader gets TERM: it ends its own children, and a pool child ended by us would look like a crash.
     """
     send([leader.pid for leader in leaders if leader.alive], signal.SIGTERM)
     until = time.monotonic() + grace_s
     while any(leader.alive for leader in leaders) and time.monotonic() < until:
         time.sleep(0.05)
     until = time.monotonic() + 5  # KILL needs no grace, but the kernel frees large memory in its own time
-    while (left := [pid for leader in leaders for pid in members(leader, mark)]) and time.monotonic() < until:
-        send(left, signal.SIGKILL)
+    while (
+        remaining := [pid for leader in leaders for pid in members(leader, mark)]
+    ) and time.monotonic() < until:
+        send(remaining, signal.SIGKILL)
         time.sleep(0.02)

@@ -1,14 +1,14 @@
-"""Starts child processes in the order of their needs, keeps them alive, and leaves none behind.
+"""Start child processes in order of dependency, restart them, and leave none behind.
 
-Knows no orders. Each child leads its own session and writes to a log file, which is put aside while it runs
-(`logs.py`), and whose files are its user's alone (`private.py`). Against what is left behind:
+Knows no orders. Each child leads its own session and writes to a log file, which is rotated while it runs
+(`logs.py`). Children are ended:
 
-1. `stop` (also at exit): TERM, wait, KILL, to the whole session, in reverse order of need.
-2. The supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG).
-3. A child does not end by that: the next start on this home ends what the record lists (`record.py`).
+1. by `stop` (also at exit): TERM, wait, KILL, to the whole session, in reverse order of dependency.
+2. if the supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG).
+3. if a child survives that: the next start on this home ends the processes of the record (`record.py`).
 
-One thread does all of the starting and stopping, since the kernel ties PR_SET_PDEATHSIG to the thread
-that started the child, not to the process: a child started from a short-lived thread would die with it.
+One thread starts and stops all children, since the kernel ties PR_SET_PDEATHSIG to the thread that started
+the child: a child of a short-lived thread would die with it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from infra.processes import record as processes
 from infra.processes.child import LOG_CAP, Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
 from infra.processes.record import Record
 
-__all__ = ["Change", "Child", "ChildFailed", "HomeInUse", "Restart", "Supervisor", "SupervisorError"]
+__all__ = ["Child", "ChildFailed", "HomeInUse", "Restart", "StatusChange", "Supervisor", "SupervisorError"]
 
 _POLL_S = 0.1
 _LOGS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One step in a child's life, for a progress display. `seconds` is how long the step before it took."""
+class StatusChange:
+    """A change of a child's status, for a progress display. `seconds` is the duration of the step before."""
 
     name: str
     status: str  # starting, ready, died, stopping, stopped
@@ -44,8 +44,8 @@ class Change:
 
 
 class Supervisor:
-    """Runs children on `home`, whose `run/` holds lock and record; `about` tells others what runs there.
-    A log of over `log_cap` bytes is put aside, see `logs.rotate`.
+    """Runs children on `home`, whose `run/` holds lock and record; `about` describes the stack to others.
+    Logs over `log_cap` bytes are rotated.
 
     `on_change` is called from the supervisor's threads and must be quick.
     """
@@ -53,7 +53,7 @@ class Supervisor:
     def __init__(
         self,
         home: Path,
-        on_change: Callable[[Change], None] = lambda _: None,
+        on_change: Callable[[StatusChange], None] = lambda _: None,
         about: str = "",
         log_cap: int = LOG_CAP,
     ) -> None:
@@ -65,7 +65,7 @@ class Supervisor:
         self._about = about
         self._log_cap = log_cap
         self._logs_seen = 0.0
-        self._owner = processes.known(os.getpid(), "supervisor")
+        self._owner = processes.identify(os.getpid(), "supervisor")
         self._lock = FileLock(self._run_dir / "stack.lock", thread_local=False)
         self._thread = threading.Thread(target=self._live, name="supervisor", daemon=True)
         self._all_ready = threading.Event()
@@ -75,8 +75,8 @@ class Supervisor:
         self._failure: BaseException | None = None
 
     def claim(self) -> None:
-        """Take the home, and end what a killed stack left on it. `start` does it too; call it before for
-        work on the home that must come first (migrations, ports).
+        """Lock the home, and end the leftovers of a killed stack. `start` does it too; call it for work
+        on the home that must come first (migrations, ports).
 
         Raises:
             HomeInUse: a living stack holds it.
@@ -98,7 +98,7 @@ class Supervisor:
         self._write_record()
 
     def start(self, children: Iterable[Child]) -> None:
-        """Start all and wait until each is ready; on any failure, Ctrl-C included, all are stopped again.
+        """Start all and wait until each is ready; on any failure or Ctrl-C all are stopped again.
 
         Raises:
             HomeInUse: a living stack holds this home.
@@ -117,18 +117,18 @@ class Supervisor:
             raise
 
     def check(self) -> None:
-        """Raises what ended the supervisor, if anything did."""
+        """Raise the error that ended the supervisor, if any."""
         if self._failure is not None:
             raise self._failure
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end, and raise what caused it; False when `timeout_s` seconds went by before."""
+        """Wait for the end, and raise its cause; return False after `timeout_s` seconds."""
         ended = self._ended.wait(timeout_s)
         self.check()
         return ended
 
     def stop(self) -> None:
-        """End all and give the home back; harmless when repeated. A Ctrl-C meanwhile turns TERM into KILL."""
+        """Stop all and unlock the home; harmless if repeated. Ctrl-C meanwhile turns TERM into KILL."""
         atexit.unregister(self.stop)
         self._stopping.set()
         while self._thread.is_alive():
@@ -139,7 +139,7 @@ class Supervisor:
         self._lock.release()
 
     def pid(self, name: str) -> int | None:
-        """Process id of a running child."""
+        """Return the process id of a running child."""
         process = self._runs[name].process
         return process.pid if process is not None and process.poll() is None else None
 
@@ -153,7 +153,7 @@ class Supervisor:
                 self._rotate_logs()
                 if all(run.ready for run in self._runs.values()):
                     self._all_ready.set()
-        except BaseException as error:  # handed to whoever waits, by `check`
+        except BaseException as error:  # raised by `check`
             self._failure = error
         finally:
             try:
@@ -167,14 +167,14 @@ class Supervisor:
             if run.due and all(self._runs[need].ready for need in run.child.needs):
                 run.spawn()
                 self._write_record()
-                self._on_change(Change(name, "starting"))
+                self._on_change(StatusChange(name, "starting"))
         elif run.process.poll() is not None:
-            lived, what = run.age_s, run.bury()
-            self._on_change(Change(name, "died", lived, f"{what}; starting it again"))
+            lived, what = run.age_s, run.reap()
+            self._on_change(StatusChange(name, "died", lived, f"{what}; starting it again"))
         elif not run.ready:
             if run.child.ready():
                 run.ready = True
-                self._on_change(Change(name, "ready", run.age_s))
+                self._on_change(StatusChange(name, "ready", run.age_s))
             elif run.age_s > run.child.ready_timeout_s:
                 raise run.failed(f"was not ready within {run.child.ready_timeout_s:.0f} s")
 
@@ -192,22 +192,22 @@ class Supervisor:
             thread.join()
 
     def _stop_all(self) -> None:
-        """In waves: together those that no other still needs."""
-        left = {name: run for name, run in self._runs.items() if run.process is not None}
-        while left:
-            needed = {need for run in left.values() for need in run.child.needs}
-            wave = [run for name, run in left.items() if name not in needed] or list(left.values())
+        """Stop in waves: those together that no other running child needs."""
+        running = {name: run for name, run in self._runs.items() if run.process is not None}
+        while running:
+            needed = {need for run in running.values() for need in run.child.needs}
+            wave = [run for name, run in running.items() if name not in needed] or list(running.values())
             self._stop_together(wave)
             for run in wave:
-                del left[run.child.name]
+                del running[run.child.name]
         self._record.unlink(missing_ok=True)
 
     def _stop_one(self, run: Run) -> None:
         began = time.monotonic()
-        self._on_change(Change(run.child.name, "stopping"))
+        self._on_change(StatusChange(run.child.name, "stopping"))
         run.stop(self._hurry)
-        self._on_change(Change(run.child.name, "stopped", time.monotonic() - began))
+        self._on_change(StatusChange(run.child.name, "stopped", time.monotonic() - began))
 
     def _write_record(self) -> None:
-        children = tuple(run.known for run in self._runs.values() if run.process is not None)
+        children = tuple(run.identity for run in self._runs.values() if run.process is not None)
         Record(self._owner, children, self._about).write(self._record)

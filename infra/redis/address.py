@@ -1,4 +1,4 @@
-"""How a Redis is named, in one place: redis://:PASSWORD@HOST:6379/0, or rediss://... over TLS."""
+"""Redis addresses: redis://:PASSWORD@HOST:6379/0, or rediss://... over TLS."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FORMS = "Write redis://:PASSWORD@HOST:6379/0 or rediss://:PASSWORD@HOST:6379/0."
 
 
 def checked(url: str) -> str:
-    """Return the address of a setting as it is.
+    """Return `url` if it is a valid address.
 
     Raises:
-        ValueError: it can't be read. Its words hold nothing of the URL, which has passwords in it.
+        ValueError: it is not. The message holds no part of the URL, which may contain a password.
     """
     scheme, _, rest = url.partition("://")
     if not rest or scheme not in ("redis", "rediss"):
-        raise ValueError("it is no address of a Redis")
+        raise ValueError("it is not a Redis address")
     try:
         parse_url(url)  # type: ignore[no-untyped-call]
     except ValueError:
@@ -33,11 +33,11 @@ def checked(url: str) -> str:
 
 @contextmanager
 def client(url: str, connect_s: float, answer_s: float) -> Iterator[redis.Redis]:
-    """A client, closed at the end of the block. It tries each thing once.
+    """Open a client for the block. It doesn't retry.
 
     Raises:
         ValueError: as `checked`.
-        redis.RedisError: from its commands; no answer in that many seconds.
+        redis.RedisError: from its commands, also if there is no response in time.
     """
     once = Retry(NoBackoff(), 0)
     with redis.Redis.from_url(
@@ -47,7 +47,7 @@ def client(url: str, connect_s: float, answer_s: float) -> Iterator[redis.Redis]
 
 
 def pool(url: str, patience_s: float) -> redis.asyncio.ConnectionPool:
-    """Connections for one event loop: each try ends in `patience_s`. Raises ValueError as `checked`."""
+    """Return a connection pool for one event loop, with a timeout. Raises ValueError as `checked`."""
     once = AsyncRetry(NoBackoff(), 0)
     return redis.asyncio.ConnectionPool.from_url(
         checked(url), retry=once, socket_connect_timeout=patience_s, socket_timeout=patience_s

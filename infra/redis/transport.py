@@ -1,8 +1,7 @@
-"""Kombu's Redis transport without Lua: the embedded Redis lets no client of the queue run a script.
+"""Kombu's Redis transport without Lua, since the embedded Redis allows no scripts.
 
-Kombu uses scripts in two places. The lock that keeps workers from restoring the same messages at once is
-given back by one, here by a transaction. Tables of bindings that expire are kept by others: those belong to
-queues for remote control and results, of which we have none (`broker.py`).
+Kombu uses scripts in two places: to release the lock for restoring messages, which a transaction does here,
+and for expiring bindings of queues for remote control and results, which we don't use (`broker.py`).
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from redis.lock import Lock
 
 
 class PlainLock(Lock):
-    """redis-py's lock, whose token is compared and deleted in a transaction; it can't be prolonged."""
+    """redis-py's lock, released by a transaction; it can't be extended."""
 
     def register_scripts(self) -> None:
-        """None: they would be loaded by `SCRIPT`."""
+        """Register none: that would use `SCRIPT`."""
 
     def do_release(self, expected_token: str) -> None:
-        """Give it back.
+        """Release the lock.
 
         Raises:
-            LockNotOwnedError: it ran out, and may be another's by now.
+            LockNotOwnedError: it expired, and may be another's by now.
         """
 
         def release(pipe: Pipeline) -> None:

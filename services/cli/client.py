@@ -1,4 +1,4 @@
-"""Shared by commands: the API client, the database, and errors printed as sentences."""
+"""Shared by all commands: the API client, the database, and error output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from infra.home import kept_key
+from infra.home import read_key
 from infra.processes.child import ChildFailed, SupervisorError
 from infra.settings import settings
 from infra.sql.dumps import DumpFailed
@@ -27,35 +27,35 @@ from schemas.shops.access import ALL_SCOPES, Access
 from schemas.shops.audit import MAX_CHARS, Actor
 from schemas.writable import one_line
 from services.bootstrap import Container, bootstrap
-from services.desk import Desk
+from services.shop_scope import ShopScope
 
 _WITH_HINT = (SaycartError, TablesUnfit, ModelError, SupervisorError, DumpFailed)
 
 
 def api(url: str | None = None) -> httpx.Client:
-    """A client of the API at `url`; by default the one that `saycart run` serves on this machine.
+    """Return a client of the API at `url`, by default that of this machine's stack.
 
-    Its key is the one in `SAYCART_KEY`; for the stack of this machine else the one in its home.
+    Its key is `SAYCART_KEY`, or for this machine's stack the key in its home.
     """
     config = settings()
     return httpx.Client(
         base_url=url or f"http://{config.api_host}:{config.api_port}",
-        headers=bearer(config.key or ("" if url else kept_key(config.home))),
+        headers=bearer(config.key or ("" if url else read_key(config.home))),
         timeout=httpx.Timeout(60.0, connect=5.0),
         trust_env=False,
     )
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header that shows a key; none without one."""
+    """Return the Authorization header; empty without a token."""
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def answer(response: httpx.Response) -> Any:
-    """The parsed body.
+    """Return the parsed body.
 
     Raises:
-        SaycartError: the API sent a problem; its sentence, fields and hint are passed on.
+        SaycartError: the API returned an error, with its message, fields and hint.
     """
     if response.is_success:
         return response.json()
@@ -64,45 +64,44 @@ def answer(response: httpx.Response) -> Any:
     except ValueError:
         problem = {}
     fields = "".join(f"\n  {e.get('pointer')}: {e.get('detail')}" for e in problem.get("errors", ()))
-    said = problem.get("detail") or problem.get("title") or response.text[:200]
+    message = problem.get("detail") or problem.get("title") or response.text[:200]
     raise SaycartError(
-        f"{response.status_code} {said}{fields}",
+        f"{response.status_code} {message}{fields}",
         hint=problem.get("hint") or "See the stack's logs.",
     )
 
 
 def shown_json(value: object, *, indent: int | None = None) -> str:
-    """Return `value` as JSON for a terminal: signs that it would act on, or not show, stay escaped."""
+    """Return `value` as JSON for a terminal, with control and invisible characters escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return "".join(s if s == "\n" or one_line(s) == s else json.dumps(s)[1:-1] for s in text)
 
 
 def operator() -> Actor:
-    """Who runs this command, as the operating system has them: `operator:ann uid=1000@till-1`."""
+    """Return the operating system's user of this command: `operator:ann uid=1000@till-1`."""
     uid = os.getuid()
-    # Only root's word counts for who became root: anybody else can set the variable.
-    became = (
-        f" sudo_uid={given}" if uid == 0 and (given := os.environ.get("SUDO_UID", "")).isdecimal() else ""
-    )
+    # Only root's SUDO_UID counts: anyone else can set the variable.
+    sudo_uid = os.environ.get("SUDO_UID", "") if uid == 0 else ""
+    became = f" sudo_uid={sudo_uid}" if sudo_uid.isdecimal() else ""
     return Actor(f"operator:{_user(uid)} uid={uid}{became}@{socket.gethostname()}"[:MAX_CHARS])
 
 
-def operators_desk(box: Container, shop: str) -> Desk:
-    """The operator's, at one shop; raises NotFound."""
+def operator_scope(box: Container, shop: str) -> ShopScope:
+    """Return the operator's scope of one shop; raises NotFound."""
     by = operator()
-    return Desk(box, Access(shop=box.shops.get(shop).id, actor=by.name, scopes=ALL_SCOPES), by)
+    return ShopScope(box, Access(shop=box.shops.get(shop).id, actor=by.name, scopes=ALL_SCOPES), by)
 
 
 def _user(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
-    except KeyError:  # a container with a number for a user
+    except KeyError:  # a container whose user has only a number
         return "?"
 
 
 @contextmanager
 def opened() -> Iterator[Container]:
-    """The parts over a database that is up to date, for commands that need no running stack."""
+    """Open the container with a migrated database, for commands that need no running stack."""
     box = bootstrap(settings())
     try:
         prepare(box.database, at_start=box.settings.migrate_at_start, await_s=0)
@@ -113,7 +112,7 @@ def opened() -> Iterator[Container]:
 
 @contextmanager
 def errors_shown() -> Iterator[Console]:
-    """A console; errors that were raised on purpose become a sentence, a hint and exit code 1."""
+    """Yield a console; print our own errors as a message with a hint, and exit with 1."""
     problem = Console(stderr=True, highlight=False)
     try:
         yield Console(highlight=False)

@@ -1,4 +1,4 @@
-"""`saycart`: the command line. Each command lives in a file of its own and imports what it needs when run."""
+"""`saycart`: the command line. Each command is a file of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from services.cli.commands import (
 
 app = typer.Typer(
     name="saycart",
-    help="Spoken orders in, priced carts out; a person is asked when in doubt.",
+    help="Turns spoken orders into priced carts; a person reviews doubtful ones.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

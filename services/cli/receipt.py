@@ -1,4 +1,4 @@
-"""A cart on a terminal: lines, options, prices, and the words that each line came from."""
+"""Print a cart on a terminal: lines, options, prices, and the words of each line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STATUS_STYLE = {"completed": "green", "needs_review": "yellow"}
 
 
 def show(console: Console, order: Order, label: str = "", sizes: Mapping[str, str] | None = None) -> None:
-    """Print state, words, cart and doubts. `sizes` gives the menu's names for size ids."""
+    """Print status, transcript, cart and doubts. `sizes` maps size ids to the menu's names."""
     console.print(headline(order, label))
     if (table := cart_table(order, sizes)) is not None:
         console.print(Padding(table, (0, 0, 0, 2)))
@@ -29,23 +29,24 @@ def show(console: Console, order: Order, label: str = "", sizes: Mapping[str, st
 
 
 def headline(order: Order, label: str = "") -> str:
-    """Name, state and what was understood of the recording, as rich markup."""
+    """Return label, status and transcript as rich markup."""
     style = _STATUS_STYLE.get(order.status, "red")
-    said = one_line(order.transcript.text) if order.transcript else ""
-    text = f"“{escape(said)}”" if said.strip() else "[dim]no speech heard[/]"
+    transcript = one_line(order.transcript.text) if order.transcript else ""
+    text = f"“{escape(transcript)}”" if transcript.strip() else "[dim]no speech heard[/]"
     return f"[bold]{escape(label or order.id)}[/] [{style}]{order.status.replace('_', ' ')}[/]  {text}"
 
 
 def doubts(order: Order) -> list[str]:
-    """Why a human must look, or why it failed, but for what `cart_table` says at its line."""
-    told = wording.doubts(order.review.reasons if order.review else (), order.findings)
-    shown = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
-    told = [sentence for sentence in told if sentence not in shown]
-    return [*told, f"{order.error.message} {order.error.hint}"] if order.error else told
+    """Return the reasons for a review or failure, except those that `cart_table` shows at a line."""
+    lines = order.cart.lines if order.cart else ()
+    shown = {finding.message for line in lines for finding in line.findings}
+    reasons = wording.doubts(order.review.reasons if order.review else (), order.findings)
+    reasons = [reason for reason in reasons if reason not in shown]
+    return [*reasons, f"{order.error.message} {order.error.hint}"] if order.error else reasons
 
 
 def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | None:
-    """The priced cart; None when there is none. `sizes` gives the menu's names for size ids."""
+    """Return the priced cart, or None. `sizes` maps size ids to the menu's names."""
     cart = order.cart
     if cart is None or not cart.lines:
         return None
@@ -70,12 +71,14 @@ def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | 
     total = at_least(cart.total, cart.total_is_minimum, cart.currency)
     for note in cart.notes:
         table.add_row("", Text(wording.note(note, cart), style="yellow"), "", "", "")
+    for tax in cart.taxes:
+        table.add_row("", wording.tax(tax), "", money(tax.amount, cart.currency), "")
     table.add_row("", Text("total", style="bold"), "", Text(total, style="bold"), "")
     return table
 
 
 def at_least(amount: int, is_minimum: bool, currency: str) -> str:
-    """An amount in minor units, marked where it is a lower bound."""
+    """Return an amount, marked if it is a lower bound."""
     return f"from {money(amount, currency)}" if is_minimum else money(amount, currency)
 
 

@@ -1,4 +1,4 @@
-"""The shipped samples, and whether an order came out as their gold carts say."""
+"""The sample recordings, and comparison with their gold carts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sample:
 
     @property
     def right(self) -> bool:
-        """A doubtful sample must reach a human; a plain one must complete with the gold cart."""
+        """True if a doubtful sample reached a human, or a plain one completed with the gold cart."""
         if self.order is None:
             return False
         if self.is_doubtful:
@@ -43,29 +43,29 @@ class Sample:
 
 
 def same_cart(cart: Cart, gold: Document) -> bool:
-    """Equal as multisets of lines: sku, quantity, options as sets, and the size where gold names one."""
-    open_ = canonical(cart.model_dump(mode="json")["lines"])
+    """Return whether two carts are equal as multisets of lines, ignoring sizes that gold doesn't name."""
+    remaining = canonical(cart.model_dump(mode="json")["lines"])
     for (kind, sku, size, options), quantity in canonical(gold["lines"]).items():
         fits = (
             key
-            for key, left in open_.items()
-            if left >= quantity
+            for key, count in remaining.items()
+            if count >= quantity
             and (key[0], key[1], key[3]) == (kind, sku, options)
             and size in (None, key[2])
         )
         if (match := next(fits, None)) is None:
             return False
-        open_[match] -= quantity
-    return not +open_
+        remaining[match] -= quantity
+    return not +remaining
 
 
 def load_samples() -> list[Sample]:
-    """The rows of the gold file, none sent yet."""
+    """Load the rows of the gold file."""
     lines = (RECORDINGS / "gold.jsonl").read_text().splitlines()
     return [Sample(json.loads(line)) for line in lines if line.strip()]
 
 
 def load_menus() -> dict[str, Document]:
-    """The shipped menu documents by id."""
+    """Load the sample menus by id."""
     documents = [json.loads(path.read_text()) for path in sorted((SAMPLES / "menus").glob("*.json"))]
     return {menu["id"]: menu for menu in documents}

@@ -1,4 +1,4 @@
-"""`saycart run` and `saycart demo`: the stack in the foreground, with its progress, until Ctrl-C."""
+"""`saycart run` and `saycart demo`: the stack in the foreground until Ctrl-C, with its progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 
 from infra.home import FILE as KEY_FILE
-from infra.processes.supervisor import Change
+from infra.processes.supervisor import StatusChange
 from infra.settings import Settings, settings
 from schemas.lifecycle import StageName
 from schemas.menu import Menu
@@ -36,22 +36,22 @@ _LABELS = {
 
 
 class StackView:
-    """A line for each part: a spinner while it starts, seconds once it is ready. Without a terminal, a plain
-    line for each change."""
+    """Shows a line for each part: a spinner while it starts, then the seconds it took. Without a terminal,
+    prints a line for each change."""
 
     def __init__(self, console: Console, parts: list[str]) -> None:
         self._console = console
-        self._state = {part: Change(part, "waiting") for part in parts}
+        self._state = {part: StatusChange(part, "waiting") for part in parts}
         self._since = dict.fromkeys(parts, time.monotonic())
         self._spinners = {part: Spinner("dots") for part in parts}
         self._lock = threading.Lock()
 
-    def on_change(self, change: Change) -> None:
+    def on_change(self, change: StatusChange) -> None:
         """Called by the supervisor's threads."""
         with self._lock:
             self._state[change.name] = change
             self._since[change.name] = time.monotonic()
-        # What must be seen after the start is a restart; the rest is for the start and the stop.
+        # After the start only restarts are printed.
         if change.status == "died" or not self._console.is_terminal:
             label = _LABELS.get(change.name, change.name)
             status = f"ready ({change.seconds:.1f} s)" if change.status == "ready" else change.status
@@ -59,7 +59,7 @@ class StackView:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Show the parts for as long as the block runs."""
+        """Show the parts while the block runs."""
         if not self._console.is_terminal:
             yield
             return
@@ -83,28 +83,28 @@ class StackView:
 
 
 def run_stack(
-    wanted: Settings,
+    config: Settings,
     console: Console,
     on_ready: Callable[[Stack], bool] = lambda _: True,
     *,
     once: bool = False,
     menus: Iterable[Menu] = (),
 ) -> bool:
-    """Start the stack with `menus`, call `on_ready`, serve until Ctrl-C (not with `once`), and stop.
+    """Start the stack with `menus`, call `on_ready`, serve until Ctrl-C unless `once`, and stop.
 
-    Returns what `on_ready` returned.
+    Returns the result of `on_ready`.
 
     Raises:
-        SupervisorError, ModelError, SaycartError: as `Stack.start`, or a part was given up on later.
+        SupervisorError, ModelError, SaycartError: as `Stack.start`, or a part failed later.
     """
-    stack = Stack(wanted, lambda change: view.on_change(change), menus)
+    stack = Stack(config, lambda change: view.on_change(change), menus)
     view = StackView(console, stack.parts)
-    done = False
+    succeeded = False
     with _signals_as_ctrl_c():
         try:
             with view.live():
                 stack.start()
-            done = on_ready(stack)
+            succeeded = on_ready(stack)
             if not once:
                 console.print(
                     f"\nServing on [bold]{stack.base_url}[/]: order at /, review at /review,"
@@ -113,10 +113,10 @@ def run_stack(
                 )
                 while not stack.wait(1.0):
                     pass
-            return done
+            return succeeded
         except KeyboardInterrupt:
             console.print("\nStopping; running stages finish first. Press Ctrl-C again to stop now.")
-            return done
+            return succeeded
         finally:
             with view.live():
                 stack.stop()
@@ -143,21 +143,21 @@ def demo(
     """Start the stack, order the sample recordings over HTTP, show the carts, keep serving."""
     with errors_shown() as console:
         menus = [Menu.read(document)[0] for document in load_menus().values()]
-        fine = run_stack(
+        succeeded = run_stack(
             settings(),
             console,
             lambda stack: run_demo(stack.base_url, stack.key, console, stack.check),
             once=once,
             menus=menus,
         )
-        if not fine:
+        if not succeeded:
             console.print("[red]At least one sample ended in an error.[/]")
             raise typer.Exit(1)
 
 
 @contextmanager
 def _signals_as_ctrl_c() -> Iterator[None]:
-    """TERM (a service manager) and HUP (a closed terminal) end the stack as Ctrl-C does."""
+    """Handle TERM (a service manager) and HUP (a closed terminal) like Ctrl-C."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

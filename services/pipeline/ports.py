@@ -1,4 +1,4 @@
-"""What a stage may reach for. Handed in by `services/bootstrap.py`; the pipeline wires nothing itself."""
+"""The dependencies of the stages, injected by `services/bootstrap.py`."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ if TYPE_CHECKING:
 
 
 class Doorbell(Protocol):
-    """Tells workers that an order waits. May be lost: the sweeper rings again from SQL."""
+    """Notifies workers that an order waits. A notification may be lost: the sweeper repeats it from SQL."""
 
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
-        """Say that there is work for the stage that `state` waits for; False, and logged, when the broker is
-        away. The order is named for logs and traces: another's turn may come first."""
+        """Notify the stage that `state` waits for; return False, and log, if the broker is down. The order id
+        is for logs and traces: another order's turn may come first."""
         ...
 
     def held(self, fresh_s: float) -> Counter[State] | None:
-        """How often is rung for each stage already: messages that wait, and those that a worker took up to
-        `fresh_s` seconds ago. None, and logged, when the broker is away."""
+        """Count the notifications of each stage: waiting ones, and those taken by a worker in the last
+        `fresh_s` seconds. Returns None, and logs, if the broker is down."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Engines are given as functions, so that a worker loads only the one that its stage asks for."""
+    """What stages use. Engines are functions, so that a worker loads only the one its stage needs."""
 
     transcriber: Callable[[], Transcriber]
     decoder: Callable[[], CartDecoder]
     menu: Callable[[str, str, int], MenuVersion]
     """By shop, id and version."""
     recording: Callable[[str], AbstractContextManager[Path]]
-    """A recording as a file, for the length of a `with`; raises RecordingLost, StorageUnavailable."""
+    """A recording as a local file, in a `with`; raises RecordingLost, StorageUnavailable."""
     decode_audio: Callable[[Path], npt.NDArray[np.float32]]
-    """The samples of a recording, as `Recording` keeps them."""
+    """Decode a recording to samples, as in `Recording.samples`."""
     second_transcriber: Callable[[], Transcriber | None]
     agreement: Callable[[str, str, float], float | None]
-    """Measured share of right orders where two recognisers agree, by their `Transcript.source` and the
-    confidence of the first."""
+    """Measured share of right orders where two recognizers agree, by their `Transcript.source` and the
+    first one's confidence."""
     policy: Policy
-    compacted: Callable[[Recording], StoredRecording | None] = lambda _: None
-    """Store a smaller recording with the same sound; None where it is small as it is."""
+    compact: Callable[[Recording], StoredRecording | None] = lambda _: None
+    """Store a smaller copy of the recording; None if it is small already."""
     remove_recording: Callable[[str], object] = lambda _: None
-    """Have the recording of this order, which it has let go of, removed now; the sweeper does it else."""
+    """Delete the order's released recordings now rather than in the sweeper."""
     drop_recording: Callable[[str], object] = lambda _: None
-    """Remove a stored recording, by its key, that no order came to name."""
-    sent_back: Callable[[OrderRecord], int] = lambda _: 2**31
-    """How often an order's customer was asked to say it again in the last hour; uncounted: too often."""
+    """Delete a stored recording, by its key, that no order refers to."""
+    times_asked_again: Callable[[OrderRecord], int] = lambda _: 2**31
+    """How often the customer was asked to repeat an order in the last hour."""
     in_gaps: bool = False
-    """Whether an order may be handed back because its menu is new to the reader; see `CartDecoder.decode`."""
+    """True if an order may be handed back while its menu is new to the model; see `CartDecoder.decode`."""
     called_off: threading.Event | None = None
-    """Set once the order in hand is no longer this worker's; long work may stop then."""
+    """Set once the order is no longer this worker's; long work may stop then."""

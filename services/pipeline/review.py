@@ -1,5 +1,7 @@
-"""What a human makes of an order: a reviewer by a decision, the customer by an answer or by confirming. The
-same facts and the same prices apply to all."""
+"""Outcomes of human decisions: a reviewer's decision, a customer's answer or confirmation.
+
+The same checks and prices apply to all of them.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ from schemas.cart import CartDraft, Finding
 from schemas.compare import canonical_draft
 from schemas.decision import ModelAnswer, Policy, Verdict
 from schemas.errors import Conflict, InvalidCart
-from schemas.lifecycle import Event, State
+from schemas.lifecycle import Event
 from schemas.menu import Menu
+from schemas.open_questions import question_of
 from schemas.question import CustomerAnswer, Question
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
@@ -20,19 +23,19 @@ from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.validation.decide import decide
 from services.validation.judge import judge_chosen
-from services.validation.questions import NOTHING, WHOLE, answered, open_question
+from services.validation.questions import NOTHING, WHOLE, answered
 from services.validation.whole_cart import NO, YES, without_missing
 
-# A human may overrule a limit; the rest would make a cart that can't be made or priced.
-OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "option_unavailable"})
+# Limits that a human may overrule; without the other checks a cart couldn't be made or priced.
+OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "item_outside_hours", "option_unavailable"})
 
 
 def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: MenuVersion) -> Outcome:
-    """The outcome of a reviewer's decision, with the cart priced from the order's menu version. One that is
-    to be confirmed goes back to its customer, who has not said yes to any cart so far.
+    """Return the outcome of a reviewer's decision, priced from the order's menu version. An order that needs
+    confirmation goes back to its customer, who hasn't agreed to any cart so far.
 
     Raises:
-        InvalidCart: approved or corrected to something that the menu can't make or price.
+        InvalidCart: the approved or corrected cart isn't possible on the menu.
     """
     detail = {"reviewer": reviewer, "action": decision.action, "reason": decision.reason}
     if decision.action == "reject":
@@ -50,21 +53,22 @@ def settle(order: OrderRecord, decision: ReviewDecision, reviewer: str, menu: Me
 def settle_by_answer(
     order: OrderRecord, answer: CustomerAnswer, menu: MenuVersion, policy: Policy
 ) -> Outcome:
-    """The outcome of a customer's answer to the question that is asked now. The cart with a choice made is
-    decided upon again, and may ask the next question; the answer that no cart is right leaves the order in
-    review without one, and that nothing was ordered takes it back. What an answer made of an order that is to
-    be confirmed is shown to its customer; a yes to a whole cart has confirmed it.
+    """Return the outcome of a customer's answer to the open question.
+
+    After a choice the cart is decided again, and may ask the next question. "No" to the whole cart leaves the
+    order in review without a question; "nothing was ordered" cancels it. An order that needs confirmation is
+    shown to its customer after a choice; a "yes" to the whole cart confirms it.
 
     Raises:
-        Conflict: the order has no open question, or another one, or one of a kind that only a later release
-            knows, which asked it.
-        InvalidCart: not one of the question's answers, or a whole cart that can't be made.
+        Conflict: the order has no open question, a different one, or one that a later release asked.
+        InvalidCart: not one of the question's answers, or the whole cart isn't possible.
     """
-    question = open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
+    question = question_of(order)
     if question is None or question.id != answer.question or order.draft is None:
         raise Conflict(
             "The order isn't asking this question",
             hint="Fetch the order again; a colleague may be working on it.",
+            title="The order isn't asking this question",
         )
     chosen = _chosen(question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
@@ -88,21 +92,23 @@ def settle_by_answer(
 def _after_choice(
     order: OrderRecord, draft: CartDraft, menu: MenuVersion, policy: Policy, detail: dict[str, Any]
 ) -> Outcome:
-    """The cart with an open choice made, and whatever is open after it."""
-    made = decide(draft, _heard(order), menu, order.answer or ModelAnswer(), policy)
-    if made.decision.verdict is not Verdict.ACCEPTED:
-        event, reasons = Event.CHOSEN, made.decision.reasons
+    """Decide the draft with the choice applied; another question may follow."""
+    decided = decide(draft, _transcript(order), menu, order.answer or ModelAnswer(), policy)
+    if decided.decision.verdict is not Verdict.ACCEPTED:
+        event, reasons = Event.CHOSEN, decided.decision.reasons
     else:
         event, reasons = Event.PROPOSED if order.confirm else Event.ANSWERED, None
-    return Outcome(event, draft=draft, cart=made.cart, findings=made.findings, reasons=reasons, detail=detail)
+    return Outcome(
+        event, draft=draft, cart=decided.cart, findings=decided.findings, reasons=reasons, detail=detail
+    )
 
 
-def _heard(order: OrderRecord) -> Transcript:
+def _transcript(order: OrderRecord) -> Transcript:
     return order.transcript or Transcript(text="", confidence=0.0)
 
 
 def _chosen(question: Question, answer: str) -> str:
-    """The words of the answer that was given."""
+    """Return the text of an answer id; raises InvalidCart for an unknown one."""
     texts = {choice.id: choice.text for choice in question.answers}
     if answer not in texts:
         raise InvalidCart([("/answer", f"must be one of {', '.join(texts)}")])
@@ -110,15 +116,16 @@ def _chosen(question: Question, answer: str) -> str:
 
 
 def _unknown(question: Question) -> Conflict:
-    """Nothing is guessed: what a later release means by an answer only that one knows."""
+    """The error for a question of a later release, whose meaning this one can't guess."""
     return Conflict(
         f"This release doesn't know questions such as {question.id[:40]!r}",
         hint="A newer release asked it and is being rolled out. Try again soon, or let staff decide.",
+        title="This question is of a newer release",
     )
 
 
 def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> Iterator[Finding]:
-    """Remove the question, and show the reviewer what was asked."""
+    """Yield the findings without the question, and one that shows the reviewer what was asked."""
     for finding in findings:
         asked = finding.question is not None and finding.question.whole
         yield finding.model_copy(update={"question": None}) if asked else finding
@@ -130,11 +137,11 @@ def _declined(findings: Sequence[Finding], question: Question, menu: Menu) -> It
 
 
 def confirm(order: OrderRecord, corrected: CartDraft | None, menu: MenuVersion) -> Outcome:
-    """The outcome of a customer's look at the proposed cart: right as it is, or `corrected` by them.
+    """Return the outcome of a customer's confirmation of the proposed cart, or of their `corrected` one.
 
     Raises:
-        InvalidCart: corrected to something that the menu does not offer now. Only what a reviewer has
-            overruled in the cart as proposed stays so.
+        InvalidCart: the menu doesn't offer the corrected cart. A reviewer's overrules hold only for the cart
+            as proposed.
     """
     draft = corrected or order.draft
     if draft is None or order.draft is None:
@@ -152,7 +159,7 @@ def _priced(
     detail: dict[str, Any],
     overruled: frozenset[str] = frozenset(),
 ) -> Outcome:
-    judged = judge_chosen(draft, menu, _heard(order))
+    judged = judge_chosen(draft, menu, _transcript(order))
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
         for f in judged.findings

@@ -1,5 +1,7 @@
-"""The steps themselves: what each stage does with an order. Pure of storage and queue: order in, outcome
-out. Errors pass through; the runner knows what each kind means."""
+"""The steps of the stages: order in, outcome out, without storage or queue.
+
+Errors pass through; the runner knows what each kind means.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +17,36 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
-from schemas.wording import told
+from schemas.wording import customer_reason
 from schemas.writable import clean
 from services.decoding.ports import CartRequest, Reading
+from services.pipeline.ask_again import ask_again
 from services.pipeline.ports import Tools
-from services.pipeline.said_again import say_it_again
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
 from services.transcription.ports import Recording
 from services.transcription.second import with_second
-from services.transcription.transcribe import hear
+from services.transcription.transcribe import transcribe_recording
 from services.validation.decide import decide
 from services.validation.heard_words import with_heard
 from services.validation.inner_sizes import CORRECTED, without_inner_sizes
 from services.validation.triage import doubts
 
 DOUBTED = 0.9
-"""Probability of one number or name of the model's cart under which a human is shown it."""
+"""A number or name of the model's cart with a lower probability is shown to the reviewer."""
 
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
-    """Hear the recording. Silence needs no decoding: it goes to a human as it is."""
+    """Transcribe the recording. Silence goes to a human, undecoded."""
     if order.audio_key is None:
         raise ValueError("An order without a transcript must have a recording")
     started = time.perf_counter()
     with tools.recording(order.audio_key) as file:
         recording = Recording(file, tools.decode_audio)
-        found = _hear(recording, order, tools)
+        transcript = _transcript(recording, order, tools)
         timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
-        outcome = _transcribed(found, order, tools, timings)
-        return outcome if outcome.refused else replace(outcome, recording=tools.compacted(recording))
+        outcome = _transcribed(transcript, order, tools, timings)
+        return outcome if outcome.refused else replace(outcome, recording=tools.compact(recording))
 
 
 def _transcribed(
@@ -53,7 +55,7 @@ def _transcribed(
     if not transcript.nothing_was_said:
         return Outcome(Event.TRANSCRIBED, transcript=transcript, timings=timings)
     finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
-    again = say_it_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
+    again = ask_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
     return again or Outcome(
         Event.DOUBTED,
         transcript=transcript,
@@ -63,27 +65,29 @@ def _transcribed(
     )
 
 
-def _hear(recording: Recording, order: OrderRecord, tools: Tools) -> Transcript:
+def _transcript(recording: Recording, order: OrderRecord, tools: Tools) -> Transcript:
     names = names_of(tools.menu(order.shop, order.menu_id, order.menu_version).menu)
-    first = hear(recording, order.language, names, tools.transcriber(), floor=tools.policy.asr_threshold)
+    first = transcribe_recording(
+        recording, order.language, names, tools.transcriber(), floor=tools.policy.asr_threshold
+    )
     return with_second(recording, first, names, tools.second_transcriber, tools.agreement)
 
 
 def decode(order: OrderRecord, tools: Tools) -> Outcome:
-    """Have the language model write the cart, from what one or two recognizers heard."""
+    """Have the language model write the cart from the transcripts of one or two recognizers."""
     started = time.perf_counter()
-    transcript = heard(order)
+    transcript = transcript_of(order)
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).menu
     second = "" if transcript.agreed else transcript.second or ""
-    asked = CartRequest(clean(transcript.text), menu, clean(second))
-    reading = tools.decoder().decode(asked, tools.called_off, in_gaps=tools.in_gaps)
+    request = CartRequest(clean(transcript.text), menu, clean(second))
+    reading = tools.decoder().decode(request, tools.called_off, in_gaps=tools.in_gaps)
     names = names_of(menu)
-    found = retrieve(asked.transcript, names)
-    lines = without_inner_sizes(reading.lines, asked.transcript, names, found)
+    retrieval = retrieve(request.transcript, names)
+    lines = without_inner_sizes(reading.lines, request.transcript, names, retrieval)
     return Outcome(
         Event.DECODED,
-        draft=with_heard(lines, asked.transcript, found, reading.notes),
-        answer=answered(reading, corrected=lines != list(reading.lines)),
+        draft=with_heard(lines, request.transcript, retrieval, reading.notes),
+        answer=model_answer(reading, corrected=lines != list(reading.lines) or retrieval.by_number),
         timings={StageName.DECODE: time.perf_counter() - started},
         engine={
             "decoder": reading.engine,
@@ -95,9 +99,9 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     )
 
 
-def answered(reading: Reading, *, corrected: bool = False) -> ModelAnswer:
-    """What is kept of a model's answer. One that was not trained for orders, or that the mask overruled, is
-    never sure of its cart; a cart that was `corrected` is not sure enough to be accepted."""
+def model_answer(reading: Reading, *, corrected: bool = False) -> ModelAnswer:
+    """Return the stored part of a model's answer. Its probability is 0 if the model wasn't trained for orders
+    or the mask overruled it, and too low to be accepted if the cart was `corrected`, or may have to be."""
     sure = math.exp(reading.logprob) if reading.trained and not reading.overruled else 0.0
     sure = min(sure, CORRECTED) if corrected else sure
     unsure = (UnsurePiece(text=t, probability=round(p, 2)) for t, p in reading.pieces if p < DOUBTED)
@@ -105,21 +109,22 @@ def answered(reading: Reading, *, corrected: bool = False) -> ModelAnswer:
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:
-    """Check the draft against the menu and against what was heard, and price it. Without a doubt the order is
-    complete, or shown to its customer first; with any, a human looks."""
+    """Check the draft against menu and transcript, and price it. Without a doubt the order is complete, or
+    shown to its customer for confirmation; with any, it goes to review."""
     started = time.perf_counter()
-    transcript, menu = heard(order), tools.menu(order.shop, order.menu_id, order.menu_version)
+    transcript = transcript_of(order)
+    menu = tools.menu(order.shop, order.menu_id, order.menu_version).at(order.created_at)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    made = decide(order.draft, transcript, menu, order.answer or ModelAnswer(), tools.policy)
-    if again := say_it_again(order, order.draft, made.findings, tools, StageName.VALIDATE):
+    decided = decide(order.draft, transcript, menu, order.answer or ModelAnswer(), tools.policy)
+    if again := ask_again(order, order.draft, decided.findings, tools, StageName.VALIDATE):
         return again
-    decision = made.decision
-    settled = Event.PROPOSED if order.confirm else Event.ACCEPTED
+    decision = decided.decision
+    accepted = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(
-        settled if decision.verdict is Verdict.ACCEPTED else Event.DOUBTED,
-        cart=made.cart,
-        findings=made.findings,
+        accepted if decision.verdict is Verdict.ACCEPTED else Event.DOUBTED,
+        cart=decided.cart,
+        findings=decided.findings,
         reasons=decision.reasons,
         decision=decision,
         timings={StageName.VALIDATE: time.perf_counter() - started},
@@ -128,9 +133,8 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
 
 
 def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
-    """The way out of any stage that can't go on: what is known so far, in front of a human, who alone reads
-    the `message`."""
-    finding = Finding.blocking(code, told(reason), detail=message)
+    """Return the outcome of a stage that can't go on: review. Only staff see the `message`."""
+    finding = Finding.blocking(code, customer_reason(reason), detail=message)
     return Outcome(
         Event.DOUBTED,
         findings=(finding,),
@@ -139,16 +143,15 @@ def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
     )
 
 
-def unread(error: Unreadable) -> Outcome:
-    """The way out of any stage where the words can't be read over the menu: no model is asked, and it is no
-    failure, since every try would come to the same."""
+def too_long(error: Unreadable) -> Outcome:
+    """Return the outcome of an order that is too long for the model: review, without a retry."""
     reason = ReviewReason.TOO_MUCH_TO_READ
-    finding = Finding.blocking(error.code, told(reason), detail=f"{error.detail}. {error.hint}")
+    finding = Finding.blocking(error.code, customer_reason(reason), detail=f"{error.detail}. {error.hint}")
     return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
 
 
-def heard(order: OrderRecord) -> Transcript:
-    """What an order that has been heard says; raises ValueError where it has not."""
+def transcript_of(order: OrderRecord) -> Transcript:
+    """Return a transcribed order's transcript; raises ValueError if it has none."""
     if order.transcript is None:
         raise ValueError("A transcribed order must have a transcript")
     return order.transcript

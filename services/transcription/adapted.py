@@ -1,10 +1,8 @@
-"""A recogniser's LoRA adapter, worked into its weights.
+"""Merge a recognizer's LoRA adapter into its weights.
 
-CTranslate2 takes no adapters, so the weights with the adapter in them are written once, as a model of their
-own, which hear as fast as those without. An adapter is kept as peft writes it (`infra/weights/adapters.py`).
-
-Cost: 0.15 GB on disk for the base model, and 6 s on a busy machine.
-"""
+CTranslate2 has no adapters, so the merged weights are written once, as a separate model of the same speed
+(0.15 GB for the base model, 6 s on a busy machine). Adapters are in peft's format
+(`infra/weights/adapters.py`)."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infra.settings import REPOSITORY
-from infra.weights.adapters import CARD, CONFIG, WEIGHTS, made_for, read, release, written_once
+from infra.weights.adapters import CARD, CONFIG, WEIGHTS, adapter_for, read, release, written_once
 from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured
 from services.transcription import ctranslate2_file
@@ -34,18 +32,18 @@ Array = npt.NDArray[Any]
 
 
 def adapter_of(name: str) -> Path | None:
-    """The folder of the adapter that was trained on a recogniser, given its name in the model lock."""
-    return made_for(name, RECOGNISERS) if Path(name).name == name else None
+    """Return the folder of a recognizer's adapter, given its name in the model lock."""
+    return adapter_for(name, RECOGNISERS) if Path(name).name == name else None
 
 
-def known_as(name: str) -> str:
-    """The name of a recogniser's confidences: its adapter's, where it has one."""
+def confidence_name(name: str) -> str:
+    """Return a recognizer's name in the confidence tables: its adapter's, if it has one."""
     adapter = adapter_of(name)
     return adapter.name if adapter else name
 
 
 def of_name(name: str, models_dir: Path) -> str:
-    """The folder of a recogniser by the name of its confidences: one of the model lock, or an adapter's.
+    """Return a recognizer's folder, given its name in the model lock or its adapter's.
 
     Raises: as `resolve` and `adapted`.
     """
@@ -57,17 +55,16 @@ def of_name(name: str, models_dir: Path) -> str:
 
 
 def languages(adapter: Path) -> tuple[str, ...]:
-    """Those that it was trained for (`en`); in others the recogniser may hear worse with it."""
+    """Return the languages that the adapter was trained for (`en`); it may be worse in others."""
     return tuple(json.loads((adapter / CARD).read_text())["languages"])
 
 
 def adapted(model: Path, adapter: Path, models_dir: Path) -> Path:
-    """The folder of `model` with `adapter` in it, written among the weights the first time, or, where these
-    can't be written to as in a container, where temporary files go.
+    """Return the folder of `model` merged with `adapter`, written the first time; see `written_once`.
 
     Raises:
-        EngineMisconfigured: no adapter, or one of another model.
-        OSError: neither folder can be written to.
+        EngineMisconfigured: no adapter, or another model's.
+        OSError: the folder is not writable.
     """
     return written_once(release(adapter), models_dir, lambda out: _write_folder(model, adapter, out))
 
@@ -79,8 +76,8 @@ def _write_folder(model: Path, adapter: Path, out: Path) -> None:
         tensors = merged(weights.tensors, read(adapter / WEIGHTS), config["lora_alpha"] / config["r"])
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(
-            f"The adapter in {adapter} can't be worked into {model}: {error!r:.100}",
-            hint="Name one that was trained on this model; those of a release are under infra/recognisers.",
+            f"The adapter in {adapter} can't be merged into {model}: {error!r:.100}",
+            hint="Use an adapter that was trained on this model; released ones are in infra/recognisers.",
         ) from None
     out.mkdir()
     for file in model.iterdir():
@@ -90,18 +87,18 @@ def _write_folder(model: Path, adapter: Path, out: Path) -> None:
 
 
 def merged(tensors: dict[str, Array], adapter: dict[str, Array], scale: float) -> dict[str, Array]:
-    """The weights with `scale` times each layer's product of its two small matrices added.
+    """Return the weights plus `scale` times the product of each layer's two small matrices.
 
     Raises:
-        KeyError, ValueError: a layer that is not there, or of another size.
+        KeyError, ValueError: a layer is missing, or has another size.
     """
-    found = dict(tensors)
+    result = dict(tensors)
     for name, down in adapter.items():
         if layer := _NAME.fullmatch(name):
             part = part_of(layer[1])
             up = adapter[name.replace("lora_A", "lora_B")]
-            whole = found[f"{part.tensor}/weight"].astype(np.float32)
+            whole = result[f"{part.tensor}/weight"].astype(np.float32)
             block = np.split(whole, part.blocks)[part.block]  # a view
             block += scale * (up.astype(np.float32) @ down.astype(np.float32))
-            found[f"{part.tensor}/weight"] = whole.astype(tensors[f"{part.tensor}/weight"].dtype)
-    return found
+            result[f"{part.tensor}/weight"] = whole.astype(tensors[f"{part.tensor}/weight"].dtype)
+    return result

@@ -1,4 +1,4 @@
-"""A recogniser for each language: one that an adapter was trained for, and the plain one for all others."""
+"""A recognizer for each language: an adapted one, or the plain one for all other languages."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from services.transcription.ports import Recording, Transcriber
 
 
 class ByLanguage:
-    """A `Transcriber` that hands each recording to the one for its language.
+    """A `Transcriber` that delegates to the one for the recording's language.
 
     Args:
-        trained: recognisers by the first part of a language (`en`).
-        plain: for any other language; loaded when the first of them comes.
+        trained: recognizers by language code (`en`).
+        plain: for any other language; loaded on first use.
     """
 
     def __init__(self, trained: Mapping[str, Transcriber], plain: Transcriber) -> None:
         self._trained, self._plain = trained, plain
 
     def load(self) -> None:
-        for ears in self._trained.values():
-            ears.load()
+        for recognizer in self._trained.values():
+            recognizer.load()
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         return self._of(language).transcribe(recording, language)

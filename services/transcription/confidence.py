@@ -1,33 +1,32 @@
-"""The ASR confidence: how likely a recording with this mean word probability was heard right.
+"""The calibrated ASR confidence: how likely a transcript with this mean word probability is right.
 
-Whisper's own numbers are no chances: of human orders with a mean word probability of 0.72, less than a half
-was heard right. So `confidence.json` holds, for each model, precision, set of options and language, a table
+Whisper's own numbers aren't probabilities: of human orders with a mean word probability of 0.72, less than
+half were right. So `confidence.json` holds, for each model, precision, set of options and language, a table
 measured by `tests/bench/hearing/calibrate_asr.py` (it says what "right" means) on 139 orders by real people,
 clean and in noise, and made monotone (isotonic regression). A row is
 
     [raw_low, raw_mean, count, right, confidence]
 
-where `count` recordings had a mean word probability of `raw_low` or more (up to the next row's), `raw_mean`
-on average, and in `right` of them every item, size and option of the order was found, and no other.
-Between the means it is linear; below the first it runs to 0 at a mean of 0, above the last it stays. With
-base on CPU, 0.72 lies at a mean of 0.81.
+where `count` recordings had a mean word probability of at least `raw_low` (below the next row's), `raw_mean`
+on average, and `right` of them yielded exactly the order's items, sizes and options. Interpolation is linear,
+from 0 at a mean of 0, and constant above the last row. With base on CPU, 0.72 lies at a mean of 0.81.
 
-A share over that mix of noise levels is no promise about another room: it orders recordings (AUROC 0.84;
-`exp(avg_logprob)` orders them worse), and its level is right as far as the room is like the mix. What has
-no table gets `fallback`, the lowest of all tables less a tenth, so that it asks more often.
+The tables are of one mix of noise levels, so they rank recordings (AUROC 0.84; `exp(avg_logprob)` is worse),
+but their level holds only for similar rooms. A key without a table gets `fallback`, the lowest of all tables
+minus a tenth, so that it asks more often.
 
-A key that ends in `+fitted` is of hearings in a window of the recording's own length (`encoded.py`); where it
-has none there are no such hearings. One that ends in `+denoised` is of those that replaced a whole one
+A key ending in `+fitted` is for passes with a window of the recording's length (`encoded.py`); without such a
+table there are no such passes. One ending in `+denoised` is for denoised passes that replaced a whole one
 (`tests/bench/hearing/calibrate_denoised.py`, ADR 28).
 
-`agreements` holds, for a pair of recognisers, how many orders were right of those in which both agree
-(`services/transcription/second.py`), by how sure the first was: a row is
+`agreements` holds, for a pair of recognizers, how many orders were right of those in which both agree
+(`services/transcription/second.py`), by the first one's confidence: a row is
 
-    [from, to, heard, right, confidence]
+    [from, to, count, right, confidence]
 
-of its hearings with a confidence of `from` or more, under `to`; the last row is used above it too, where it
-is too low. Measured where agreement is needed: under the floor of 0.72, and from there to 0.9. Its
-`confidence` is (right + 1) / (heard + 2).
+for confidences from `from` to below `to`; the last row is used above `to`, too, where it is conservative.
+Measured where agreement is needed: below the floor of 0.72, and from there to 0.9. `confidence` is
+(right + 1) / (count + 2).
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def _document() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _tables() -> dict[str, Knots]:
-    """`{key: ((raw, confidence), ...)}`, both rising, with the end points that every table shares."""
+    """Return `{key: ((raw, confidence), ...)}`, both rising, with the end points that all tables share."""
     document = _document()
     tables = {}
     for key, table in document["tables"].items():
@@ -64,8 +63,8 @@ def _tables() -> dict[str, Knots]:
 
 
 def agreement(first: str, second: str, confidence: float) -> float | None:
-    """The share (0..1) of right orders where recogniser `first` heard with a `confidence` like this and
-    `second` agrees, by their keys; None where it was not measured."""
+    """Return the share (0..1) of right orders where recognizer `first` has this `confidence` and `second`
+    agrees, by their keys; None if it was not measured."""
     measured = _document()["agreements"].get(first, {}).get(second)
     if measured is None:
         return None
@@ -74,12 +73,12 @@ def agreement(first: str, second: str, confidence: float) -> float | None:
 
 
 def is_measured(key: str) -> bool:
-    """Whether `key` (model, precision, options, language) has a table of its own."""
+    """Return whether `key` (model, precision, options, language) has its own table."""
     return key != FALLBACK and key in _tables()
 
 
 def calibrated(raw: float, key: str) -> float:
-    """The share (0..1) of recordings with mean word probability `raw` (0..1) that were heard right."""
+    """Return the share (0..1) of right transcripts with the mean word probability `raw` (0..1)."""
     tables = _tables()
     knots = tables.get(key, tables[FALLBACK])
     raw = min(max(raw, 0.0), 1.0)

@@ -1,12 +1,11 @@
-"""CTranslate2's `model.bin`: named tensors, one after the other, and names that stand for another's.
+"""Read and write CTranslate2's `model.bin`: named tensors, and aliases of their names.
 
-CTranslate2 reads this file and offers no way to read or write a tensor of it from Python; the layout is that
-of its `Model::load` (binary version 6). Numbers are little-endian, a text is its length with the zero behind
-it (16 bits), then its bytes:
+CTranslate2 has no Python API for its tensors; the layout is that of its `Model::load` (binary version 6).
+Numbers are little-endian; a text is its length including the final zero (16 bits), then its bytes:
 
     version (32 bits), name of the specification (text), its revision (32), number of tensors (32), then each
-      name (text), rank (8), that many sizes (32 each), kind of number (8), bytes (32), the numbers
-    number of other names (32), then each: other name (text), name of the tensor (text)
+      name (text), rank (8), sizes (32 each), data type (8), bytes (32), the numbers
+    number of aliases (32), then each: alias (text), name of the tensor (text)
 """
 
 from __future__ import annotations
@@ -20,42 +19,42 @@ import numpy as np
 import numpy.typing as npt
 
 _VERSION = 6
-# CTranslate2's kinds of numbers, by their place in its `DataType`; bfloat16 has none in numpy.
+# CTranslate2's data types in the order of its `DataType`; numpy has no bfloat16.
 _KINDS = tuple(np.dtype(kind) for kind in ("<f4", "i1", "<i2", "<i4", "<f2"))
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All of a `model.bin`. `tensors` keep the file's order; `others`: other name -> name of a tensor."""
+    """The content of a `model.bin`. `tensors` keep the file's order; `aliases` map to names of tensors."""
 
     specification: str
     revision: int
     tensors: dict[str, npt.NDArray[Any]]
-    others: dict[str, str]
+    aliases: dict[str, str]
 
 
 def read(file: Path) -> Weights:
-    """Raises ValueError where the file is cut off, or of a version or kind of number that is not known."""
+    """Read a file; raises ValueError if it is truncated, or its version or a data type is unknown."""
     with file.open("rb") as source:
         if (version := _number(source, "<I")) != _VERSION:
-            raise ValueError(f"{file.name} is of version {version}; {_VERSION} is known")
+            raise ValueError(f"{file.name} has version {version}, not {_VERSION}")
         specification, revision = _text(source), _number(source, "<I")
         tensors = dict(_tensor(source) for _ in range(_number(source, "<I")))
-        others = dict((_text(source), _text(source)) for _ in range(_number(source, "<I")))
-    return Weights(specification, revision, tensors, others)
+        aliases = dict((_text(source), _text(source)) for _ in range(_number(source, "<I")))
+    return Weights(specification, revision, tensors, aliases)
 
 
 def write(weights: Weights, file: Path) -> None:
-    """What `read` gives back as it is."""
+    """Write `weights` to `file`."""
     with file.open("wb") as out:
         out.write(struct.pack("<I", _VERSION) + _packed(weights.specification))
         out.write(struct.pack("<II", weights.revision, len(weights.tensors)))
         for name, tensor in weights.tensors.items():
             out.write(_packed(name) + struct.pack(f"<B{tensor.ndim}I", tensor.ndim, *tensor.shape))
             out.write(struct.pack("<BI", _KINDS.index(tensor.dtype), tensor.nbytes) + tensor.tobytes())
-        out.write(struct.pack("<I", len(weights.others)))
-        for other, name in weights.others.items():
-            out.write(_packed(other) + _packed(name))
+        out.write(struct.pack("<I", len(weights.aliases)))
+        for alias, name in weights.aliases.items():
+            out.write(_packed(alias) + _packed(name))
 
 
 def _tensor(source: BinaryIO) -> tuple[str, npt.NDArray[Any]]:
@@ -64,7 +63,7 @@ def _tensor(source: BinaryIO) -> tuple[str, npt.NDArray[Any]]:
     shape = [_number(source, "<I") for _ in range(rank)]
     kind = _number(source, "<B")
     if kind >= len(_KINDS):
-        raise ValueError(f"{name} is of a kind of number that is not known ({kind})")
+        raise ValueError(f"{name} has an unknown data type ({kind})")
     data = _bytes(source, _number(source, "<I"))
     return name, np.frombuffer(data, _KINDS[kind]).reshape(shape)
 
@@ -86,5 +85,5 @@ def _packed(text: str) -> bytes:
 def _bytes(source: BinaryIO, count: int) -> bytes:
     data = source.read(count)
     if len(data) != count:
-        raise ValueError("it ends too early")
+        raise ValueError("unexpected end of file")
     return data

@@ -1,9 +1,9 @@
-"""Whisper's encoder, which takes half of a hearing's time on a CPU: no longer than needed.
+"""Shorter windows for Whisper's encoder, which takes half of the time on a CPU.
 
-The model was trained on windows of 30 s, and what is shorter is filled up with silence, which costs as much
-as speech. Its encoder takes shorter windows too, and then hears nearly the same: `FITTED` hearings of 139
-orders by real people take 0.36 of the time, and find every item, size and option in 121 (124 with the whole
-window). So one is only taken where it leaves no doubt: `services/transcription/transcribe.py`, ADR 28.
+Whisper pads recordings to windows of 30 s, and padding costs as much as speech. The encoder accepts shorter
+windows with nearly the same result: `FITTED` passes of 139 orders by real people take 0.36 of the time, and
+yield every item, size and option in 121 (124 with whole windows). So a fitted pass only counts where it
+leaves no doubt (`services/transcription/transcribe.py`, ADR 28).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from services.transcription.audio.audio import Samples
 FITTED = "fitted"
 _FRAMES_A_S = 100  # of 10 ms; the encoder makes one position of two
 _MARGIN = 2 * _FRAMES_A_S
-"""Silence that is left after the speech. Without it words are invented at the end ("... sugar. Here."); with
-5 and 8 s in place of 2 as much is heard rightly, and it takes longer."""
+"""Silence kept after the speech. Without it words are invented at the end ("... sugar. Here."); 5 or 8 s
+instead of 2 are not more accurate, only slower."""
 
 
-class Encoded:
-    """The encoder, each window as long as what is in it where that is asked for."""
+class FittedEncoder:
+    """The encoder, with optional fitted windows."""
 
     def __init__(self, encode: Callable[[Samples], Any]) -> None:
         self._encode = encode
-        self._thread = threading.local()  # others may hear whole with the same model meanwhile
+        self._thread = threading.local()  # other threads may use whole windows
 
     @contextmanager
     def fitted(self, fits: bool) -> Iterator[None]:
-        """For the block, in this thread: whether windows are fitted."""
+        """Set whether windows are fitted, for the block in this thread."""
         self._thread.fits = fits
         try:
             yield
@@ -46,9 +46,9 @@ class Encoded:
 
 
 def fitting(features: Samples) -> Samples:
-    """A window (mel bands x frames) without the filling at its end but for `_MARGIN`, in whole seconds.
+    """Return a window (mel bands x frames) with its padding cut to `_MARGIN`, in whole seconds.
 
-    faster-whisper fills up with zeros, of which no frame of a recording consists, nor one of silence.
+    faster-whisper pads with zeros, which no recorded frame consists of, not even silence.
     """
     filled = np.flatnonzero(features.any(axis=0))
     frames = int(filled[-1]) + 1 if filled.size else 0

@@ -1,8 +1,8 @@
-"""Have this process keep the memory that a model's working arrays come from, rather than give it back.
+"""Keep freed memory in the process, for a model's working arrays.
 
-CTranslate2 allocates new arrays for each layer of each step, up to 70 MB each. glibc takes such blocks
-from the kernel and gives them back at once, and every page is then faulted in again: 160,000 faults and a
-quarter of the CPU time of one hearing (base model, 2 threads). Kept, the process is as large as its peak.
+CTranslate2 allocates new arrays for each layer of each step, up to 70 MB each. glibc returns such blocks to
+the kernel at once, and every page is faulted in again: 160,000 faults and a quarter of the CPU time of one
+pass (base model, 2 threads). With this the process stays as large as its peak.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _NEVER = 2**30
 
 @lru_cache(maxsize=1)
 def keep_memory() -> bool:
-    """Ask glibc once for this process; whether it took it. With another C library nothing is done."""
+    """Configure glibc, once in a process; return whether it worked. Does nothing with another C library."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    # One arena: those of other threads are made of pieces too small for such blocks.
-    asked = ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _NEVER), (_TRIM_THRESHOLD, _NEVER))
-    return all([mallopt(option, value) == 1 for option, value in asked])
+    # One arena: other threads' arenas are too small for such blocks.
+    options = ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _NEVER), (_TRIM_THRESHOLD, _NEVER))
+    return all([mallopt(option, value) == 1 for option, value in options])

@@ -1,7 +1,7 @@
-"""Where transformers' names of Whisper's linear layers lie in CTranslate2's weights.
+"""Map transformers' names of Whisper's linear layers to CTranslate2's tensors.
 
-CTranslate2 keeps what is multiplied with the same input as one tensor, rows one below the other: queries,
-keys and values of self-attention, keys and values of the attention to the recording.
+CTranslate2 stacks layers with the same input in one tensor: queries, keys and values of self-attention, keys
+and values of cross-attention.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """A linear layer: the tensor that it lies in, without `/weight`, and which block of its rows it is, of
-    how many equally high ones."""
+    """A linear layer: its tensor, without `/weight`, and its block of rows, of `blocks` equal ones."""
 
     tensor: str
     block: int
     blocks: int
 
 
-# By the end of its name: where it lies in its layer, its block and of how many.
+# By the end of a layer's name: its tensor, its block and the number of blocks.
 _LAYERS = {
     "self_attn.q_proj": ("self_attention/linear_0", 0, 3),
     "self_attn.k_proj": ("self_attention/linear_0", 1, 3),
@@ -36,13 +35,13 @@ _NAME = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.(.+)")
 
 
 def part_of(layer: str) -> Part:
-    """Of `encoder.layers.0.self_attn.q_proj`, `decoder.layers.3.encoder_attn.k_proj`, `encoder.layers.2.fc1`.
+    """Return the part of a layer such as `decoder.layers.3.encoder_attn.k_proj` or `encoder.layers.2.fc1`.
 
     Raises:
-        ValueError: no linear layer of Whisper.
+        ValueError: not a linear layer of Whisper.
     """
-    named = _NAME.fullmatch(layer)
-    if named is None or named[3] not in _LAYERS:
-        raise ValueError(f"{layer!r} is no linear layer of Whisper")
-    tensor, block, blocks = _LAYERS[named[3]]
-    return Part(f"{named[1]}/layer_{named[2]}/{tensor}", block, blocks)
+    parsed = _NAME.fullmatch(layer)
+    if parsed is None or parsed[3] not in _LAYERS:
+        raise ValueError(f"{layer!r} is not a linear layer of Whisper")
+    tensor, block, blocks = _LAYERS[parsed[3]]
+    return Part(f"{parsed[1]}/layer_{parsed[2]}/{tensor}", block, blocks)

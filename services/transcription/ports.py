@@ -1,4 +1,4 @@
-"""What the pipeline needs of a recogniser. Imports no engine."""
+"""The interface of speech recognizers. Imports no engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """One order's recording: the file, and what `decode` makes of it, once, however often it is heard."""
+    """One order's recording: the file, and its samples, decoded once."""
 
     def __init__(self, file: Path, decode: Callable[[Path], npt.NDArray[np.float32]]) -> None:
         self.file = file
@@ -27,9 +27,9 @@ class Recording:
         """Shape (n,), float32 in -1..1, mono, 16 kHz.
 
         Raises:
-            AudioRefused: the recording itself; never worth a retry.
-            RecordingLost: it is not there, or was removed while it was read.
-            EngineUnavailable: the decoding child failed; worth another try.
+            AudioRefused: the recording is at fault; never worth a retry.
+            RecordingLost: it is missing, or was deleted meanwhile.
+            EngineUnavailable: the decoding child failed; worth a retry.
         """
         try:
             return self._decode(self.file)
@@ -38,41 +38,40 @@ class Recording:
 
 
 class Transcriber(Protocol):
-    """Hears a recording."""
+    """Transcribes recordings with one recognizer."""
 
     def load(self) -> None:
-        """Load the model now; otherwise the first call does."""
+        """Load the model now rather than on the first call."""
         ...
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
-        """Words, times and one confidence; an empty text with confidence 0 when nothing was said.
+        """Return words, times and a confidence; an empty text with confidence 0 if nothing was said.
 
         Raises:
             AudioRefused, RecordingLost: as `Recording.samples`.
-            EngineUnavailable: the decoding child or the model failed; worth another try.
+            EngineUnavailable: the decoding child or the model failed; worth a retry.
         """
         ...
 
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
-        """As `transcribe`, in less time and a little less reliably: with a context as long as the recording.
+        """As `transcribe`, faster and slightly less reliable: with a context as long as the recording.
 
-        Its words count only where they leave no doubt. None where it was not measured how sure they are.
+        It counts only if it leaves no doubt. None if it has no confidence table.
 
         Raises: as `transcribe`.
         """
         ...
 
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
-        """As `transcribe`, of the recording with its noise turned down; None where there is hardly any, where
-        the recording is long, or where it was not measured how sure its words are.
+        """As `transcribe`, with the noise reduced. None if there is hardly any noise, the recording is
+        long, or there is no confidence table.
 
         Raises: as `transcribe`.
         """
         ...
 
     def quiet_words(self, recording: Recording, language: str) -> str:
-        """Words that a voice says too quietly for the other hearings, which take them for silence; empty
-        where there are none.
+        """Return words that are too quiet for the other passes, which take them for silence.
 
         Raises: as `transcribe`.
         """

@@ -1,8 +1,8 @@
 """Ask a second recognizer, another model, where the first was not sure of a recording.
 
-It gets the recording alone: no names of the menu, nothing of the first transcript. Two models that write the
-same words, or name the same things, are evidence; how much is measured (`docs/confidence.md`). Where they
-differ, the decoder reads the second transcript next to the first.
+It gets only the recording: no menu names, no first transcript. Two models that write the same words, or name
+the same things, are evidence; how much is measured (`docs/confidence.md`). If they differ, the decoder gets
+both transcripts.
 
 A fitted pass that agrees is enough; one that doesn't counts for nothing (ADR 28).
 """
@@ -23,16 +23,15 @@ from services.transcription.ports import Recording, Transcriber
 
 log = structlog.get_logger()
 
-# Of 675 transcripts of real people, nearly all with this confidence or more were right.
+# Of 675 transcripts of real people, nearly all with at least this confidence were right.
 SURE = 0.9
 SURE_WORD = 0.5
-"""The least probability of a word of a name or number that no second recognizer need confirm."""
+"""A word of a name or number with a lower probability needs a second recognizer."""
 MOST_APART = 1 / 3
-"""Of 176 pairs of transcripts of real people's orders that came to one cart, clean and in noise, 1 differed
-in a larger share of its words."""
+"""Of 176 pairs of transcripts of real people's orders with the same cart, clean and noisy, 1 differed in a
+larger share of its words."""
 
-# Words in which two transcripts of one order may differ. Any other word may change the order ("no", "extra",
-# "or", "make it two").
+# Words in which two transcripts of an order may differ. Any other may change the order ("no", "or").
 _FREE = frozenset(
     "a an the this that these those "
     "i im id ill ive we wed well weve me my mine us our you your yours it its "
@@ -53,21 +52,20 @@ def with_second(
     *,
     sure: float = SURE,
 ) -> Transcript:
-    """Return `transcript` with the second recognizer's words, where it was asked, and whether they agree.
+    """Return `transcript` with the second recognizer's text, if it was asked, and whether they agree.
 
-    It isn't asked where nothing was said, where the first recognizer is surely right (`surely_heard`), or in
-    a language in which agreement was not measured. Whatever goes wrong with it is logged, and the doubt
-    stays.
+    It isn't asked if nothing was said, the first recognizer is certain (`is_certain`), or agreement was not
+    measured in the language. Its errors are logged, and the doubt stays.
 
     Args:
-        second: gives the recognizer, None for none.
+        second: returns the recognizer, or None.
         agreement: the measured share (0..1) of right orders where two recognizers agree, by their `source`
-            and the confidence of the first; None where it was not measured: then nothing is gained.
-        sure: the confidence (0..1) from which it may not be asked.
+            and the first one's confidence; None if it was not measured.
+        sure: the confidence (0..1) from which the second one isn't needed.
     """
     if transcript.nothing_was_said or transcript.language not in MEASURED:
         return transcript
-    if surely_heard(transcript, names, sure):
+    if is_certain(transcript, names, sure):
         return transcript
     update: dict[str, Any] = {}
     for other in _transcripts(second, recording, transcript.language):
@@ -82,40 +80,38 @@ def with_second(
     return transcript.model_copy(update=update)
 
 
-def surely_heard(transcript: Transcript, names: MenuNames, sure: float = SURE) -> bool:
-    """Return true where the confidence is at least `sure`, the menu explains all words, and no word of a name
-    or a number is less likely than `SURE_WORD`."""
-    found = retrieve(transcript.text, names)
-    if transcript.confidence < sure or found.unexplained:
+def is_certain(transcript: Transcript, names: MenuNames, sure: float = SURE) -> bool:
+    """Return whether the confidence is at least `sure`, the menu explains all words, and no word of a name or
+    number is less likely than `SURE_WORD`."""
+    retrieval = retrieve(transcript.text, names)
+    if transcript.confidence < sure or retrieval.unexplained:
         return False
-    heard = (word for span in _spans(found) for word in transcript.words_between(*span))
-    return all(word.probability >= SURE_WORD for word in heard)
+    words_of_names = (word for span in _spans(retrieval) for word in transcript.words_between(*span))
+    return all(word.probability >= SURE_WORD for word in words_of_names)
 
 
-def _spans(found: Retrieval) -> list[tuple[int, int]]:
-    """Where names were said whole, and numbers."""
-    whole = [(mention.start, mention.end) for mention in found.mentions if mention.match is Match.WHOLE]
-    return whole + [(number.start, number.end) for number in found.numbers]
+def _spans(retrieval: Retrieval) -> list[tuple[int, int]]:
+    """Return the spans of whole names and of numbers."""
+    whole = [(mention.start, mention.end) for mention in retrieval.mentions if mention.match is Match.WHOLE]
+    return whole + [(number.start, number.end) for number in retrieval.numbers]
 
 
 def same_words(one: str, other: str) -> bool:
-    """Return true where two transcripts differ at most in how they write their words (case, pauses, digits,
-    plurals)."""
+    """Return whether two transcripts differ at most in spelling (case, punctuation, digits, plurals)."""
     return _stems(one) == _stems(other)
 
 
 def same_things(one: str, other: str, names: MenuNames) -> bool:
-    """Return true where two transcripts name the same things in the same order, and the menu explains both.
+    """Return whether two transcripts name the same things in the same order, and the menu explains both.
 
     Words that only sound like a name must be the same: "Americino" and "Americano" are not, though either may
     mean an americano. And at most `MOST_APART` of all words may differ: "one hot dog now makes its way" and
     "one hot dog now make it to him" are not evidence, since "one hot dog, no, make it two" was said.
     """
-    found = [(text, retrieve(text, names)) for text in (one, other)]
-    if any(each.unexplained or not each.mentions for _, each in found) or apart(one, other) > MOST_APART:
+    retrievals = [retrieve(text, names) for text in (one, other)]
+    if any(each.unexplained or not each.mentions for each in retrievals) or apart(one, other) > MOST_APART:
         return False
-    first, second = (_things(text, each) for text, each in found)
-    return first == second
+    return _things(one, retrievals[0]) == _things(other, retrievals[1])
 
 
 def apart(one: str, other: str) -> float:
@@ -127,13 +123,14 @@ def _stems(text: str) -> list[str]:
     return [word.stem for word in words(text)]
 
 
-def _things(text: str, found: Retrieval) -> list[object]:
-    """Names said whole, numbers but one ("a latte" is "one latte"), and words that may change the order."""
+def _things(text: str, retrieval: Retrieval) -> list[object]:
+    """Return whole names, numbers except one ("a latte" is "one latte"), and words that may change the
+    order."""
     things: list[tuple[int, object]] = [
-        (mention.start, mention.names) for mention in found.mentions if mention.match is Match.WHOLE
+        (mention.start, mention.names) for mention in retrieval.mentions if mention.match is Match.WHOLE
     ]
-    things += [(number.start, number.value) for number in found.numbers if number.value != 1]
-    spans = _spans(found)
+    things += [(number.start, number.value) for number in retrieval.numbers if number.value != 1]
+    spans = _spans(retrieval)
     things += [
         (word.start, word.stem)
         for word in words(text)
@@ -145,7 +142,7 @@ def _things(text: str, found: Retrieval) -> list[object]:
 def _transcripts(
     second: Callable[[], Transcriber | None], recording: Recording, language: str
 ) -> Iterator[Transcript]:
-    """Its fitted transcript, where fitted passes were measured, then its whole one for who asks on."""
+    """Yield its fitted transcript, if fitted passes were measured, then its whole one."""
     try:
         if (transcriber := second()) is None:
             return
@@ -153,5 +150,5 @@ def _transcripts(
             yield fitted
         yield transcriber.transcribe(recording, language)
     except Exception:
-        # Weights that are not there, memory, a recording: the first transcript stands as it is.
+        # Missing weights, out of memory, a bad recording: the first transcript stands.
         log.warning("transcribe.second_failed", exc_info=True)

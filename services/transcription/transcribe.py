@@ -1,10 +1,10 @@
-"""Transcribe a recording: fast where it is plain, whole otherwise, and with its noise turned down in doubt.
+"""Transcribe a recording: quickly if it is clear, else in full, and in doubt with the noise reduced.
 
-A fitted pass (`Transcriber.transcribe_fitted`) stands where its confidence is no doubt and the menu explains
-all of its words; otherwise the recording is transcribed with the recognizer's whole context, as if there had
-been no fitted pass. Where that is in doubt and there is noise, it is transcribed with the noise turned down
-as well, and the transcript stands that the menu explains better; with no difference, the first. Speech that
-was too quiet for any of these is transcribed by itself and kept apart, as a doubt (ADR 28).
+A fitted pass (`Transcriber.transcribe_fitted`) counts if its confidence is high enough and the menu explains
+all its words; otherwise the recording is transcribed with whole windows. If that is in doubt and there is
+noise, it is transcribed with the noise reduced as well, and the transcript that the menu explains better is
+used; on a tie, the first. Speech that is too quiet for these passes is transcribed separately, as a doubt
+(ADR 28).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from services.retrieval.retrieval import Match, Retrieval, retrieve
 from services.transcription.ports import Recording, Transcriber
 
 
-def hear(
+def transcribe_recording(
     recording: Recording, language: str, names: MenuNames, transcriber: Transcriber, *, floor: float
 ) -> Transcript:
-    """Return the transcript of a recording; `quiet` holds what was said too quietly to be part of it.
+    """Return the transcript of a recording; its `quiet` has words that were too quiet to be part of it.
 
     Args:
         floor: the confidence (0..1) below which a transcript is in doubt.
@@ -44,26 +44,25 @@ def _whole(
 
 
 def in_doubt(transcript: Transcript, names: MenuNames, floor: float) -> bool:
-    """Return true where the confidence is under `floor`, the menu doesn't explain a word, or no item is
-    named."""
-    found = retrieve(transcript.text, names)
-    return transcript.confidence < floor or bool(found.unexplained) or not _names_an_item(found)
+    """Return whether the confidence is below `floor`, a word is unexplained, or no item is named."""
+    retrieval = retrieve(transcript.text, names)
+    return transcript.confidence < floor or bool(retrieval.unexplained) or not _names_an_item(retrieval)
 
 
 def clearer(whole: Transcript, denoised: Transcript, names: MenuNames) -> Transcript:
-    """Return `denoised`, with the words of `whole` as `with_noise`, where the menu explains more of it;
-    otherwise `whole`."""
+    """Return `denoised`, with the text of `whole` as `with_noise`, if the menu explains more of it; else
+    `whole`."""
     if denoised.nothing_was_said or _explained(denoised, names) <= _explained(whole, names):
         return whole
     return denoised.model_copy(update={"with_noise": whole.text})
 
 
 def _explained(transcript: Transcript, names: MenuNames) -> tuple[int, int]:
-    """Words that nothing explains, counted down, then names that were said whole: more is better."""
-    found = retrieve(transcript.text, names)
-    return -len(found.unexplained), sum(mention.match is Match.WHOLE for mention in found.mentions)
+    """Return a rank, higher is better: fewer unexplained words, then more whole names."""
+    retrieval = retrieve(transcript.text, names)
+    return -len(retrieval.unexplained), sum(mention.match is Match.WHOLE for mention in retrieval.mentions)
 
 
-def _names_an_item(found: Retrieval) -> bool:
-    """What only sounds like an item doesn't name it."""
-    return any(name.kind == "item" for name in found.names(Match.WHOLE, Match.PARTIAL))
+def _names_an_item(retrieval: Retrieval) -> bool:
+    """Return whether an item is named; a word that only sounds like one doesn't count."""
+    return any(name.kind == "item" for name in retrieval.names(Match.WHOLE, Match.PARTIAL))

@@ -1,7 +1,7 @@
 """faster-whisper behind the Transcriber port.
 
-Whisper gets our own samples (`audio.py`), never a path. The options are fixed, because the confidence table
-is measured for exactly these; each deviates from the library's default for a reason given beside it.
+Whisper gets decoded samples (`audio.py`), never a path. The options are fixed, since the confidence table was
+measured for exactly these; each deviates from the library's default for the reason in its comment.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from schemas.transcript import Transcript, Word
 from services.transcription.audio.audio import RATE, Samples
 from services.transcription.confidence import is_measured
 from services.transcription.denoiser import DENOISED, LONGEST_S, Denoiser
-from services.transcription.encoded import FITTED, Encoded
+from services.transcription.encoded import FITTED, FittedEncoder
 from services.transcription.memory import keep_memory
 from services.transcription.ports import Recording
 from services.transcription.segments import Segment, is_phantom, transcript_of
 
 log = structlog.get_logger()
 
-# ONNX Runtime, which finds the speech for faster-whisper, else tells its maker about each use, under an id of
-# this machine. It reads this when it is imported, which `load` does.
+# Otherwise ONNX Runtime, faster-whisper's voice detector, reports its use to its maker with an id of this
+# machine. It reads this variable on import, in `load`.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 OPTIONS: dict[str, Any] = {
     "beam_size": 5,
-    # No fallback to higher temperatures: on noise it costs up to 30 s and yields invented text.
+    # No fallback to higher temperatures: on noise it takes up to 30 s and invents text.
     "temperature": 0.0,
-    # Silence never reaches the model, which would answer it with "Thank you."
+    # Silence must not reach the model, which would write "Thank you."
     "vad_filter": True,
-    # A wrong first half must not talk the second half into its mistake.
+    # A wrong first half must not mislead the second half.
     "condition_on_previous_text": False,
     "word_timestamps": True,
-    # Half the context, as in OpenAI's own decoder: a loop on noise ends after 2 s, not 5 s, and no one
-    # says 224 tokens in the 30 s of a window.
+    # Half the context, as in OpenAI's decoder: a loop on noise ends after 2 s, not 5 s, and nobody says
+    # 224 tokens in a window of 30 s.
     "max_new_tokens": 224,
     # No menu words as `hotwords` or `initial_prompt`: they invent orders out of silence.
-    # The three thresholds below are ours to apply, segment by segment, after the fact.
+    # `segments.py` applies these three thresholds afterwards, by segment.
     "no_speech_threshold": None,
     "log_prob_threshold": None,
     "compression_ratio_threshold": None,
@@ -51,20 +51,19 @@ OPTIONS: dict[str, Any] = {
 OPTIONS_KEY = "beam5-t0-vad"
 COMPUTE = {"cpu": "int8", "cuda": "float16"}
 
-_UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "my"))  # the recogniser splits these by character
+_UNSPACED = frozenset(("zh", "yue", "ja", "th", "lo", "my"))  # split by character
 
 
 class WhisperTranscriber:
-    """Hears recordings with one model, loaded on first use (base: 0.15 GB) or by `load`.
+    """Transcribes recordings with one model, loaded on first use (base: 0.15 GB) or by `load`.
 
     Args:
-        model: what `infra.weights.models.resolve` gave: a directory of CTranslate2 weights, or a hub name.
-        name: the name in the model lock; with the options it is the key of the confidence table.
+        model: a folder of CTranslate2 weights or a hub name, from `infra.weights.models.resolve`.
+        name: the name in the model lock, a part of the confidence table's key.
         device: `cpu` (int8) or `cuda` (float16).
         threads: CPU threads of one transcription.
-        role: what its times are measured as; a fitted pass adds `_fitted`, one with the noise turned down
-            `_denoised`, one of quiet speech `_quiet`.
-        denoiser: what turns noise down; None where nothing does.
+        role: the engine's name in metrics; other passes add `_fitted`, `_denoised` or `_quiet`.
+        denoiser: reduces noise; None for none.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class WhisperTranscriber:
         name: str,
         device: str = "cpu",
         threads: int = 2,
-        role: str = "hearing",
+        role: str = "transcription",
         denoiser: Denoiser | None = None,
     ) -> None:
         self._model_path, self._device, self._threads = model, device, threads
@@ -93,7 +92,7 @@ class WhisperTranscriber:
         with self._loading:
             if self._model is not None:
                 return
-            from faster_whisper import WhisperModel  # late: its import costs more than an API process has
+            from faster_whisper import WhisperModel  # lazy: the import takes a lot of memory
 
             keep_memory()
             try:
@@ -106,29 +105,29 @@ class WhisperTranscriber:
             except (OSError, ValueError, RuntimeError) as error:
                 raise EngineMisconfigured(
                     f"The speech model {self._name!r} can't be loaded: {error}",
-                    hint="Check SAYCART_WHISPER_MODEL, _SECOND and _DEVICE; `saycart doctor` tells.",
+                    hint="Check SAYCART_WHISPER_MODEL, _SECOND and _DEVICE; `saycart doctor` shows more.",
                 ) from error
-            self._model.encode = Encoded(self._model.encode)
+            self._model.encode = FittedEncoder(self._model.encode)
 
-    @tracing.traced("hear")
+    @tracing.traced("transcribe")
     def transcribe(self, recording: Recording, language: str) -> Transcript:
-        """As the port says. `language` is the menu's (`en`, `en-US`); only its first part counts."""
-        language = self._noted(language)
+        """See `Transcriber.transcribe`. Only the first part of `language` (`en-US`) counts."""
+        language = self._traced_language(language)
         return self._transcribed(recording.samples, language, self.key(language), self._role)
 
-    @tracing.traced("hear fitted")
+    @tracing.traced("transcribe fitted")
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
-        """As the port says: where there is a confidence table for it."""
-        language = self._noted(language)
+        """See `Transcriber.transcribe_fitted`."""
+        language = self._traced_language(language)
         key = f"{self.key(language)}+{FITTED}"
         if not is_measured(key):
             return None
         return self._transcribed(recording.samples, language, key, f"{self._role}_{FITTED}", fitted=True)
 
-    @tracing.traced("hear denoised")
+    @tracing.traced("transcribe denoised")
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
-        """As the port says: where there is noise, and a confidence table for it; not of a long recording."""
-        language = self._noted(language)
+        """See `Transcriber.transcribe_denoised`."""
+        language = self._traced_language(language)
         key = f"{self.key(language)}+{DENOISED}"
         if self._denoiser is None or not is_measured(key):
             return None
@@ -136,48 +135,48 @@ class WhisperTranscriber:
         if samples.size > LONGEST_S * RATE:
             return None
         try:
-            quieter = self._denoiser(samples)
+            denoised = self._denoiser(samples)
         except Exception:
-            # Weights that are not there, memory: what was heard stands as it is.
+            # Missing weights, out of memory: the first transcript stands.
             log.warning("transcribe.denoiser_failed", exc_info=True)
             return None
-        if not quieter.was_noisy:
+        if not denoised.was_noisy:
             return None
-        return self._transcribed(quieter.samples, language, key, f"{self._role}_{DENOISED}")
+        return self._transcribed(denoised.samples, language, key, f"{self._role}_{DENOISED}")
 
-    @tracing.traced("hear what was quiet")
+    @tracing.traced("transcribe quiet")
     def quiet_words(self, recording: Recording, language: str) -> str:
-        """As the port says (`quiet.py`)."""
-        from services.transcription.quiet import LENIENT, left_out  # late, as the model
+        """See `Transcriber.quiet_words`."""
+        from services.transcription.quiet import LENIENT, quiet_spans  # lazy, as the model
 
         samples = recording.samples
-        if not (stretches := left_out(samples)):
+        if not (spans := quiet_spans(samples)):
             return ""
         with engine_took(f"{self._role}_quiet"):
-            segments = self.hear(samples, _first_part(language), vad_parameters={"threshold": LENIENT})
-        words = [word for one in segments if not is_phantom(one) for word in one.words]
+            segments = self.segments(samples, _first_part(language), vad_parameters={"threshold": LENIENT})
+        words = [word for segment in segments if not is_phantom(segment) for word in segment.words]
         middles = [(word, (word.start_s + word.end_s) / 2) for word in words]
         return " ".join(
-            word.text for word, middle in middles if any(start <= middle <= end for start, end in stretches)
+            word.text for word, middle in middles if any(start <= middle <= end for start, end in spans)
         )
 
     def _transcribed(
         self, samples: Samples, language: str, key: str, role: str, *, fitted: bool = False
     ) -> Transcript:
         with engine_took(role):
-            segments = self.hear(samples, language, fitted=fitted)
+            segments = self.segments(samples, language, fitted=fitted)
         return transcript_of(segments, key, language, samples.size / RATE)
 
-    def _noted(self, language: str) -> str:
-        """The language as the model knows it; the model's name goes to the trace."""
+    def _traced_language(self, language: str) -> str:
+        """Return the model's language code; adds the model's name to the trace."""
         tracing.note({"saycart.model": self._name})
         return _first_part(language)
 
     def key(self, language: str) -> str:
-        """Model, precision, options and language: what a confidence table holds for."""
+        """Return the key of the confidence table: model, precision, options and language."""
         return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
 
-    def hear(
+    def segments(
         self,
         samples: Samples,
         language: str,
@@ -185,28 +184,23 @@ class WhisperTranscriber:
         fitted: bool = False,
         **options: Any,
     ) -> list[Segment]:
-        """Every segment that the model wrote, phantoms too, for float32 mono `samples` at `RATE`; `options`
-        go before `OPTIONS`. `fitted`: in windows of the recording's own length (`encoded.py`).
+        """Return all segments, including phantoms, of float32 mono `samples` at `RATE`. `options` override
+        `OPTIONS`; `fitted` uses windows of the recording's length (`encoded.py`).
 
         Raises:
-            EngineMisconfigured: the model does not know `language`.
+            EngineMisconfigured: the model doesn't support `language`.
             EngineUnavailable: the model failed (memory, GPU).
         """
         self.load()
         if language not in self._model.supported_languages:
             raise EngineMisconfigured(
-                f"The speech model {self._name!r} does not hear {language!r}.",
+                f"The speech model {self._name!r} doesn't support {language!r}.",
                 hint="Use a multilingual model (one without `.en`) for menus in this language.",
             )
         try:
             with self._model.encode.fitted(fitted):
-                found, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
-                segments: list[Segment] = []
-                for one in found:  # each window when it is asked for
-                    words = _words(one.words or (), spaced=language not in _UNSPACED)
-                    measures = one.avg_logprob, one.no_speech_prob, one.compression_ratio
-                    segments.append(Segment(one.text, words, *measures))
-                return segments
+                lazy, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
+                return [_segment(one, spaced=language not in _UNSPACED) for one in lazy]
         except (RuntimeError, MemoryError) as error:
             raise EngineUnavailable(f"The speech model failed: {error}") from error
 
@@ -215,13 +209,19 @@ def _first_part(language: str) -> str:
     return language.split("-")[0].lower()
 
 
-def _words(found: Any, *, spaced: bool) -> tuple[Word, ...]:
-    """Words without the spaces around them; a piece that began without one belongs to the word before.
+def _segment(segment: Any, *, spaced: bool) -> Segment:
+    words = _words(segment.words or (), spaced=spaced)
+    measures = segment.avg_logprob, segment.no_speech_prob, segment.compression_ratio
+    return Segment(segment.text, words, *measures)
 
-    The recogniser cuts "half-and-half" into such pieces; their word is as sure as its least sure piece.
+
+def _words(pieces: Any, *, spaced: bool) -> tuple[Word, ...]:
+    """Return words without spaces; a piece that doesn't begin with a space belongs to the word before.
+
+    Whisper splits "half-and-half" into such pieces; a word is as likely as its least likely piece.
     """
     words: list[Word] = []
-    for piece in found:
+    for piece in pieces:
         text = "".join(piece.word.split()) if spaced else piece.word.strip()
         if not text:
             continue

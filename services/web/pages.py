@@ -1,7 +1,7 @@
-"""What every page shares: templates, the strict policy, forms, and errors told in words.
+"""Shared by all pages: templates, the Content-Security-Policy, forms, and error pages.
 
-A page loads scripts and styles from this process alone, and has none inside its HTML: the policy forbids
-both, so that text from a customer or a menu can never run. `page()` is the only way out for HTML.
+Pages load scripts and styles from this server alone, and have none inline: the policy forbids both, so text
+from a customer or a menu can never run. All HTML is rendered by `page()`.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ _HEADERS = {
 
 @cache
 def static(path: str) -> str:
-    """The address of a shipped file, with its digest in it so that browsers may keep it for good."""
+    """Return the URL of a static file, with a digest so that browsers may cache it forever."""
     digest = hashlib.sha256((STATIC / path).read_bytes()).hexdigest()[:12]
     return f"/static/{path}?v={digest}"
 
 
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"static": static}
-    made.filters |= {"money": wording.money, "amount": wording.amount}
-    made.filters |= {"option": wording.option, "note": wording.note}
-    return made
+    environment.globals |= {"static": static}
+    environment.filters |= {"money": wording.money, "amount": wording.amount}
+    environment.filters |= {"option": wording.option, "note": wording.note, "tax": wording.tax}
+    return environment
 
 
 TEMPLATES = _environment()
@@ -76,9 +76,9 @@ def page(
     headers: dict[str, str] | None = None,
     **context: Any,
 ) -> HTMLResponse:
-    """Render `template` under the strict policy.
+    """Render `template` with the policy's headers.
 
-    `style_nonce` in the context is for wavesurfer.js, which puts a style element into its shadow root.
+    `style_nonce` in the context is for wavesurfer.js, which adds a style element to its shadow root.
     """
     nonce = secrets.token_urlsafe(16)
     text = TEMPLATES.get_template(template).render(
@@ -89,7 +89,7 @@ def page(
             **context,
         }
     )
-    # The nonce is sent only where a page hands it on: elsewhere no inline style at all is allowed.
+    # The nonce is sent only if the page uses it; otherwise no inline style is allowed.
     policy = _POLICY.format(nonce=f" 'nonce-{nonce}'" if nonce in text else "")
     return HTMLResponse(
         text,
@@ -105,12 +105,12 @@ def page(
 
 
 def is_fragment(request: Request) -> bool:
-    """Whether htmx asks, which puts the answer into a page that is there."""
+    """Return whether htmx sent the request, to update part of a page."""
     return "hx-request" in request.headers
 
 
-def go(request: Request, where: str) -> Response:
-    """Send the browser to another page; a form that was sent is not sent again by a reload."""
+def redirect(request: Request, where: str) -> Response:
+    """Redirect to another page, so that a reload doesn't resend a form."""
     if is_fragment(request):
         return Response(status_code=204, headers={"HX-Redirect": where})
     return Response(status_code=303, headers={"Location": where})
@@ -119,7 +119,7 @@ def go(request: Request, where: str) -> Response:
 def problem_page(
     request: Request, error: SaycartError, template: str = "problem.html", **more: Any
 ) -> Response:
-    """An error in words with its hint: a whole page, or the box `#problem` of the page that htmx fills."""
+    """Return an error with its hint: a whole page, or the box `#problem` for htmx."""
     problem, headers = problems.describe(request, error)
     if is_fragment(request):
         template, headers = (
@@ -130,7 +130,7 @@ def problem_page(
 
 
 class PageRoute(APIRoute):
-    """A route whose refusals are pages and not JSON."""
+    """A route whose errors are pages rather than JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         inner = super().get_route_handler()
@@ -140,7 +140,7 @@ class PageRoute(APIRoute):
                 return await inner(request)
             except HTTPException as error:
                 if 300 <= error.status_code < 400:  # such as "sign in first"
-                    return go(request, (error.headers or {}).get("Location", "/"))
+                    return redirect(request, (error.headers or {}).get("Location", "/"))
                 return problem_page(request, problems.refusal(request, error))
             except (SaycartError, RequestValidationError) as error:
                 return problem_page(request, problems.refusal(request, error))
@@ -150,7 +150,7 @@ class PageRoute(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a plain form, each with all of its values in the order of the page."""
+    """The fields of a form, each with all its values in the page's order."""
 
     fields: dict[str, list[str]]
 
@@ -165,7 +165,7 @@ class Form:
 
 
 async def read_form(request: Request) -> Form:
-    """The request's form, without its files. Starlette keeps it, so the sign-in may read it for its token.
+    """Return the request's form, without its files. Starlette caches it, so the CSRF check may read it first.
 
     Raises:
         RequestRefused: another content type (415), too long or of unknown length (413), or unreadable (400).
@@ -173,7 +173,7 @@ async def read_form(request: Request) -> Form:
     kind = media_type(request)
     if kind not in ("application/x-www-form-urlencoded", "multipart/form-data"):
         raise RequestRefused(
-            "unsupported_media_type", 415, f"This page takes a form, not {kind or 'nothing'!r}."
+            "unsupported_media_type", 415, f"This page expects a form, not {kind or 'nothing'!r}."
         )
     length = declared_length(request)
     if length is None or length > MAX_JSON_BYTES:
@@ -191,10 +191,10 @@ Fields = Annotated[Form, Depends(read_form)]
 
 
 class Shipped(StaticFiles):
-    """Files of this package. One that is asked for by its digest never changes."""
+    """The static files. With a digest in its URL a file never changes."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         answer = await super().get_response(path, scope)
-        kept = b"v=" in scope["query_string"]
-        answer.headers["Cache-Control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
+        cached = b"v=" in scope["query_string"]
+        answer.headers["Cache-Control"] = "public, max-age=31536000, immutable" if cached else "no-cache"
         return answer

@@ -1,4 +1,4 @@
-"""The pages of the app, in one place: `install` adds all of them to the API's process."""
+"""All pages; `install` adds them to the API's app."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PARTS = (order_access, customer, menus, sign_in, provider, account, stats, revie
 
 
 def install(app: FastAPI) -> None:
-    """Add the pages and the files that they load."""
+    """Add the pages and their static files."""
     for part in PARTS:
         app.include_router(part.router)
     app.mount("/static", Shipped(directory=STATIC), name="static")

@@ -39,8 +39,8 @@ from infra.sql.revisions import TablesUnfit
 from schemas.errors import EngineMisconfigured, InputError
 from schemas.lifecycle import StageName
 from services.bootstrap import Container, bootstrap
-from services.pipeline import counted
-from services.pipeline.flow import AT_HAND_S, FLOW, Stage
+from services.pipeline import order_metrics
+from services.pipeline.flow import FLOW, INLINE_S, Stage
 from services.pipeline.runner import ATTEMPTS, Runner
 from services.workers import measuring
 from services.workers.drain import DRAIN_S, Drain
@@ -63,7 +63,7 @@ _PARTS = ("engines", "messages")
 
 def _task(stage: Stage) -> None:
     # What is at hand after the stage runs in the same task.
-    @app.task(name=f"saycart.{stage.name}", time_limit=stage.limit_s + AT_HAND_S)  # type: ignore[untyped-decorator]
+    @app.task(name=f"saycart.{stage.name}", time_limit=stage.limit_s + INLINE_S)  # type: ignore[untyped-decorator]
     def run(rung_for: str, stage_name: str) -> None:
         if _runner is None:
             raise RuntimeError("this worker process was not initialised")
@@ -84,7 +84,7 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
     measuring.begin("+".join(_queues))
-    measures.expect(counted.RARE, counted.TROUBLES)
+    measures.expect(order_metrics.RARE, order_metrics.TROUBLES)
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
@@ -166,7 +166,7 @@ def _start() -> None:
         lease_s=settings().stage_lease_s,
     )
     if StageName.TRANSCRIBE in _queues:
-        _container.load_hearing()
+        _container.load_recognizers()
     if StageName.DECODE in _queues:
         _warming = Warming(_container.wanted_menus, _container.warm_menu, lambda: _ready("engines"))
         _warming.start()
@@ -206,7 +206,7 @@ def _prepare_to_stop(**_: Any) -> None:
 def _begin_to_stop(**_: Any) -> None:
     if name := os.environ.get("SAYCART_READY_FILE"):
         _unready(name)  # or one that gets ready while it stops would say so
-    ReadyFile().gone()
+    ReadyFile().remove()
     if _drain is not None:
         _drain.begin()
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from infra.observability import measures, tracing
-from infra.webhooks import TOTAL_S, Answer, Poster, Target
+from infra.webhooks import TOTAL_S, Poster, PostResult, Target
 from schemas.errors import StorageUnavailable
-from services.workers.lanes import IN_FLIGHT, SLOW_S, Lanes
+from services.workers.in_flight import IN_FLIGHT, SLOW_S, InFlight
 from services.workers.part import running
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Patience:
     first_s: float
     cap_s: float
 
-    def next_s(self, attempt: int, answer: Answer) -> float | None:
+    def next_s(self, attempt: int, answer: PostResult) -> float | None:
         """Seconds until the attempt after this failed one; None when there is none."""
         if answer.status == GONE or attempt >= self.attempts:
             return None
@@ -65,7 +65,7 @@ class Courier:
     def __init__(
         self,
         outbox: Outbox,
-        post: Callable[[Target, str, str], Answer],
+        post: Callable[[Target, str, str], PostResult],
         target: Callable[[str], Target | None],
         patience: Patience,
         *,
@@ -80,7 +80,7 @@ class Courier:
         self._patience = patience
         self._owner = owner
         self._traces = traces
-        self._lanes = Lanes()
+        self._in_flight = InFlight()
         self._next_forgetting = 0.0
         self._pause_s = POLL_S
 
@@ -109,12 +109,12 @@ class Courier:
 
     def _flown(self, message: Message) -> None:
         took_s = self.deliver(message)
-        self._lanes.back(message.endpoint_id, slow=None if took_s is None else took_s > SLOW_S)
+        self._in_flight.returned(message.endpoint_id, slow=None if took_s is None else took_s > SLOW_S)
 
     def _failed_by(self, message: Message, error: Exception) -> None:
         """A fault of ours uses up an attempt as an answer does, so that a message that is poison ends."""
         try:
-            retry_in_s = self._patience.next_s(message.attempt, Answer(None, "fault"))
+            retry_in_s = self._patience.next_s(message.attempt, PostResult(None, "fault"))
             self._outbox.failed(message, f"a fault here: {type(error).__name__}", retry_in_s=retry_in_s)
         except Exception:
             log.exception("webhook.fault_not_noted", message_id=message.id)
@@ -171,11 +171,11 @@ class Courier:
         """What is due and has room; claimed as it is asked for."""
         try:
             self._tidy()
-            for endpoint_id, room in self._lanes.rooms(self._outbox.endpoints_due()):
+            for endpoint_id, room in self._in_flight.capacities(self._outbox.endpoints_due()):
                 taken = self._outbox.claim(
                     owner=self._owner, limit=room, lease_s=LEASE_S, endpoint_id=endpoint_id
                 )
-                self._lanes.off(endpoint_id, len(taken))
+                self._in_flight.sent(endpoint_id, len(taken))
                 yield from taken
             self._pause_s = POLL_S
         except StorageUnavailable as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from services.bootstrap import Container
-from services.recordings import reading
+from services.recordings import read_errors
 
 log = structlog.get_logger()
 
@@ -23,7 +23,7 @@ def collect_orphans(container: Container) -> int:
     """
     blobs = container.blobs
     blobs.clear_leftovers()
-    with reading():
+    with read_errors():
         orphans = container.load.unknown_recordings(blobs.older_than(AGE_S))
         for key in orphans:
             blobs.delete(key)

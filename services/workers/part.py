@@ -43,6 +43,6 @@ def running(name: str) -> Iterator[tuple[Container, Callable[[float], bool]]]:
         return stop.wait(pause_s)
 
     yield container, stopped
-    ready.gone()
+    ready.remove()
     container.close()
     tracing.stop()

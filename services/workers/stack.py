@@ -18,11 +18,11 @@ from types import TracebackType
 
 import httpx
 
-from infra.home import keep_key, kept_key
+from infra.home import read_key, write_key
 from infra.observability import metrics, tracing
 from infra.private import keep_private, narrow
 from infra.processes.ports import PortBook, listen
-from infra.processes.supervisor import Change, Child, ChildFailed, Supervisor, SupervisorError
+from infra.processes.supervisor import Child, ChildFailed, StatusChange, Supervisor, SupervisorError
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from infra.sql.database import Database
@@ -60,7 +60,7 @@ class Stack:
     def __init__(
         self,
         settings: Settings,
-        on_change: Callable[[Change], None] = lambda _: None,
+        on_change: Callable[[StatusChange], None] = lambda _: None,
         menus: Iterable[Menu] = (),
     ) -> None:
         """`menus`: checked ones that the main shop is to have before a part starts, so that they are read
@@ -110,7 +110,7 @@ class Stack:
         self._supervisor.claim()
         try:
             narrow(config.home)
-            metrics.emptied(_metrics_folder(config))
+            metrics.empty(_metrics_folder(config))
             self._listener = _api_listener(config)
             self._prepare_database()
             children = self._children(self._listener)
@@ -185,7 +185,7 @@ class Stack:
         if not config.llm_url:
             port = ports.port("reader")
             config = served_at(config, port)
-            children.append(engine_child(config, port, self.log_path("reader"), config.home / "reader"))
+            children.append(engine_child(config, port, self.log_path("reader")))
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         config = config.model_copy(update={"metrics_port": 0})
         self.settings = config
@@ -296,10 +296,10 @@ def _ready_file(config: Settings, name: str) -> Path:
 
 def _first_key(home: Path, keys: KeyStore) -> str:
     """Return the home's own key, a new one where there is none or it has expired. Reviews are people's."""
-    token = kept_key(home)
+    token = read_key(home)
     if not token or keys.access(token) is None:
         _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=_SELF)
-        keep_key(home, token)
+        write_key(home, token)
     return token
 
 

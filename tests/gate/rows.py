@@ -1,4 +1,4 @@
-"""What became of an order, as the gate keeps and compares it."""
+"""What outcomes of an order, as the gate keeps and compares it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from schemas.compare import canonical
-from services.learning.evaluation.answering import became
+from services.learning.evaluation.answering import outcomes
 from services.learning.evaluation.run import predict
 from services.pipeline.ports import Tools
 from tests.gate.sets import Order, meant
@@ -54,7 +54,7 @@ def run(order: Order, tools: Tools, audio: Path | None) -> dict[str, Any]:
 
 def outcome(order: Order, made: dict[str, Any]) -> Row:
     """Return what a prediction row comes to."""
-    counted, question = became(made, meant(order)), made["question"]
+    counted, question = outcomes(made, meant(order)), made["question"]
     return Row(
         id=order.id,
         cart=_sorted(made["cart"]["lines"]),

@@ -96,7 +96,7 @@ def chosen(names: Sequence[str]) -> list[GateSet]:
 def _written(part: Part) -> Iterator[Order]:
     for shop in shops(part):
         for row in shop.rows:
-            gold = {"id": row.id, "utterance": row.said, "cart": {"lines": row.lines}}
+            gold = {"id": row.id, "utterance": row.utterance, "cart": {"lines": row.lines}}
             yield Order(f"{shop.menu.id}/{row.id}", shop.menu, gold)
 
 

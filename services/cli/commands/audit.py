@@ -1,4 +1,4 @@
-"""`saycart audit`: who did what, and whether the log of it is whole. Works on the database itself."""
+"""`saycart audit`: show and verify the audit log, in the database."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ def verify(
         typer.Option(help="a line that this command printed earlier, SHOP:SEQ:DIGEST; repeatable"),
     ] = None,
 ) -> None:
-    """Look for missing entries, and with --head for changed ones; ends with 1 where there are any. Prints the
-    head of each shop's log, to be kept where this database's owner can't change it."""
+    """Check for missing entries, and with --head for changed ones; exits with 1 if there are any. Prints the
+    head of each shop's log: keep it where the database's owner can't change it."""
     with errors_shown() as console, opened() as box:
-        found = box.audit.verify(head or ())
-        for one in found.heads:
-            typer.echo(one)
-        for fault in found.faults:
+        result = box.audit.verify(head or ())
+        for line in result.heads:
+            typer.echo(line)
+        for fault in result.faults:
             console.print(f"broken: {fault}", markup=False, soft_wrap=True)
-        if found.faults:
+        if result.faults:
             raise typer.Exit(1)
 
 

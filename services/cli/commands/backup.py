@@ -1,8 +1,8 @@
-"""`saycart backup FOLDER`, `saycart restore FOLDER`: everything that can't be made again, out and back in.
+"""`saycart backup FOLDER` and `saycart restore FOLDER`: database, recordings and the signing secret.
 
-A backup is a copy of the database as of one moment, in a folder named by that moment, next to one folder of
-recordings that all backups share: files never change, so each is copied once. The database comes first and
-the recordings after it, so that no order in the copy lacks its file.
+A backup is a copy of the database in a folder named by its time. All backups share one folder of recordings:
+files never change, so each is copied once. The database is copied before the recordings, so that no order in
+the copy lacks its file.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ Folder = Annotated[
 
 
 def backup(folder: Folder) -> None:
-    """Copy database, recordings and the secret that signs customers' links; the stack may run."""
+    """Copy database, recordings and the secret that signs customers' links. The stack may be running."""
     with errors_shown() as console, opened() as box:
         private.keep_private()
-        made = folder / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-        half = made.with_name(f"{made.name}.unfinished")
-        half.mkdir(parents=True)
-        file = half / dumps.name_of(box.database.url)
+        target = folder / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+        unfinished = target.with_name(f"{target.name}.unfinished")
+        unfinished.mkdir(parents=True)
+        file = unfinished / dumps.name_of(box.database.url)
         dumps.dump(box.database.url, file)
         secret = box.settings.home / "secret"
         if secret.is_file():
-            private.write(half / "secret", secret.read_text())
+            private.write(unfinished / "secret", secret.read_text())
         copied, removed = 0, 0
         if not box.settings.recordings_url:
             copied = _copy_recordings(box.settings.blobs, folder / RECORDINGS)
-            removed = _let_go(box, folder / RECORDINGS)
-        manifest = {"made_at": made.name, "sha256": dumps.sha256(file)}
-        private.write(half / MANIFEST, json.dumps(manifest, indent=1) + "\n")
-        half.rename(made)
-        files = f"{copied} new, {removed} unused ones removed"
+            removed = _delete_unused(box, folder / RECORDINGS)
+        manifest = {"made_at": target.name, "sha256": dumps.sha256(file)}
+        private.write(unfinished / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+        unfinished.rename(target)
+        files = f"{copied} new, {removed} unused deleted"
         if box.settings.recordings_url:
-            files = "in their bucket (not copied)"
-        console.print(f"{escape(str(made))}: the database; recordings: {files}")
+            files = "in their bucket, not copied"
+        console.print(f"{escape(str(target))}: database; recordings: {files}")
 
 
 def restore(
     folder: Folder,
     backup: Annotated[str | None, typer.Option(help="the backup's folder name; default: the newest")] = None,
 ) -> None:
-    """Put a backup into this home, which must have no database yet. Then `saycart run`."""
+    """Restore a backup into this home, which must not have a database yet. Then run `saycart run`."""
     with errors_shown() as console:
         private.keep_private()
         config = settings()
@@ -80,7 +80,7 @@ def restore(
                 private.write(config.home / "secret", (chosen / "secret").read_text())
             copied = 0 if config.recordings_url else _copy_recordings(folder / RECORDINGS, config.blobs)
             box.database.migrate()
-            # Who held an order when the copy was made does not work on this one.
+            # The workers that held orders at the time don't work on this copy.
             freed = box.orders.free_leases()
             counts = {state.value: count for state, count in box.orders.counts().items() if count}
         finally:
@@ -94,10 +94,10 @@ def restore(
 def _chosen(folder: Path, name: str | None) -> Path:
     if name is not None:
         return folder / name
-    found = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
-    if not found:
-        raise InputError(f"No complete backup in {folder}", hint="`saycart backup FOLDER` makes one.")
-    return found[-1]
+    backups = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
+    if not backups:
+        raise InputError(f"No complete backup in {folder}", hint="Create one with `saycart backup FOLDER`.")
+    return backups[-1]
 
 
 def _checksum(chosen: Path) -> str:
@@ -108,30 +108,30 @@ def _checksum(chosen: Path) -> str:
 
 
 def _copy_recordings(source: Path, target: Path) -> int:
-    """Copy what is not there yet; how many files."""
+    """Copy missing files; return how many."""
     copied = 0
     for file in source.glob("??/*"):
         to = target / file.parent.name / file.name
         if to.exists():
             continue
         to.parent.mkdir(parents=True, exist_ok=True)
-        half = to.with_name(f"{to.name}.{os.getpid()}")
+        unfinished = to.with_name(f"{to.name}.{os.getpid()}")
         try:
-            shutil.copyfile(file, half)
-        except FileNotFoundError:  # let go of meanwhile
-            half.unlink(missing_ok=True)
+            shutil.copyfile(file, unfinished)
+        except FileNotFoundError:  # deleted meanwhile
+            unfinished.unlink(missing_ok=True)
             continue
-        half.rename(to)
+        unfinished.rename(to)
         copied += 1
     return copied
 
 
-def _let_go(box: Container, kept: Path) -> int:
-    """Remove from the backups the recordings that no order has any more: erased is erased. The database is
-    asked, and not the folder, which may be lost."""
+def _delete_unused(box: Container, backups: Path) -> int:
+    """Delete recordings from the backups that no order refers to any more, since erasing includes backups.
+    The database decides, not the folder of recordings, which may be lost."""
     live = box.settings.blobs
-    there = [f.name for f in kept.glob("??/*") if not (live / f.parent.name / f.name).exists()]
-    gone = box.load.unknown_recordings(there)
-    for key in gone:
-        (kept / key[:2] / key).unlink(missing_ok=True)
-    return len(gone)
+    missing = [f.name for f in backups.glob("??/*") if not (live / f.parent.name / f.name).exists()]
+    unused = box.load.unknown_recordings(missing)
+    for key in unused:
+        (backups / key[:2] / key).unlink(missing_ok=True)
+    return len(unused)

@@ -1,4 +1,4 @@
-"""Order the shipped sample recordings over the HTTP API, one after the other, and show their carts."""
+"""Order the sample recordings over the HTTP API, one after the other, and show their carts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from services.cli.samples import RECORDINGS, Document, Sample, load_menus, load_
 
 
 def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None] = lambda: None) -> bool:
-    """Order every sample and print the carts; False where one ended in `error`.
+    """Order every sample and print the carts; return False if one ended in `error`.
 
-    `key`: one that may order, and import menus. `check` is called about once a second, to raise when the
-    stack behind `base_url` broke down.
+    `key` must allow ordering and importing menus. `check` is called about once a second, and raises if the
+    stack failed.
 
     Raises:
-        EngineUnavailable: the API went away.
+        EngineUnavailable: the API stopped responding.
         SaycartError: the API refused a menu or a sample.
     """
     menus, samples = load_menus(), load_samples()
@@ -46,12 +46,12 @@ def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None
 
 
 def _ordered(client: httpx.Client, sample: Sample, console: Console, check: Callable[[], None]) -> Order:
-    """The sample's order, followed to its end."""
+    """Send a sample, and return its order once it has ended."""
     started = time.monotonic()
     with console.status(f"{sample.row['id']}: sending") as status:
         order = Order.model_validate(send(client, RECORDINGS / sample.row["audio"], sample.row["menu"]))
-        for made in followed(client, order.id, wait_s=1):
-            order = Order.model_validate(made)
+        for document in followed(client, order.id, wait_s=1):
+            order = Order.model_validate(document)
             status.update(f"{sample.row['id']}: {order.stage} ({time.monotonic() - started:.0f} s)")
             check()
     sample.seconds = time.monotonic() - started

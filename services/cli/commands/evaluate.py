@@ -1,4 +1,4 @@
-"""`saycart eval`: score the pipeline's own steps on gold rows, in process."""
+"""`saycart eval`: score the pipeline on gold rows, in process."""
 
 from __future__ import annotations
 
@@ -47,37 +47,38 @@ def evaluate(
     condition: Condition = None,
     jobs: Jobs = 1,
 ) -> None:
-    """Score exact carts, reviews and silent errors; needs no running stack."""
+    """Score exact carts, reviews and undetected errors; needs no running stack."""
     with errors_shown() as console:
-        rows = _all_said(read_rows(gold)[:limit], audio_dir)
-        asked = EvalRequest(_menu(menu), gold, rows, audio_dir, out, condition, jobs)
-        run = _scored(asked, console)
+        rows = _with_input(read_rows(gold)[:limit], audio_dir)
+        request = EvalRequest(_menu(menu), gold, rows, audio_dir, out, condition, jobs)
+        run = _scored(request, console)
         _print(console, run)
         if report is not None:
-            console.print(f"report: {_written(report, asked, run)}")
+            console.print(f"report: {_written(report, request, run)}")
 
 
-def _scored(asked: EvalRequest, console: Console) -> EvalRun:
-    """The run, with a bar that shows how far it is."""
+def _scored(request: EvalRequest, console: Console) -> EvalRun:
+    """Run the evaluation with a progress bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("loading models", total=len(asked.rows))
+        bar = progress.add_task("loading models", total=len(request.rows))
 
         def on_row(run: EvalRun) -> None:
             done = len(run.broken) + len(run.rows)
             if not run.rows:
                 if run.resumed:
-                    whole = len(asked.rows) - len(run.broken)
+                    whole = len(request.rows) - len(run.broken)
                     console.print(
-                        f"already done in {asked.out}: {run.resumed} of {whole} orders", soft_wrap=True
+                        f"already done in {request.out}: {run.resumed} of {whole} orders", soft_wrap=True
                     )
                 progress.update(bar, completed=done)
                 return
-            exact, silent = sum(row.exact for row in run.rows), sum(row.silent for row in run.rows)
-            counts = f"exact {exact}, silent errors {silent}"
+            exact = sum(row.exact for row in run.rows)
+            undetected = sum(row.silent for row in run.rows)
+            counts = f"exact {exact}, undetected errors {undetected}"
             progress.update(bar, completed=done, description=counts)
 
-        return scored(asked, settings(), on_row)
+        return scored(request, settings(), on_row)
 
 
 def _print(console: Console, run: EvalRun) -> None:
@@ -86,19 +87,19 @@ def _print(console: Console, run: EvalRun) -> None:
     console.print_json(json.dumps(figures(run.rows, run.broken)))
 
 
-def _written(folder: Path, asked: EvalRequest, run: EvalRun) -> Path:
+def _written(folder: Path, request: EvalRequest, run: EvalRun) -> Path:
     return write_report(
         folder,
         run.rows,
-        about(asked, run, settings()),
-        names=Names.of(asked.menu),
-        audio_dir=asked.audio_dir,
+        about(request, run, settings()),
+        names=Names.of(request.menu),
+        audio_dir=request.audio_dir,
         broken=run.broken,
     )
 
 
-def _all_said(rows: list[dict[str, Any]], audio_dir: Path | None) -> list[dict[str, Any]]:
-    """The same rows. Raises InputError where one has no words, but only a recording that is not at hand."""
+def _with_input(rows: list[dict[str, Any]], audio_dir: Path | None) -> list[dict[str, Any]]:
+    """Return `rows`; raises InputError if one has neither an utterance nor an available recording."""
     unusable = [
         row["id"]
         for row in rows

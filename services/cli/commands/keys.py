@@ -1,4 +1,4 @@
-"""`saycart keys`: credentials of a shop's machines. Works on the database itself, stack or no stack."""
+"""`saycart keys`: API keys, in the database; needs no running stack."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def add(
     """Make a key and print it once."""
     with errors_shown() as console, opened() as box:
         if page:
-            made = box.keys.add_page(shop, name, by=operator())
-            console.print(f"order page of {shop}: /at/{made.id}")
+            key = box.keys.add_page(shop, name, by=operator())
+            console.print(f"order page of {shop}: /at/{key.id}")
             return
-        lasts_s = None if days is None else days * _DAY_S
+        lifetime_s = None if days is None else days * _DAY_S
         _, token = box.keys.add(
-            shop, name, _scopes(scope or ()), by=operator(), person=person, lasts_s=lasts_s
+            shop, name, _scopes(scope or ()), by=operator(), person=person, lasts_s=lifetime_s
         )
         console.print("Shown only once. Send it as `Authorization: Bearer KEY`:")
         typer.echo(token)
@@ -79,7 +79,7 @@ def _scopes(named: tuple[str, ...] | list[str]) -> list[Scope]:
 
 
 def _id(text: str) -> str:
-    """The id in a whole token, too: it is what people have at hand."""
+    """Return the id of a key, also from a whole token, which people paste."""
     return text.split("_")[1] if text.startswith("saycart_") else text
 
 

@@ -1,4 +1,4 @@
-"""`saycart masked NAME TEXT`: one masked answer of a registered task; without a text, the tasks."""
+"""`saycart masked NAME TEXT`: one masked answer of a registered task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from services.cli.client import answer, api, errors_shown
 
 Document = dict[str, Any]
 MARGIN_S = 15.0
-"""What the API may take besides the call itself, which it ends by itself."""
+"""Extra time for the API beyond the call's own timeout."""
 
 
 def masked(
@@ -30,23 +30,23 @@ def masked(
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="API to talk to")] = None,
 ) -> None:
-    """One answer about TEXT, in the form of a registered task, or an error."""
+    """Answer TEXT in the schema of a registered task."""
     path = "/v1/masked" if name is None else f"/v1/masked/{quote(name, safe='')}"
     with errors_shown() as console, api(url) as client:
         if text is None:
-            found: Document = answer(client.get(path))
+            result: Document = answer(client.get(path))
         else:
             if not 0 < len(text) <= MAX_TEXT_CHARS:
                 raise InputError(f"The text has {len(text)} characters; it may have 1 to {MAX_TEXT_CHARS}")
             body = MaskedRequest(text=text, score=score, temperature=temperature, seed=seed)
-            most_s = TIMEOUT_S + MARGIN_S
-            found = answer(client.post(path, json=body.model_dump(), timeout=most_s))
+            timeout_s = TIMEOUT_S + MARGIN_S
+            result = answer(client.post(path, json=body.model_dump(), timeout=timeout_s))
         if as_json or (name is not None and text is None):
-            typer.echo(json.dumps(found, ensure_ascii=False, indent=None if as_json else 2))
+            typer.echo(json.dumps(result, ensure_ascii=False, indent=None if as_json else 2))
         elif name is None:
-            _list(console, found)
+            _list(console, result)
         else:
-            _show(console, found)
+            _show(console, result)
 
 
 def _list(console: Console, found: Document) -> None:

@@ -1,4 +1,4 @@
-"""`saycart migrate`: brings the database's tables up to date, as a job of its own."""
+"""`saycart migrate`: migrate the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.errors import StorageUnavailable
 from services.cli.client import errors_shown
 
 NEEDED = 3
-"""Exit status of `--check` when there is something to do; 1 is for whatever went wrong."""
+"""Exit status of `--check` if a migration is needed; 1 is for errors."""
 
 
 def migrate(
@@ -22,20 +22,20 @@ def migrate(
         bool, typer.Option("--check", help="only check; exits with 3 if a migration is needed")
     ] = False,
 ) -> None:
-    """Bring the tables up to date. Safe while parts are running, on many machines at once, and again."""
+    """Migrate the database. Safe to repeat, on several machines at once, and while parts are running."""
     with errors_shown() as console, _database() as database:
         if not check:
             before, after = database.migrate()
             went = f"went from {before or 'none'} to {after}." if before != after else f"are at {after}."
             console.print(f"The tables {went}")
             return
-        found = database.standing()
-        if found.is_ == "newer":
-            found.check()
-        if found.is_ == "older":
-            console.print(f"The tables are at {found.at or 'none'}: run `saycart migrate`.")
+        revision = database.standing()
+        if revision.is_ == "newer":
+            revision.check()
+        if revision.is_ == "older":
+            console.print(f"The tables are at {revision.at or 'none'}: run `saycart migrate`.")
             raise typer.Exit(NEEDED)
-        console.print(f"The tables are at {found.at}: nothing to do.")
+        console.print(f"The tables are at {revision.at}: nothing to do.")
 
 
 @contextmanager

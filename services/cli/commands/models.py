@@ -29,13 +29,13 @@ def fetch_command(
 ) -> None:
     """Fetch and verify weights; by default those that the settings use."""
     configured = settings()
-    wanted = list(names or ())
+    selected = list(names or ())
     if every:
-        wanted += lock().names
+        selected += lock().names
     if tests:
-        wanted += test_names()
-    if not wanted:
-        wanted += default_names()
+        selected += test_names()
+    if not selected:
+        selected += default_names()
     if not names:
         named = (
             configured.whisper_model,
@@ -43,22 +43,22 @@ def fetch_command(
             configured.denoiser,
             configured.llm_model,
         )
-        wanted += [name for name in named if name in lock().names]
-    wanted = list(dict.fromkeys(wanted))
+        selected += [name for name in named if name in lock().names]
+    selected = list(dict.fromkeys(selected))
     with errors_shown():
-        fetch(wanted, configured.models_dir, messages)
-        # Here, where the folder can be written to, and not where each worker starts.
-        bootstrap(configured).write_adapted(wanted)
-    size = decimal(sum(lock().get(name).bytes for name in wanted))
+        fetch(selected, configured.models_dir, messages)
+        # Now, while the folder is writable, rather than when each worker starts.
+        bootstrap(configured).write_adapted(selected)
+    size = decimal(sum(lock().get(name).bytes for name in selected))
     where = escape(str(configured.models_dir))
-    messages.print(f"weights present: {len(wanted)}, {size}, {where}", soft_wrap=True, highlight=False)
+    messages.print(f"weights present: {len(selected)}, {size}, {where}", soft_wrap=True, highlight=False)
 
 
 @app.command("list")
 def list_command() -> None:
     """List models with size, license and whether they are present."""
     folder = settings().models_dir
-    # Names are there to be copied: never cut, whatever the width.
+    # Names are copied by users: never truncate them.
     table = Table(Column("name", no_wrap=True), "size", "licence", "for", "here", box=None, pad_edge=False)
     for model in lock().models:
         purpose = "demo" if model.default else "tests" if model.test else "choice"

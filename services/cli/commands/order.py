@@ -17,7 +17,7 @@ from services.cli.client import answer, api, errors_shown, shown_json
 from services.cli.receipt import show
 
 Document = dict[str, Any]
-"""An order as the API shows it; of a newer API perhaps with fields that `Order` doesn't know."""
+"""An order as the API returns it; a newer API may have fields that `Order` doesn't."""
 _SETTLED = {STATUS[state] for state in SETTLED}
 
 
@@ -31,37 +31,37 @@ def order(
     """Order by recording: each FILE is one order."""
     with errors_shown() as console, api(url) as client:
         for sent in [send(client, file, menu) for file in files]:
-            made = list(followed(client, sent["id"]))[-1] if wait else sent
-            _print(console, made, as_json=as_json, settled=wait)
+            document = list(followed(client, sent["id"]))[-1] if wait else sent
+            _print(console, document, as_json=as_json, settled=wait)
 
 
 def send(client: httpx.Client, file: Path, menu: str | None) -> Document:
-    """Order by one recording."""
+    """Order by a recording; return the accepted order."""
     with file.open("rb") as recording:
         response = client.post(
             "/v1/orders", files={"audio": recording}, data={"menu": menu} if menu is not None else {}
         )
-    made: Document = answer(response)
-    return made
+    document: Document = answer(response)
+    return document
 
 
 def followed(client: httpx.Client, order_id: str, *, wait_s: int = 20) -> Iterator[Document]:
-    """The order every `wait_s` seconds, and at last at its end."""
+    """Yield the order every `wait_s` seconds until it has ended."""
     status = ""
     while status not in _SETTLED:
         response = client.get(f"/v1/orders/{order_id}", params={"wait": wait_s})
         if response.status_code == 503:
             time.sleep(float(response.headers.get("Retry-After", 1)))
             continue
-        made: Document = answer(response)
-        status = made["status"]
-        yield made
+        document: Document = answer(response)
+        status = document["status"]
+        yield document
 
 
-def _print(console: Console, made: Document, *, as_json: bool, settled: bool) -> None:
+def _print(console: Console, document: Document, *, as_json: bool, settled: bool) -> None:
     if as_json:
-        typer.echo(shown_json(made))
+        typer.echo(shown_json(document))
     elif settled:
-        show(console, Order.model_validate(made))
+        show(console, Order.model_validate(document))
     else:
-        console.print(f"{made['id']}  {made['status']}")
+        console.print(f"{document['id']}  {document['status']}")

@@ -1,4 +1,4 @@
-"""`saycart erase`, `saycart export`: what is held of a customer. Work on the database itself."""
+"""`saycart erase` and `saycart export`: a customer's data, in the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from schemas.errors import Conflict, InputError
 from schemas.shops.access import MAIN_SHOP
-from services.cli.client import errors_shown, opened, operators_desk
+from services.cli.client import errors_shown, opened, operator_scope
 
 Metadata = Annotated[str | None, typer.Option("--metadata", help="KEY=VALUE: all orders with this metadata")]
 ShopOf = Annotated[str, typer.Option("--shop", help="with --metadata: the shop's id")]
@@ -26,21 +26,21 @@ def erase(
         if bool(orders) == (metadata is not None):
             raise InputError("What should be erased?", hint="Pass order ids or --metadata KEY=VALUE.")
         if metadata is not None:
-            erased, left = operators_desk(box, shop).erase_customer(*_named(metadata))
+            erased, skipped = operator_scope(box, shop).erase_customer(*_named(metadata))
         else:
-            erased, left = list[str](), list[str]()
+            erased, skipped = list[str](), list[str]()
             for order_id in dict.fromkeys(orders or ()):
                 try:
-                    operators_desk(box, box.orders.get(order_id).shop).erase_order(order_id)
+                    operator_scope(box, box.orders.get(order_id).shop).erase_order(order_id)
                     erased.append(order_id)
                 except Conflict:
-                    left.append(order_id)
+                    skipped.append(order_id)
         console.print(f"{len(erased)} orders erased")
-        for order_id in left:
+        for order_id in skipped:
             console.print(
                 f"[bold red]skipped[/] {escape(order_id)}: in progress; cancel it or wait until it ends"
             )
-        if left:
+        if skipped:
             raise typer.Exit(1)
 
 
@@ -49,14 +49,14 @@ def export(
     out: Annotated[Path, typer.Option("--out", file_okay=False, help="a folder: orders.jsonl, recordings/")],
     shop: ShopOf = MAIN_SHOP,
 ) -> None:
-    """Write what is held of a customer: orders as the API shows them, one a line, and recordings."""
+    """Export a customer's data: orders as the API returns them, one per line, and recordings."""
     from services.api.takeout import write
 
     with errors_shown() as console, opened() as box:
-        desk = operators_desk(box, shop)
-        found = desk.erasures.of_customer(*_named(metadata))
-        files = write(desk, found, out)
-        console.print(f"{len(found)} orders and {len(files) - 1} recordings in {out}", markup=False)
+        scope = operator_scope(box, shop)
+        order_ids = scope.erasures.of_customer(*_named(metadata))
+        files = write(scope, order_ids, out)
+        console.print(f"{len(order_ids)} orders and {len(files) - 1} recordings in {out}", markup=False)
 
 
 def _named(metadata: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`saycart replay`: send orders through again that ended in an error, or before a human by our own fault."""
+"""`saycart replay`: process orders again that ended in an error, or in review for a technical reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemas.review import ReviewReason
 from services.bootstrap import Container
 from services.cli.client import errors_shown, opened
 
-# What a machine, and not the order itself, is the reason for: another try may go otherwise.
+# Technical reasons, which another attempt may resolve.
 MACHINE_REASONS = (
     ReviewReason.DECODER_UNAVAILABLE,
     ReviewReason.STAGE_FAILED,
@@ -37,7 +37,7 @@ def replay(
         ),
     ] = None,
 ) -> None:
-    """Send orders through again. Works on the database itself; workers take them up when the stack runs."""
+    """Process orders again. Works on the database; workers continue once the stack runs."""
     with errors_shown() as console:
         if bool(orders) + failed + (because is not None) != 1:
             raise InputError(
@@ -58,7 +58,7 @@ def replay(
 
 
 def _replayed(box: Container, order_id: str, console: Console) -> bool:
-    """Replay one and say so; one that can't be does not keep the others from it."""
+    """Replay one order and print the result; an error is printed and the others go on."""
     try:
         order = box.orders.replay(order_id)
     except SaycartError as error:
@@ -66,20 +66,20 @@ def _replayed(box: Container, order_id: str, console: Console) -> bool:
             f"[bold red]skipped[/] {escape(order_id)}: {escape(error.detail)}. {escape(error.hint)}"
         )
         return False
-    # Lost when Redis is away; the sweeper then rings.
+    # Lost if Redis is down; then the sweeper notifies.
     box.doorbell.ring(order.id, order.state)
     console.print(f"{order.id}: restarted from {order.state.value}")
     return True
 
 
 def seconds(since: str | None) -> float | None:
-    """A length of time such as `2h`, in seconds; raises InputError."""
+    """Parse a duration such as `2h` into seconds; raises InputError."""
     if since is None:
         return None
-    found = re.fullmatch(r"(\d{1,6})([smhd])", since)
-    if found is None:
+    parsed = re.fullmatch(r"(\d{1,6})([smhd])", since)
+    if parsed is None:
         raise InputError(f"{since!r} is not a duration", hint="For example 90s, 30m, 2h or 3d.")
-    return int(found[1]) * _SECONDS[found[2]]
+    return int(parsed[1]) * _SECONDS[parsed[2]]
 
 
 def _reason(named: str | None) -> ReviewReason | None:

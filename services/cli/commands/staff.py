@@ -1,4 +1,4 @@
-"""`saycart staff`: accounts of those who settle doubts. Works on the database itself, stack or no stack."""
+"""`saycart staff`: staff accounts, in the database; needs no running stack."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def add(
         first = not any(one.shop == shop for one in box.staff.list())
         role = role or (Role.ADMIN if first else Role.REVIEWER)
         password = None if no_password else _password(password_stdin)
-        made = box.staff.add(name, password, shop=shop, role=role, by=operator())
-        how = f"; invite them: saycart staff invite {made.name!r} --email ..." if no_password else ""
-        console.print(f"{made.name}, {made.role} of {made.shop}, can sign in at /sign-in{how}")
+        account = box.staff.add(name, password, shop=shop, role=role, by=operator())
+        how = f"; invite them: saycart staff invite {account.name!r} --email ..." if no_password else ""
+        console.print(f"{account.name}, {account.role} of {account.shop}, can sign in at /sign-in{how}")
 
 
 @app.command("list")
@@ -82,9 +82,9 @@ def disable(name: Name) -> None:
 
 @app.command()
 def role(name: Name, to: Annotated[Role, typer.Argument(help="reviewer, manager or admin")]) -> None:
-    """Change an account's role; open sessions follow at once."""
+    """Change an account's role, effective immediately."""
     with errors_shown() as console, opened() as box:
-        console.print(f"{name} is {box.staff.set_role(name, to, by=operator()).role} now")
+        console.print(f"{name} is now {box.staff.set_role(name, to, by=operator()).role}")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`saycart webhooks`: endpoints of the shops, and messages that wait or were given up on."""
+"""`saycart webhooks`: the shops' endpoints, and waiting or dead messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What becomes of predicted orders once their questions are answered, by a simulated customer.
+"""Outcomes of predicted orders after a simulated customer has answered their questions.
 
-The customer knows the cart that is meant and is honest: gives the answer that leads to it, or says that none
-does ("neither"). How often people nod at a cart that is not theirs is not known, so the worst is counted too.
+The customer knows the intended cart and is honest: they give the answer that leads to it, or say that none
+does. How often people accept a wrong cart is unknown, so the worst case is counted too.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 
 from schemas.cart import CartDraft, Finding
 from schemas.compare import LineKey, canonical, canonical_draft
+from schemas.open_questions import line_of, open_questions
 from schemas.question import Question
 from schemas.review import ReviewReason
-from services.validation.questions import NOTHING, REST, RIGHT, answered, line_of, open_questions
+from services.validation.questions import NOTHING, REST, RIGHT, answered
 
 Cart = Counter[LineKey]
 
@@ -43,14 +44,12 @@ KINDS = {
 }
 
 
-def became(made: dict[str, Any], meant: Cart) -> list[str]:
-    """What to count of one prediction row (its decision, cart, findings and question), with an honest answer
-    to that question.
+def outcomes(made: dict[str, Any], meant: Cart) -> list[str]:
+    """Return what to count of one prediction row, with an honest answer to its question.
 
-    "exact" is the proposal, asked or not. "what only a human can do" is an order for something off the menu,
-    with an allergy, or for nothing, that was read rightly. "wrong, unseen" are a wrong cart that was
-    accepted, and one that an answer about one field has settled while another was wrong.
-    """
+    "exact" is the proposal, asked or not. "what only a human can do" is a correctly read order for something
+    off the menu, with an allergy, or for nothing. "wrong, unseen" is a wrong cart that was accepted, or
+    settled by an answer about one field while another was wrong."""
     exact = canonical(made["cart"]["lines"]) == meant
     question = Question.model_validate(asked) if (asked := made.get("question")) else None
     final = _answered(made, question, meant) if question is not None else None
@@ -70,20 +69,20 @@ def became(made: dict[str, Any], meant: Cart) -> list[str]:
 
 
 def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:
-    """The cart after the answer of a customer who wants `meant`; None where they say that none is right."""
+    """Return the cart after the answer of a customer who wants `meant`; None if no answer is right."""
     draft = CartDraft.model_validate(made["cart"])
     if canonical_draft(draft) == meant:
-        # Where no size was said, the cart that is meant has none either, and any answer will do.
+        # Without a size in the utterance the intended cart has none either, and any answer will do.
         return meant
     findings = [Finding.model_validate(found) for found in made["findings"]]
     asked = open_questions(findings, (ReviewReason.BLOCKING_FINDING,)) or [question]
     final = canonical_draft(_chosen(draft, [one for one in asked if not one.whole], meant))
-    # Whoever is shown the whole cart at the end says no to a wrong one.
+    # A customer who is shown the whole cart rejects a wrong one.
     return None if asked[-1].whole and final != meant else final
 
 
 def _chosen(draft: CartDraft, asked: Sequence[Question], meant: Cart) -> CartDraft:
-    """The draft with every open choice made, line by line, as its customer means the line."""
+    """Return the draft with every open choice made, line by line, as the customer intends."""
     for _, of_line in groupby(asked, key=line_of):
         drafts = [draft]
         for question in of_line:

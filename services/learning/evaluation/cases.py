@@ -13,8 +13,8 @@ from services.learning.evaluation.score import Line
 _AMOUNTS = {"none": "no ", "normal": ""}
 
 
-class Shown(NamedTuple):
-    """A line as text; `differs` when the other cart does not have it."""
+class CartLineText(NamedTuple):
+    """A line as text; `differs` if the other cart doesn't have it."""
 
     text: str
     differs: bool
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What ids are called. Ids that it does not know are shown with their separators as spaces."""
+    """Names of ids. Unknown ids are shown with spaces for separators."""
 
     items: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, str] = field(default_factory=dict)
@@ -50,10 +50,10 @@ class Names:
         return f"{half}{_AMOUNTS.get(amount, f'{amount} ')}{f'{count} × ' if count > 1 else ''}{name}"
 
 
-def shown(cart: list[dict[str, Any]], other: list[dict[str, Any]], names: Names) -> list[Shown]:
+def shown(cart: list[dict[str, Any]], other: list[dict[str, Any]], names: Names) -> list[CartLineText]:
     """Return the lines of a cart, equal ones merged."""
     there = canonical(other)
-    return [Shown(names.line(line), there.get(line[0]) != line[1]) for line in canonical(cart).items()]
+    return [CartLineText(names.line(line), there.get(line[0]) != line[1]) for line in canonical(cart).items()]
 
 
 def _spaced(identifier: str) -> str:

@@ -1,4 +1,4 @@
-"""What scored rows come to, as plain values: the content of `figures.json`."""
+"""The figures of scored rows, as plain values: the content of `figures.json`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from schemas.compare import canonical
 from schemas.lifecycle import StageName
-from services.learning.evaluation.answering import COUNTED, became
-from services.learning.evaluation.hearing import word_errors
+from services.learning.evaluation.answering import COUNTED, outcomes
 from services.learning.evaluation.score import LineScore, score
 from services.learning.evaluation.statistics import quantile, wilson
+from services.learning.evaluation.word_errors import word_errors
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One gold row, what was predicted for it, and how they compare."""
+    """One gold row, its prediction, and their comparison."""
 
     gold: dict[str, Any]
     predicted: dict[str, Any]
@@ -33,12 +33,12 @@ class Scored:
 
     @property
     def silent(self) -> bool:
-        """A silent error: a wrong cart that was accepted without a look."""
+        """An undetected error: a wrong cart that was accepted."""
         return not self.exact and not self.review
 
     @property
     def spoken(self) -> bool:
-        """Whether it was transcribed from a recording."""
+        """True if it was transcribed from a recording."""
         return bool(self.predicted["ms"].get(StageName.TRANSCRIBE))
 
     @property
@@ -57,14 +57,14 @@ def judge(gold: dict[str, Any], predicted: dict[str, Any]) -> Scored:
 
 
 def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Id and error of each row that ended in one: gold rows that are `broken`, then those that failed."""
+    """Return id and error of each `broken` gold row, then of each failed prediction."""
     failed = [row.predicted for row in rows if "error" in row.predicted]
     return [{"id": row["id"], "error": row["error"]} for row in (*broken, *failed)]
 
 
 def figures(rows: Sequence[Scored], broken: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """Every figure of a run: shares of all rows, milliseconds. Gold rows that are `broken` have no cart to be
-    held against, and are counted among the errors alone."""
+    """Return every figure of a run: shares of all rows, times in ms. `broken` gold rows, without a cart,
+    count only as errors."""
     wrong: Counter[str] = Counter()
     for row in rows:
         wrong.update(row.score.wrong)
@@ -85,7 +85,7 @@ def figures(rows: Sequence[Scored], broken: Sequence[dict[str, Any]] = ()) -> di
 
 
 def counts(rows: Sequence[Scored]) -> dict[str, Any]:
-    """The figures that rule, with their 95% intervals, for all rows or a part of them."""
+    """Return the main figures with their 95% intervals."""
     exact, reviews = sum(row.exact for row in rows), sum(row.review for row in rows)
     silent = sum(row.silent for row in rows)
     return {
@@ -106,9 +106,9 @@ def counts(rows: Sequence[Scored]) -> dict[str, Any]:
 
 
 def _after_answers(rows: Iterable[Scored]) -> dict[str, int]:
-    """How many orders came to what, with their questions answered as `answering.py` does."""
+    """Count the orders' outcomes after answered questions; see `answering.py`."""
     counts = Counter(
-        what for row in rows for what in became(row.predicted, canonical(row.gold["cart"]["lines"]))
+        what for row in rows for what in outcomes(row.predicted, canonical(row.gold["cart"]["lines"]))
     )
     return {what: counts[what] for what in COUNTED}
 
@@ -118,20 +118,20 @@ def _share(part: int, whole: int) -> float:
 
 
 def _wer(rows: Iterable[Scored]) -> float | None:
-    """Over the rows that were heard and whose words are known; None when there are none."""
+    """Return the word error rate of spoken rows with known utterances, None without any."""
     pairs = [
         word_errors(row.gold["utterance"], row.predicted["transcript"])
         for row in rows
         if row.spoken and row.gold.get("utterance")
     ]
-    words = sum(said for _, said in pairs)
+    words = sum(count for _, count in pairs)
     return round(sum(errors for errors, _ in pairs) / words, 4) if words else None
 
 
 def _reviews(rows: Iterable[Scored], why: Callable[[Scored], Iterable[str]]) -> dict[str, dict[str, int]]:
-    """By cause, how many orders went to review, and how many of their carts were right after all.
+    """Count by cause the orders in review, and those of them with a right cart (unnecessary reviews).
 
-    `alone` counts the needless ones that had no other cause: what would be saved without it.
+    `alone` counts the unnecessary ones without another cause, which would be saved without it.
     """
     found: dict[str, dict[str, int]] = {}
     for row in rows:
@@ -145,7 +145,7 @@ def _reviews(rows: Iterable[Scored], why: Callable[[Scored], Iterable[str]]) -> 
 
 
 def _times(rows: Sequence[Scored]) -> dict[str, dict[str, float]]:
-    """By stage, over the rows that reached it (a stage that was not reached is 0 in its row)."""
+    """Return the times by stage, over the rows that reached it (0 in a row if not reached)."""
     stages = list(dict.fromkeys(stage for row in rows for stage in row.predicted["ms"]))
     taken = {stage: [ms for row in rows if (ms := row.predicted["ms"].get(stage))] for stage in stages}
     taken["total"] = [round(sum(row.predicted["ms"].values()), 1) for row in rows]

@@ -16,6 +16,7 @@ from schemas.compare import canonical
 from schemas.errors import SaycartError
 from schemas.lifecycle import StageName, State, advance
 from schemas.menu import Menu
+from schemas.open_questions import open_question
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -24,7 +25,6 @@ from schemas.transcript import Transcript
 from schemas.writable import clean
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
-from services.validation.questions import open_question
 
 _FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "decision", "error")
 # Of an unforeseen error: enough to find it.

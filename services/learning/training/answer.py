@@ -57,7 +57,7 @@ class Masks:
 
 
 @dataclass(slots=True)
-class Answer:
+class SavedAnswer:
     """One order's answer as it grows."""
 
     tokens: list[int] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Answer:
 
 def answers(
     model: Any, menu: list[int], orders: list[list[int]], masks: Masks, end: int, device: str
-) -> list[Answer]:
+) -> list[SavedAnswer]:
     """Greedy answers to the orders of one menu, all at once."""
     rows, longest = len(orders), max(map(len, orders))
     cache = DynamicCache()
@@ -92,7 +92,7 @@ def answers(
     for row, p in enumerate(pad):
         seen[row, len(menu) : len(menu) + p] = 0
     place = (seen.cumsum(1) - 1)[:, len(menu) :]
-    given = [Answer() for _ in orders]
+    given = [SavedAnswer() for _ in orders]
     for _ in range(MOST):
         out = model(
             input_ids=tokens,
@@ -110,7 +110,9 @@ def answers(
     return given
 
 
-def _next(logits: torch.Tensor, given: list[Answer], masks: Masks, end: int, device: str) -> torch.Tensor:
+def _next(
+    logits: torch.Tensor, given: list[SavedAnswer], masks: Masks, end: int, device: str
+) -> torch.Tensor:
     """The likeliest token of each order that the mask allows, taken into its answer."""
     own, allowed = logits.argmax(1), masks.allowed([answer.running for answer in given], device)
     chosen = logits.masked_fill(~allowed, -torch.inf).argmax(1)

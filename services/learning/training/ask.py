@@ -24,8 +24,8 @@ def questions(chat: Chat, shop: Shop, part: str) -> dict[str, Any]:
     """One menu's tokens, and its orders' tokens and masks by id."""
 
     def asked(row: Row) -> dict[str, Any]:
-        tokens = chat.question(question(row.said, shop))
-        return {"id": row.id, "tokens": tokens, "lark": wire_mask(shop.names, row.said).lark}
+        tokens = chat.question(question(row.utterance, shop))
+        return {"id": row.id, "tokens": tokens, "lark": wire_mask(shop.names, row.utterance).lark}
 
     menu = chat.menu(shop.context.text)
     return {"part": part, "menu": menu, "orders": [asked(row) for row in shop.rows]}

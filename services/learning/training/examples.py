@@ -41,7 +41,7 @@ def question(transcript: str, shop: Shop, second: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMenu:
     """The part of a menu that a training sequence shows."""
 
     shop: Shop
@@ -56,7 +56,7 @@ class Shown:
         return any(name.group in item.option_groups for item in self.items)
 
 
-def noisy_question(transcript: str, shown: Shown, dice: random.Random, second: str = "") -> str:
+def noisy_question(transcript: str, shown: ShownMenu, dice: random.Random, second: str = "") -> str:
     """The question with a line of names as it might go wrong: missing, too short, with false hits. So the
     reader leans on the line and is not led by it."""
     if dice.random() < UNNAMED:
@@ -75,7 +75,7 @@ def noisy_question(transcript: str, shown: Shown, dice: random.Random, second: s
     return turn(transcript, names, second)
 
 
-def _go_wrong(whole: list[Name], perhaps: list[Name], shown: Shown, dice: random.Random) -> None:
+def _go_wrong(whole: list[Name], perhaps: list[Name], shown: ShownMenu, dice: random.Random) -> None:
     """Now and then lose a sure name, call one a guess, or add one that was not said."""
     if whole and dice.random() < MISSED:
         whole.remove(dice.choice(whole))
@@ -102,7 +102,7 @@ def with_words(row: Row, transcript: str, gone: Collection[str], shop: Shop) -> 
         if sku and sku not in gone:
             made.append(one)
             continue
-        words = _called(sku, row.said, shop) if sku else next(noted, None)
+        words = _called(sku, row.utterance, shop) if sku else next(noted, None)
         wish = {"kind": "not_on_menu", "quantity": one.get("quantity", 1)}
         made.append(wish | {"heard": _as_spoken(words, transcript)})
     return made
@@ -114,7 +114,7 @@ def notes_in(row: Row, transcript: str) -> list[tuple[str, str]]:
     Raises:
         Unspellable: the words of a note are not in the transcript, or an allergy is that was not noted.
     """
-    if not row.notes and _ALLERGY.search(row.said):
+    if not row.notes and _ALLERGY.search(row.utterance):
         raise Unspellable("an allergy that was not noted")
     return [(kind, _as_spoken(words, transcript)) for kind, words in row.notes]
 

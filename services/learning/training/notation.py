@@ -56,10 +56,10 @@ class Misspelt(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WrittenOrder:
     """What was said, and the cart that is meant, as lines without `heard`, but for the words of a wish."""
 
-    said: str
+    utterance: str
     lines: list[Line]
     tags: tuple[str, ...]
     notes: tuple[tuple[str, str], ...] = ()
@@ -80,7 +80,7 @@ def read_menu(file: Path) -> Menu:
         raise Misspelt(f"{file.name}: {error.problems}") from None
 
 
-def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
+def read_orders(file: Path, menu: Menu) -> tuple[list[WrittenOrder], list[str]]:
     """A file's orders, and a sentence for each line that can't be read."""
     names, orders, problems = Names(menu), [], []
     for number, line in _lines(file):
@@ -92,8 +92,8 @@ def read_orders(file: Path, menu: Menu) -> tuple[list[Order], list[str]]:
             tags = tuple(tag.strip() for tag in order[1].split(","))
             cart, *notes = order[3].split(" // ")
             lines = read_written(cart, names)
-            _expect_said([line["heard"] for line in lines if "heard" in line], order[2])
-            orders.append(Order(order[2], lines, tags, tuple(_note(n, order[2]) for n in notes)))
+            _expect_pieces([line["heard"] for line in lines if "heard" in line], order[2])
+            orders.append(WrittenOrder(order[2], lines, tags, tuple(_note(n, order[2]) for n in notes)))
         except (Unreadable, Misspelt) as error:
             problems.append(f"{file.name}:{number}: {error}")
     return orders, problems
@@ -104,11 +104,11 @@ def _note(text: str, transcript: str) -> tuple[str, str]:
     note = _NOTE.fullmatch(text.strip())
     if note is None:
         raise Misspelt(f"not `KIND: words` with KIND allergy, diet, preparation or other: {text!r}")
-    _expect_said([note[2]], transcript)
+    _expect_pieces([note[2]], transcript)
     return note[1], note[2]
 
 
-def _expect_said(pieces: list[str], transcript: str) -> None:
+def _expect_pieces(pieces: list[str], transcript: str) -> None:
     """Raises Misspelt where a piece is too long or not in the transcript; letters' case does not matter."""
     for piece in pieces:
         if len(piece) > MAX_HEARD_CHARS:
@@ -191,7 +191,7 @@ def main(folders: list[str]) -> int:
             continue
         written = file.with_suffix(".orders")
         orders, problems = read_orders(written, menu) if written.exists() else ([], [])
-        said = {order.said.casefold() for order in orders}
+        said = {order.utterance.casefold() for order in orders}
         print(*problems, sep="\n", end="\n" if problems else "")
         doubled = len(orders) - len(said)
         print(f"{file.stem}: {len(menu.items)} items, {len(orders)} orders, {doubled} doubled")

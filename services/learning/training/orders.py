@@ -19,8 +19,8 @@ from rapidfuzz.distance import Levenshtein
 from schemas.menu import Menu
 from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Line, Names
-from services.learning.evaluation.hearing import plain_words
-from services.learning.training.notation import Order, read_menu, read_orders
+from services.learning.evaluation.word_errors import plain_words
+from services.learning.training.notation import WrittenOrder, read_menu, read_orders
 from services.retrieval.words import words
 
 ROOT = Path(__file__).parents[3]
@@ -58,9 +58,9 @@ class Row:
 
     id: str
     source: str
-    said: str
+    utterance: str
     lines: list[Line]
-    heard: str | None = None
+    transcript: str | None = None
     off_menu: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     pairs: tuple[tuple[str, str], ...] = ()
@@ -107,19 +107,19 @@ class _Noted:
             _key(row): tuple((kind, words) for kind, words in row["notes"]) for row in _documents(NOTES)
         }
         self._heard = {
-            _key(row): row["heard"] for row in _documents(HEARD) if still_told(row["said"], row["heard"])
+            _key(row): row["heard"] for row in _documents(HEARD) if keeps_order(row["said"], row["heard"])
         }
         self._pairs: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for row in _documents(PAIRS):
-            if any(row[heard] and still_told(row["said"], row[heard]) for heard in ("first", "second")):
+            if any(row[heard] and keeps_order(row["said"], row[heard]) for heard in ("first", "second")):
                 self._pairs[_key(row)].append((row["first"], row["second"]))
 
     def of(self, row: Row) -> Row:
         """Return the row with all that is known of it."""
-        key = row.id, row.said
+        key = row.id, row.utterance
         return replace(
             row,
-            heard=self._heard.get(key),
+            transcript=self._heard.get(key),
             off_menu=self._wishes.get(key, row.off_menu),
             notes=self._notes.get(key, row.notes),
             pairs=tuple(self._pairs.get(key, ())),
@@ -135,7 +135,7 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str]:
     return row["id"], row["said"]
 
 
-def still_told(said: str, heard: str) -> bool:
+def keeps_order(said: str, heard: str) -> bool:
     """Return whether a transcript still has the order: few words wrong, hardly one left out, and
     every number there."""
     expected = plain_words(said)
@@ -161,12 +161,12 @@ def _written(folder: Path) -> Iterator[Shop]:
         yield Shop(MenuContext(menu), rows)
 
 
-def _row(key: str, source: str, order: Order) -> Row:
+def _row(key: str, source: str, order: WrittenOrder) -> Row:
     """A row of an order as it was written, its wishes' words apart from its lines."""
     wishes = tuple(line.get("heard", "") for line in order.lines if not line.get("sku"))
     lines = [{name: value for name, value in line.items() if name != "heard"} for line in order.lines]
     off_menu = wishes if any(wishes) else ()
-    return Row(key, source, order.said, lines, off_menu=off_menu, notes=order.notes)
+    return Row(key, source, order.utterance, lines, off_menu=off_menu, notes=order.notes)
 
 
 def _told(part: Part) -> Iterator[Shop]:

@@ -26,8 +26,8 @@ from schemas.menu import Item, Menu
 from services.decoding import wire
 from services.decoding.menu_text import menu_text
 from services.decoding.prompt import messages
-from services.learning.training.examples import Shown, Unspellable, noisy_question, notes_in, with_words
-from services.learning.training.hearing import as_heard
+from services.learning.training.asr_style import as_transcribed
+from services.learning.training.examples import ShownMenu, Unspellable, noisy_question, notes_in, with_words
 from services.learning.training.orders import Row, Shop, generated, shops
 
 SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
@@ -110,7 +110,7 @@ def training(chat: Chat, *, epochs: int, seed: int, sequence: int = SEQUENCE) ->
             written = same.sample(shop.rows, len(shop.rows))
             rows = [
                 *written,
-                *(replace(row, said=row.heard) for row in written if row.heard),
+                *(replace(row, utterance=row.transcript) for row in written if row.transcript),
                 *_heard_twice(written, dice),
                 *generated(shop, GENERATED, seed=1000 * seed + epoch),
             ]
@@ -128,7 +128,7 @@ def _heard_twice(rows: Sequence[Row], dice: random.Random) -> Iterator[Row]:
         for first, second in row.pairs:
             swapped = dice.random() < SWAPPED
             one, other = (second, first) if swapped else (first, second)
-            yield replace(row, said=one or other, second=other if one else "")
+            yield replace(row, utterance=one or other, second=other if one else "")
 
 
 def _sequences(
@@ -168,7 +168,7 @@ def _sequences(
 
 def _menu(
     chat: Chat, shop: Shop, part: Sequence[Row], dice: random.Random, sequence: int
-) -> tuple[Shown, frozenset[str], list[int]]:
+) -> tuple[ShownMenu, frozenset[str], list[int]]:
     """What is shown of a menu, what is missing though it is asked for, and the tokens. A menu that leaves no
     room for a few orders is drawn with less of it, at last with what is asked for alone."""
     aliases = dice.random() < 0.6
@@ -181,13 +181,13 @@ def _menu(
         menu = chat.menu(menu_text(shop.menu, shop.names, items=shown, aliases=aliases))
         if len(menu) <= sequence * 3 // 4:
             break
-    return Shown(shop, shown), gone, menu
+    return ShownMenu(shop, shown), gone, menu
 
 
-def _asked(chat: Chat, row: Row, shown: Shown, gone: frozenset[str], dice: random.Random) -> Asked:
+def _asked(chat: Chat, row: Row, shown: ShownMenu, gone: frozenset[str], dice: random.Random) -> Asked:
     """The tokens of one order's question and answer. Raises Unspellable."""
     shop = shown.shop
-    transcript = row.said if row.second else as_heard(row.said, dice)
+    transcript = row.utterance if row.second else as_transcribed(row.utterance, dice)
     lines = with_words(row, transcript, gone, shop)
     notes = notes_in(row, transcript)
     asked = noisy_question(transcript, shown, dice, row.second)

@@ -19,7 +19,7 @@ from typing import Any
 from schemas.compare import LineKey, canonical
 from services.decoding.menu_names import Line, Unreadable
 from services.decoding.wire import WireCart, read_cart
-from services.learning.evaluation.hearing import plain_words
+from services.learning.evaluation.word_errors import plain_words
 from services.learning.training.orders import Part, Row, Shop, shops
 
 Cart = Counter[LineKey]

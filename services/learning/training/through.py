@@ -23,7 +23,7 @@ from schemas.menu import Menu
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
 from services.decoding.wire import WireCart, read_cart
-from services.learning.evaluation.answering import COUNTED, became
+from services.learning.evaluation.answering import COUNTED, outcomes
 from services.learning.evaluation.run import predict
 from services.learning.evaluation.statistics import wilson
 from services.learning.training.orders import Row, Shop, shops
@@ -81,7 +81,7 @@ def predicted(shop: Shop, row: Row, answer: dict[str, Any]) -> dict[str, Any]:
         agreement=lambda *_: None,
         policy=Policy.within(asr_threshold=0.72, max_total=math.inf),  # prices of these menus mean nothing
     )
-    gold = {"id": row.id, "utterance": row.said, "cart": {"lines": row.lines}}
+    gold = {"id": row.id, "utterance": row.utterance, "cart": {"lines": row.lines}}
     return predict(gold, shop.menu, tools, None)
 
 
@@ -102,7 +102,7 @@ def main(argv: list[str] | None = None) -> int:
         for row in shop.rows:
             if answer := found.get((args.part, row.id)):
                 total += 1
-                counts.update(became(predicted(shop, row, answer), cart_of(row.lines)))
+                counts.update(outcomes(predicted(shop, row, answer), cart_of(row.lines)))
     for name in COUNTED:
         low, high = wilson(counts[name], total)
         shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"

@@ -1,8 +1,8 @@
-"""The process that decoding children are forked from (`audio_child.py`), as the process that asks sees it.
+"""The client of the process that forks decoding children (`audio_child.py`).
 
-One for each process of ours, started when first needed and kept: a recording then costs a fork of some 5 ms
-and not the start of a Python with FFmpeg, 0.12 s. It is replaced after anything odd, and ends by itself with
-the process that it belongs to, since their socket ends.
+Each of our processes has one, started on first use: a recording then takes a fork of some 5 ms rather than
+starting Python with FFmpeg, 0.12 s. It is replaced after any failure, and exits with its owner, which closes
+the socket.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from services.transcription.audio import audio_child
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """What came of one child: its raw output, its exit status (minus the signal that ended it), and whether
-    it was stopped for taking too long or saying too much."""
+class ChildResult:
+    """A child's output and exit status (minus the signal that ended it), and whether it was stopped because
+    of its time or its output."""
 
     raw: bytes
     status: int
-    late: bool = False
-    endless: bool = False
+    timed_out: bool = False
+    too_long: bool = False
 
 
 class Parent:
-    """Starts the process; raises EngineUnavailable where that can't be done."""
+    """The forking process; raises EngineUnavailable if it can't be started."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -48,46 +48,46 @@ class Parent:
                     stderr=subprocess.DEVNULL,
                     env={},
                     cwd=os.sep,
-                    start_new_session=True,  # a group of its own, to be killed with its children
+                    start_new_session=True,  # to be killed with its children
                 )
             except OSError as error:
                 self._ours.close()
-                raise EngineUnavailable(f"The decoding process could not be started: {error}.") from error
+                raise EngineUnavailable(f"The decoding process couldn't be started: {error}.") from error
 
     @property
-    def well(self) -> bool:
-        """Whether it may be asked: it runs, and it is not another process's, copied by a fork."""
+    def usable(self) -> bool:
+        """True if it runs, and wasn't inherited by a fork."""
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def run(self, recording: IO[bytes], request: str, *, room: int, limit_s: float) -> Ended:
-        """Have one child decode `recording`; at most `room` bytes of its output are read, for `limit_s`
-        seconds. After a child that was stopped, or a broken socket, this parent is no longer `well`."""
-        late = threading.Event()
+    def run(self, recording: IO[bytes], request: str, *, max_output: int, limit_s: float) -> ChildResult:
+        """Have a child decode `recording`, with at most `max_output` bytes of output in `limit_s` seconds.
+        After stopping a child, or a broken socket, this parent is no longer `usable`."""
+        timed_out = threading.Event()
 
         def stop() -> None:
-            late.set()
+            timed_out.set()
             self.end()
 
         timer = threading.Timer(limit_s, stop)
         timer.start()
         try:
-            with self._asked(recording, request) as output:
-                raw = output.read(room + 1)
-                if len(raw) > room:  # the child counts too; this holds if it was taken over
+            with self._send(recording, request) as output:
+                raw = output.read(max_output + 1)
+                if len(raw) > max_output:  # the child counts too, unless it was taken over
                     self.end()
-                    return Ended(raw, -signal.SIGKILL, endless=True)
+                    return ChildResult(raw, -signal.SIGKILL, too_long=True)
             answer = self._ours.recv(64)
         except OSError:  # it is gone
             answer = b""
         finally:
             timer.cancel()
-        if late.is_set() or not answer:
+        if timed_out.is_set() or not answer:
             self.end()
-            return Ended(b"", -signal.SIGKILL, late=late.is_set())
-        return Ended(raw, int(answer))
+            return ChildResult(b"", -signal.SIGKILL, timed_out=timed_out.is_set())
+        return ChildResult(raw, int(answer))
 
-    def _asked(self, recording: IO[bytes], request: str) -> IO[bytes]:
-        """The request is sent; the pipe that the samples come out of."""
+    def _send(self, recording: IO[bytes], request: str) -> IO[bytes]:
+        """Send the request; return the pipe with the samples."""
         read, write = os.pipe()
         try:
             socket.send_fds(self._ours, [request.encode()], [recording.fileno(), write])
@@ -99,13 +99,13 @@ class Parent:
         return os.fdopen(read, "rb")
 
     def close(self) -> None:
-        """Have done with it; a copy made by a fork leaves the process to its owner."""
+        """Close it; an inherited copy leaves the process to its owner."""
         if self.owner == os.getpid():
             self.end()
         self._ours.close()
 
     def end(self) -> None:
-        """Kill it with its children; harmless when repeated."""
+        """Kill it with its children; harmless if repeated."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -115,24 +115,24 @@ _lock = threading.Lock()
 _parent: Parent | None = None
 
 
-def run(recording: IO[bytes], request: str, *, room: int, limit_s: float) -> Ended:
+def run(recording: IO[bytes], request: str, *, max_output: int, limit_s: float) -> ChildResult:
     """See `Parent.run`; one recording at a time in this process.
 
     Raises:
-        EngineUnavailable: the process could not be started.
+        EngineUnavailable: the process couldn't be started.
     """
     global _parent
     with _lock:
-        if _parent is not None and not _parent.well:
+        if _parent is not None and not _parent.usable:
             _parent.close()
             _parent = None
         if _parent is None:
             _parent = Parent()
-        return _parent.run(recording, request, room=room, limit_s=limit_s)
+        return _parent.run(recording, request, max_output=max_output, limit_s=limit_s)
 
 
 def end() -> None:
-    """End this process's parent, if it has one; the next recording starts another."""
+    """Stop this process's parent, if any; the next recording starts another."""
     global _parent
     with _lock:
         if _parent is not None:

@@ -1,6 +1,6 @@
-"""A smaller recording with the same sound, in place of an upload that has much beside it.
+"""Replace a large upload by a smaller recording of the same audio.
 
-What is encoded are our own samples, so no child process has to do it, as for decoding (`audio_child.py`).
+It encodes our own samples, so unlike decoding (`audio_child.py`) it needs no sandbox.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from services.transcription.ports import Recording
 
 log = structlog.get_logger(__name__)
 
-# A file with fewer bytes a second is about as small as FLAC would make it.
+# A file with fewer bytes a second is about as small as FLAC.
 COMPACT_BYTES_A_S = 12_000
 WORTH_IT = 0.75
-"""The share of the file's size up to which FLAC takes its place. It has 15 kB a second of speech, 31 of noise
-and 0.3 of silence."""
+"""The largest share of the file's size at which FLAC replaces it. FLAC takes 15 kB a second of speech, 31 of
+noise and 0.3 of silence."""
 _LOUDEST = 2**15
 
 
-def compacted(blobs: Blobs, recording: Recording) -> StoredRecording | None:
-    """Store what can be heard of a recording as FLAC, where that is much smaller than its file: what lies
-    behind the sound is left out, silence takes next to nothing, and words keep their times. None where the
-    file is small as it is, or the store takes no other now."""
+def compact(blobs: Blobs, recording: Recording) -> StoredRecording | None:
+    """Store a recording's audio as FLAC, if that is much smaller: other data of the file is dropped, and
+    words keep their times. None if the file is small already, or the store fails."""
     size, samples = recording.file.stat().st_size, recording.samples
     if size <= COMPACT_BYTES_A_S * samples.size / RATE:
         return None

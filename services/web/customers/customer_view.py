@@ -1,4 +1,4 @@
-"""What a customer is told about an order, in their words and not in ours."""
+"""The content of an order's page, in the customer's language."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from schemas import wording
 from schemas.cart import Cart, CartLine
 from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
+from schemas.open_questions import line_of, open_questions, settled_by
 from schemas.order import SAY_IT_AGAIN, Order
 from schemas.question import Choice, Question
 from schemas.records.orders import OrderRecord
@@ -19,23 +20,23 @@ from schemas.sentences.sentences import Sentences, sentences
 from schemas.transcript import Transcript
 from services.api import present
 from services.pipeline.flow import FLOW
-from services.validation.questions import line_of, open_questions, settled_by
 from services.web.customers.order_form import line_forms
 
-NOTHING_HEARD = Transcript(text="", confidence=0.0)
+NO_TRANSCRIPT = Transcript(text="", confidence=0.0)
 
-# Seconds between two looks where there are no scripts: often while the machine works, seldom for a human.
+# Seconds between refreshes without scripts: often during processing, seldom during review.
 REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}
 
 
 def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> dict[str, Any]:
-    """Everything that the order's page shows."""
-    heard = record.transcript
+    """Return the template context of the order's page."""
+    transcript = record.transcript
     unheard = record.state is State.IN_REVIEW and (
-        ReviewReason.NOTHING_HEARD in record.reasons or (heard is not None and heard.nothing_was_said)
+        ReviewReason.NOTHING_HEARD in record.reasons
+        or (transcript is not None and transcript.nothing_was_said)
     )
     order = present.order(record, review)
-    asked = open_questions(record.findings, record.reasons) if order.question is not None else []
+    questions = open_questions(record.findings, record.reasons) if order.question is not None else []
     return {
         "order": order,
         "menu": menu,
@@ -46,13 +47,13 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "say_again": record.error is not None and record.error.code == SAY_IT_AGAIN,
         "question": order.question,
         "answers": _answers(order, menu),
-        "asked": len(asked),
+        "asked": len(questions),
         "confirms": record.confirm,
         "asked_line": line_of(order.question) if order.question is not None else None,
         "changed_lines": _changed_by_staff(record, review),
         "left_out": _left_out_by_staff(record, review),
         "settled_by": settled_by,
-        "doubts": [] if unheard else _doubts(record, order, asked, menu),
+        "doubts": [] if unheard else _doubts(record, order, questions, menu),
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
         "over": record.state in TERMINAL,
         "refresh_s": REFRESH_S.get(record.state),
@@ -64,30 +65,30 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
     }
 
 
-def _doubts(record: OrderRecord, order: Order, asked: Sequence[Question], menu: Menu) -> list[str]:
-    """Why a colleague looks at it, each once: not what a line shows, or a question asks now or later."""
+def _doubts(record: OrderRecord, order: Order, questions: Sequence[Question], menu: Menu) -> list[str]:
+    """Return the reasons for the review, except those shown at a line or asked in a question."""
     if record.state is not State.IN_REVIEW:
         return []
-    shown = {found.message for line in (order.cart.lines if order.cart else ()) for found in line.findings}
-    shown |= {found.message for found in order.findings if any(settled_by(one, found) for one in asked)}
-    return [
-        said for said in wording.doubts(record.reasons, order.findings, menu.language) if said not in shown
-    ]
+    lines = order.cart.lines if order.cart else ()
+    shown = {finding.message for line in lines for finding in line.findings}
+    shown |= {f.message for f in order.findings if any(settled_by(question, f) for question in questions)}
+    doubts = wording.doubts(record.reasons, order.findings, menu.language)
+    return [doubt for doubt in doubts if doubt not in shown]
 
 
 def total_words(cart: Cart, say: Sentences) -> str:
-    """What a cart costs, or the least that it can come to."""
+    """Return a cart's total, marked if it is a lower bound."""
     return least(cart.total, cart.total_is_minimum, cart.currency, say)
 
 
 def least(amount: int, is_minimum: bool, currency: str, say: Sentences) -> str:
-    """An amount of money, marked where it is a lower bound."""
+    """Return an amount of money, marked if it is a lower bound."""
     shown = wording.money(amount, currency)
     return say("from_price", price=shown) if is_minimum else shown
 
 
 def _answers(order: Order, menu: Menu) -> list[tuple[str, str]]:
-    """Each answer's id, and its words with what it costs."""
+    """Return each answer's id, and its text with its price."""
     if order.question is None:
         return []
     line, say = line_of(order.question), sentences(menu.language)
@@ -97,7 +98,7 @@ def _answers(order: Order, menu: Menu) -> list[tuple[str, str]]:
 
 
 def _answer(choice: Choice, several: bool, menu: Menu, say: Sentences) -> str:
-    # A whole cart in words brings its total along.
+    # The text of a whole cart includes its total.
     if choice.price is None or wording.money(choice.price, menu.currency) in choice.text:
         return choice.text
     price = least(choice.price, choice.price_is_minimum, menu.currency, say)
@@ -105,21 +106,21 @@ def _answer(choice: Choice, several: bool, menu: Menu, say: Sentences) -> str:
 
 
 def _corrected(record: OrderRecord, review: ReviewRecord | None) -> ReviewRecord | None:
-    """The review that corrected the cart which is to be confirmed."""
+    """Return the review that corrected the cart awaiting confirmation, if one did."""
     waits = record.state is State.PROPOSED and record.cart is not None
     return review if waits and review is not None and review.decision == "correct" else None
 
 
 def _left_out_by_staff(record: OrderRecord, review: ReviewRecord | None) -> list[str]:
-    """Names of what a colleague's correction has no line of any more."""
+    """Return the names of items that the reviewer removed."""
     if (done := _corrected(record, review)) is None or done.proposed is None or record.cart is None:
         return []
-    kept = {line.sku for line in record.cart.lines}
-    return [line.name for line in done.proposed.lines if line.sku not in kept]
+    skus = {line.sku for line in record.cart.lines}
+    return [line.name for line in done.proposed.lines if line.sku not in skus]
 
 
 def _changed_by_staff(record: OrderRecord, review: ReviewRecord | None) -> frozenset[int] | None:
-    """Which lines a colleague put in; None where no colleague corrected the cart that is to be confirmed."""
+    """Return the indexes of lines that the reviewer changed; None if the cart wasn't corrected."""
     if (done := _corrected(record, review)) is None or record.cart is None:
         return None
     before = Counter(map(_bought, done.proposed.lines if done.proposed else ()))
@@ -137,7 +138,7 @@ def _bought(line: CartLine) -> Hashable:
 
 
 def changing(record: OrderRecord, menu: Menu, cart: Cart | None, keys: list[str]) -> dict[str, Any]:
-    """What the form for changes shows; `blockers` is what keeps the cart from being confirmed."""
+    """Return the context of the form for changes; `blockers` are why the cart can't be confirmed."""
     say = sentences(menu.language)
     if cart is None or record.state is not State.PROPOSED:
         return {"forms": [], "cart": cart, "say": say, "least": least, "total_words": total_words}
@@ -164,12 +165,12 @@ def _keys(cart: Cart | None) -> list[str]:
 
 
 def stage_words(stage: StageName, say: Sentences) -> str:
-    """What a stage of the flow is to the one who waits for it."""
+    """Return a stage's name for the customer."""
     return say(f"step_{stage.value}")
 
 
 def _steps(state: State, say: Sentences) -> list[tuple[str, str]]:
-    """Each stage's words with `done`, `now` or `next`."""
+    """Return each stage's name with `done`, `now` or `next`."""
     if state not in FLOW:
         return [(stage_words(stage.name, say), "done") for stage in FLOW.values()]
     steps, mark = [], "done"

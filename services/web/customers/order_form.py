@@ -1,9 +1,8 @@
-"""A cart as a form: every choice comes from the order's menu version, every amount from the schema.
+"""The customer's form for a cart, with choices from the order's menu version and amounts from the schema.
 
-The form names each line by its place in the order's draft, or as `+sku` for one that was added by tapping,
-so that the words a line came from never travel through the browser. An option is sent as
-`group/id/amount/count/portion`; what is sent is read back into a `CartDraft`, checked and priced like any
-other.
+A line is named by its index in the order's draft, or `+sku` if it was added in the form, so a line's words
+never travel through the browser. An option is sent as `group/id/amount/count/portion`. The form is parsed
+into a `CartDraft`, which is checked and priced like any other.
 """
 
 from __future__ import annotations
@@ -34,8 +33,9 @@ ADDED = "+"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One thing to tap. `price` is what it adds, or for a size what the item costs in it (minor units)."""
+class FormChoice:
+    """A size or option to choose. `price` in minor units: an option's extra, or the item's price in a
+    size."""
 
     value: str
     label: str
@@ -45,29 +45,29 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class GroupChoices:
-    """One option group of a line: `one` takes a single choice or none, else any number."""
+    """One option group of a line. `one`: at most one choice, else any number."""
 
     id: str
     name: str
     one: bool
     required: bool
-    choices: list[Choice]
+    choices: list[FormChoice]
 
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """One line to change. `key` names it in the form; `limit` is the item's largest quantity."""
+    """One line of the form. `key` names it; `limit` is the item's largest quantity."""
 
     key: str
     line: CartLine
     limit: int
     size_name: str | None
-    sizes: list[Choice]
+    sizes: list[FormChoice]
     groups: list[GroupChoices]
 
 
 def line_forms(cart: Cart, keys: list[str], menu: Menu) -> list[LineForm]:
-    """What can be changed about each line that is on the menu."""
+    """Return the form of each line that is on the menu."""
     return [
         _line_form(key, line, item, menu)
         for key, line in zip(keys, cart.lines, strict=True)
@@ -77,38 +77,34 @@ def line_forms(cart: Cart, keys: list[str], menu: Menu) -> list[LineForm]:
 
 def _line_form(key: str, line: CartLine, item: Item, menu: Menu) -> LineForm:
     sizes = [
-        Choice(size.id, size.name, (item.prices or {})[size.id], size.id == line.size)
+        FormChoice(size.id, size.name, (item.prices or {})[size.id], size.id == line.size)
         for size_id in item.size_ids
         if (size := menu.size(size_id)) is not None
     ]
-    groups = [
-        _group(line, group, menu.language)
-        for group_id in item.option_groups
-        if (group := menu.group(group_id)) is not None
-    ]
+    groups = [_group(line, group, menu.language) for group in menu.groups_of(item)]
     size = menu.size(line.size) if line.size else None
     return LineForm(key, line, item.max_quantity, size.name if size else None, sizes, groups)
 
 
 def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
-    taken = [option for option in line.options if option.group == group.id]
+    in_group = [option for option in line.options if option.group == group.id]
     choices = []
     for option in group.options:
-        mine = [one for one in taken if one.id == option.id]
-        choices += [Choice(_value(one), option_name(one, language), one.price, True) for one in mine]
-        if not mine and option.available:
+        selected = [o for o in in_group if o.id == option.id]
+        choices += [FormChoice(_value(o), option_name(o, language), o.price, True) for o in selected]
+        if not selected and option.available:
             offered = CartOption(
                 group=group.id,
                 id=option.id,
                 name=option.name,
                 amount=Amount.NORMAL,
                 count=1,
-                price=option.price,
+                price=option.price_in(line.size),
             )
-            choices.append(Choice(_value(offered), option.name, option.price, False))
-    # One of each half are two of the group.
-    one = group.choose == "one" and all(option.portion is Portion.WHOLE for option in taken)
-    return GroupChoices(group.id, group.name, one, group.required, choices)
+            choices.append(FormChoice(_value(offered), option.name, option.price, False))
+    # One on each half makes two of the group.
+    one = group.choose == "one" and all(option.portion is Portion.WHOLE for option in in_group)
+    return GroupChoices(group.id, group.name, one, group.least > 0 and not group.defaults, choices)
 
 
 def _value(option: CartOption) -> str:
@@ -116,19 +112,19 @@ def _value(option: CartOption) -> str:
 
 
 def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple[CartDraft, list[str]]:
-    """The draft that a form describes, and the key of each of its lines.
+    """Parse a form into a draft and the keys of its lines.
 
-    `current` is the order's draft and `shown` its cart: a size that was only defaulted stays unsaid.
+    `current` is the order's draft and `shown` its cart: a defaulted size stays unspecified.
 
     Raises:
-        InvalidCart: nothing is left, or the form names what is not there.
+        InvalidCart: the cart is empty, or the form names something unknown.
     """
-    asked = form.all("line") + ([f"{ADDED}{sku}"] if (sku := form.get("add")) else [])
-    # What is added a second time is there already; its quantity is the way to more of it.
-    keys = [key for key in dict.fromkeys(asked) if f"remove/{key}" not in form]
+    wanted = form.all("line") + ([f"{ADDED}{sku}"] if (sku := form.get("add")) else [])
+    # An item that is added twice stays one line, whose quantity can be raised.
+    keys = [key for key in dict.fromkeys(wanted) if f"remove/{key}" not in form]
     try:
         lines = [_read_line(form, key, current, shown, menu) for key in keys]
-        draft = CartDraft(lines=tuple(lines), notes=_notes_left(current, shown, keys))
+        draft = CartDraft(lines=tuple(lines), notes=_remaining_notes(current, shown, keys))
     except (ValidationError, ValueError, IndexError, KeyError):
         raise InvalidCart([("/cart", "this form doesn't match your order; reload the page")]) from None
     if not draft.lines:
@@ -136,12 +132,12 @@ def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple
     return draft, keys
 
 
-def _notes_left(current: CartDraft, shown: Cart, keys: list[str]) -> tuple[NoteDraft, ...]:
-    """The notes of the draft without those of lines that were left out."""
-    gone = {
+def _remaining_notes(current: CartDraft, shown: Cart, keys: list[str]) -> tuple[NoteDraft, ...]:
+    """Return the draft's notes without those of removed lines."""
+    removed = {
         (note.kind, note.text) for note in shown.notes if note.line is not None and str(note.line) not in keys
     }
-    return tuple(note for note in current.notes if (note.kind, note.heard) not in gone)
+    return tuple(note for note in current.notes if (note.kind, note.heard) not in removed)
 
 
 def _read_line(form: Form, key: str, current: CartDraft, shown: Cart, menu: Menu) -> LineDraft:
@@ -157,7 +153,7 @@ def _read_line(form: Form, key: str, current: CartDraft, shown: Cart, menu: Menu
         if not isinstance(line, ItemLine):
             raise KeyError(key)
         start, defaulted = line, shown.lines[index].size if line.size is None else None
-    if f"quantity/{key}" not in form:  # it was added with this very click
+    if f"quantity/{key}" not in form:  # just added
         return start
     size = form.get(f"size/{key}") or None
     return ItemLine(

@@ -1,7 +1,7 @@
-"""One's own account: the password, the second step, and where one is signed in.
+"""The staff member's own account: password, two-step sign-in, sessions.
 
-Whatever would let a visitor in for longer than this session wants the password once more: an open page that
-was left alone, or a stolen cookie, must not be enough for it.
+Changes that outlast the session require the password again: an unattended page or a stolen cookie must not
+be enough.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemas.errors import Conflict, InputError, SaycartError
 from services.api import problems
 from services.api.deps import Wired
 from services.bootstrap import Container
-from services.web.pages import Fields, Form, PageRoute, go, page
+from services.web.pages import Fields, Form, PageRoute, page, redirect
 from services.web.staff.leaving import provider_name, signed_out
 from services.web.staff.staff import COOKIE, ENROL, IDLE_S, Enrolling, Signed, SignedIn, read_cookie
 
@@ -35,35 +35,35 @@ _DONE = {
 
 @router.get("")
 def account(request: Request, box: Wired, staff: Signed, done: str = "") -> Response:
-    """Everything about one's own account."""
+    """Show the account."""
     return _page(request, box, staff, done=_DONE.get(done))
 
 
 @router.post("/password")
 async def change_password(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
-    """A new password; every other session ends."""
-    new, again = _typed(fields, "new"), _typed(fields, "again")
+    """Change the password; all other sessions end."""
+    new, repeated = _typed(fields, "new"), _typed(fields, "again")
     try:
-        if new != again:
+        if new != repeated:
             raise InputError("The new passwords don't match")
         await _prove(box, staff, fields)
         own = staff.session
-        await run_in_threadpool(box.staff.set_password, own.name, new, keeping=own.id, by=staff.desk.by)
+        await run_in_threadpool(box.staff.set_password, own.name, new, keeping=own.id, by=staff.shop_scope.by)
     except SaycartError as error:
         return await run_in_threadpool(_page, request, box, staff, error=error, about="password")
-    return go(request, "/account?done=password")
+    return redirect(request, "/account?done=password")
 
 
 @router.post("/sessions/end")
 def end_session(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
-    """End one of one's own sessions."""
+    """End one of the account's sessions."""
     box.sessions.end_one(staff.session.staff_id, fields.get("session"))
-    return go(request, "/account?done=ended")
+    return redirect(request, "/account?done=ended")
 
 
 @router.post("/sign-out-everywhere")
 async def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Response:
-    """End every session, this one too."""
+    """End all sessions, including this one."""
     id_token = await run_in_threadpool(box.sessions.end, read_cookie(request, COOKIE))
     await run_in_threadpool(box.sessions.end_all, staff.name)
     return await signed_out(request, box, id_token)
@@ -71,28 +71,28 @@ async def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Re
 
 @router.get("/second-step")
 def second_step(request: Request, box: Wired, staff: Enrolling) -> Response:
-    """Set the second step up: first the password, then the code that an app shows."""
+    """Set up two-step sign-in: first the password, then a code from the app."""
     if staff.session.second_step:
-        return go(request, "/account")
+        return redirect(request, "/account")
     return _enrol(request, box, staff)
 
 
 @router.post("/second-step")
 async def begin(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
-    """Make a secret, to be confirmed by its first code."""
+    """Create a secret, to be confirmed by its first code."""
     try:
         await _prove(box, staff, fields)
         await run_in_threadpool(box.second_steps.begin, staff.session)
     except SaycartError as error:
         return await run_in_threadpool(_enrol, request, box, staff, error)
-    return go(request, ENROL)
+    return redirect(request, ENROL)
 
 
 @router.post("/second-step/confirm")
 def confirm(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
-    """Put it to use; the only page that ever shows these recovery codes."""
+    """Turn two-step sign-in on; this page alone shows the recovery codes."""
     try:
-        codes = box.second_steps.confirm(staff.session, fields.get("code"), by=staff.desk.by)
+        codes = box.second_steps.confirm(staff.session, fields.get("code"), by=staff.shop_scope.by)
     except (Conflict, InputError) as error:
         return _enrol(request, box, staff, error)
     return page(request, "staff/recovery.html", codes=codes, first=True)
@@ -100,11 +100,11 @@ def confirm(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> R
 
 @router.post("/second-step/codes")
 async def renew_codes(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
-    """New recovery codes; the old ones are worth nothing from now on."""
+    """Create new recovery codes; the old ones become invalid."""
     try:
         await _prove(box, staff, fields)
         codes = await run_in_threadpool(
-            box.second_steps.renew_codes, staff.session.staff_id, by=staff.desk.by
+            box.second_steps.renew_codes, staff.session.staff_id, by=staff.shop_scope.by
         )
     except SaycartError as error:
         return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
@@ -113,24 +113,24 @@ async def renew_codes(request: Request, box: Wired, staff: Signed, fields: Field
 
 @router.post("/second-step/off")
 async def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
-    """Back to the password alone, where that is allowed."""
+    """Turn two-step sign-in off, if that is allowed."""
     try:
-        if box.settings.staff_totp == "required":
+        if staff.session.needs_second_step:
             raise Conflict("Everyone here needs a code to sign in", hint="Ask your saycart administrator.")
         await _prove(box, staff, fields)
         own = staff.session
-        await run_in_threadpool(box.second_steps.off, own.name, keeping=own.id, by=staff.desk.by)
+        await run_in_threadpool(box.second_steps.off, own.name, keeping=own.id, by=staff.shop_scope.by)
     except SaycartError as error:
         return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
-    return go(request, "/account?done=off")
+    return redirect(request, "/account?done=off")
 
 
 async def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
-    """See that the form's `current` is the account's password.
+    """Check that the form's `current` is the account's password.
 
     Raises:
         InputError: it is not.
-        TooManyAttempts, SignInBusy: it was not looked at.
+        TooManyAttempts, SignInBusy: it was not checked.
     """
     current = _typed(fields, "current")
     if not await run_in_threadpool(box.sign_ins.proves, staff.session, current):
@@ -138,7 +138,7 @@ async def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
 
 
 def _typed(fields: Form, name: str) -> str:
-    """A password as it was typed, spaces included."""
+    """Return a password with its spaces."""
     return (fields.all(name) or [""])[0]
 
 
@@ -151,12 +151,12 @@ def _page(
     error: SaycartError | None = None,
     about: str = "",
 ) -> Response:
-    own, settings = staff.session, box.settings
+    own = staff.session
     shown: dict[str, Any] = {
         "sessions": box.sessions.list(own.staff_id, IDLE_S),
         "own": own,
         "codes_left": box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
-        "required": settings.staff_totp == "required",
+        "required": own.needs_second_step,
         "provider": provider_name(request),
         "done": done,
         "wrong": {about: error} if error else {},
@@ -166,14 +166,13 @@ def _page(
 
 def _enrol(request: Request, box: Container, staff: SignedIn, error: SaycartError | None = None) -> Response:
     secret = box.second_steps.secret(staff.session)
-    required = box.settings.staff_totp == "required"
     return _answer(
         request,
         "staff/second_step.html",
         error,
         secret=" ".join(secret[i : i + 4] for i in range(0, len(secret), 4)) if secret else None,
         qr=_qr(secret, staff.name) if secret else None,
-        required=required,
+        required=staff.session.needs_second_step,
         wrong=error,
     )
 
@@ -186,8 +185,8 @@ def _answer(request: Request, template: str, error: SaycartError | None, **shown
 
 
 def _qr(secret: str, name: str) -> Markup:
-    """What an app's camera reads, as SVG inside the page: an image of its own would have an address, and a
-    secret belongs into no address."""
+    """Return the QR code for an authenticator app as inline SVG: an image would have a URL, and a secret must
+    not be in a URL."""
     uri = pyotp.TOTP(secret).provisioning_uri(name=name, issuer_name=ISSUER)
-    drawn = segno.make_qr(uri, error="m").svg_inline(scale=5, light="#fff", svgclass="qr", lineclass=None)
-    return Markup(drawn)  # noqa: S704 (drawn by us, from base 32 and a percent-encoded name)
+    svg = segno.make_qr(uri, error="m").svg_inline(scale=5, light="#fff", svgclass="qr", lineclass=None)
+    return Markup(svg)  # noqa: S704 (drawn by us, from base 32 and a percent-encoded name)

@@ -6,35 +6,35 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-# Of the drawing's own units; the page scales it to its width.
+# In SVG units; the page scales it to its width.
 WIDTH, HEIGHT, FOOT, HEAD = 480, 190, 28, 24
-# Labels closer than this would run into each other.
+# The minimum distance of labels.
 LABEL_WIDTH = 84
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label under the axis, and how many."""
+    """One bar: its label under the axis, and its value."""
 
     label: str
     value: int
 
 
 def bars(data: list[Bar], what: str) -> Markup:
-    """The plot, with its figures as text for those who can't see it."""
+    """Return the plot as SVG, with its values as text for screen readers."""
     top = max((bar.value for bar in data), default=0)
     step = WIDTH / max(1, len(data))
-    room = HEIGHT - FOOT - HEAD
+    plot_height = HEIGHT - FOOT - HEAD
     every = max(1, round(LABEL_WIDTH / step))
-    told = ", ".join(f"{bar.label}: {bar.value}" for bar in data if bar.value) or "none"
+    values = ", ".join(f"{bar.label}: {bar.value}" for bar in data if bar.value) or "none"
     parts = [
         Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-            WIDTH, HEIGHT, f"{what}: {told}"
+            WIDTH, HEIGHT, f"{what}: {values}"
         ),
         Markup('<line class="axis" x1="0" x2="{}" y1="{y}" y2="{y}"/>').format(WIDTH, y=HEIGHT - FOOT),
     ]
     for index, bar in enumerate(data):
-        high = round(room * bar.value / top, 1) if top else 0
+        high = round(plot_height * bar.value / top, 1) if top else 0
         left, middle = round(index * step + step * 0.15, 1), round(index * step + step / 2, 1)
         if bar.value:
             parts.append(

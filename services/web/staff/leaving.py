@@ -1,8 +1,7 @@
-"""The page between a form of ours and an address of the provider's.
+"""The page between one of our forms and the identity provider.
 
-A form may lead to this site alone (`form-action 'self'`), and Chromium holds that against each redirect after
-it as well. So a form is answered with a page that goes on by itself, and shows the link to whose browser does
-not; the policy stays as it is.
+A form may only lead to this site (`form-action 'self'`), and Chromium applies that to redirects as well. So
+the response to a form is a page that redirects by itself and also shows the link.
 """
 
 from __future__ import annotations
@@ -15,25 +14,25 @@ from starlette.responses import Response
 from schemas.shops.sign_in_errors import ProviderAway
 from services.api.deps import container
 from services.bootstrap import Container
-from services.web.pages import go, page
+from services.web.pages import page, redirect
 from services.web.staff.staff import COOKIE, drop_cookie
 
 
 def provider_name(request: Request) -> str | None:
-    """What the provider is called; None where there is none to sign in by."""
+    """Return the provider's name, or None if none is configured."""
     provider = container(request).settings.oidc
     return provider.name if provider else None
 
 
 def own_address(request: Request, path: str) -> str:
-    """The address of a page of ours, as browsers know it."""
+    """Return the public URL of one of our pages."""
     public = urlsplit(container(request).settings.public_url)
     ours = public if public.netloc else request.url
     return f"{ours.scheme}://{ours.netloc}{path}"
 
 
 def leave(request: Request, where: str, *, signing_out: bool = False) -> Response:
-    """Send the browser to an address of the provider's."""
+    """Return the page that sends the browser to the provider."""
     return page(
         request,
         "staff/leaving.html",
@@ -45,14 +44,14 @@ def leave(request: Request, where: str, *, signing_out: bool = False) -> Respons
 
 
 async def signed_out(request: Request, box: Container, id_token: str | None) -> Response:
-    """The browser without its session; where the provider's word had begun it, on to signing out there, if it
-    has a place for that."""
-    answer = go(request, "/sign-in")
+    """Delete the session cookie; if the provider started the session, continue to its sign-out page, if
+    any."""
+    answer = redirect(request, "/sign-in")
     if id_token is not None and box.provider is not None:
         try:
             where = await box.provider.sign_out_address(id_token, own_address(request, "/sign-in"))
         except ProviderAway:
-            where = None  # it is away, and the session here is over all the same
+            where = None  # it is down; our session is over anyway
         if where:
             answer = leave(request, where, signing_out=True)
     drop_cookie(request, answer, COOKIE)

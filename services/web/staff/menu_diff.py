@@ -1,4 +1,4 @@
-"""What changed between two versions of a menu, field by field, in words for staff."""
+"""The differences between two versions of a menu, field by field, for staff."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from schemas.menu import Menu
 from schemas.shops.menu_diff import Step, steps
 from schemas.wording import money
 
-_MONEY = {"price", "prices"}
+_MONEY = {"price", "prices", "amount_prices"}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One difference. `before` is empty for what came, `after` for what went."""
+class MenuChange:
+    """One difference. `before` is empty for an addition, `after` for a removal."""
 
     where: str
     field: str
@@ -22,26 +22,26 @@ class Change:
     after: str
 
 
-def changes(before: Menu, after: Menu) -> list[Change]:
-    """Every difference, in the order of the menu."""
+def changes(before: Menu, after: Menu) -> list[MenuChange]:
+    """Return every difference, in the menu's order."""
     return [_change(step, after.currency) for step in steps(before, after)]
 
 
-def _change(step: Step, currency: str) -> Change:
+def _change(step: Step, currency: str) -> MenuChange:
     where, field = " › ".join(step.names), step.field.replace("_", " ")
     if step.kind == "came":
-        return Change(where, field.removesuffix("s"), "", "added")
+        return MenuChange(where, field.removesuffix("s"), "", "added")
     if step.kind == "went":
-        return Change(where, field.removesuffix("s"), "removed", "")
+        return MenuChange(where, field.removesuffix("s"), "removed", "")
     if step.kind == "moved":
-        return Change(where, f"order of {field}", "", "changed")
+        return MenuChange(where, f"order of {field}", "", "changed")
     name = step.field if step.size is None else "price"
     before, after = (_shown(name, value, currency) for value in (step.before, step.after))
-    return Change(where, field if step.size is None else f"price {step.size}", before, after)
+    return MenuChange(where, field if step.size is None else f"price {step.size}", before, after)
 
 
 def _shown(name: str, value: Any, currency: str) -> str:
-    if value is None or value == ():
+    if value is None or value in ((), {}):
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"

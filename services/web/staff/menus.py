@@ -1,10 +1,11 @@
-"""The menu pages: browse and search for all who may order; for managers sold out, edit, import, changes.
+"""The menu pages: browsing for everyone who may order; for managers sold-out marks, edits, imports, versions.
 
-A menu is never changed: every edit is a whole new version, stored like an import.
+Menus are immutable: every edit is a new version, stored like an import.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import groupby, pairwise
 from typing import Annotated, Any
 
@@ -20,11 +21,11 @@ from schemas.wording import minor_units
 from services.api.gate.bodies import MAX_JSON_BYTES, parse_json
 from services.api.problems import RequestRefused, invalid
 from services.api.routes.menus import publish
-from services.desk import Desk
+from services.shop_scope import ShopScope
 from services.web.customers.order_access import Visiting
-from services.web.pages import Fields, Form, PageRoute, go, is_fragment, page
+from services.web.pages import Fields, Form, PageRoute, is_fragment, page, redirect
 from services.web.staff.menu_diff import changes
-from services.web.staff.staff import Manager, MenuDesk, PublishDesk, visitor
+from services.web.staff.staff import Manager, MenuScope, PublishScope, visitor
 
 log = structlog.get_logger(__name__)
 
@@ -35,25 +36,25 @@ SHOWN_VERSIONS = 50
 
 @router.get("")
 def listed(request: Request, box: Visiting) -> Response:
-    """The menus there are."""
+    """List the menus."""
     return page(request, "menu/list.html", menus=box.menus.headers(), staff=visitor(request))
 
 
 @router.get("/{menu_id}")
 def browse(menu_id: str, request: Request, box: Visiting, q: str = "") -> Response:
-    """One menu by category; `q` keeps what is called so, by name, alias or sku."""
+    """Show a menu by category; `q` filters by name, alias or sku."""
     return _browsed(request, box, menu_id, q)
 
 
-def _browsed(request: Request, box: Desk, menu_id: str, q: str) -> Response:
+def _browsed(request: Request, box: ShopScope, menu_id: str, q: str) -> Response:
     stored = box.menus.get(menu_id)
-    menu = stored.menu
-    wanted = spoken_key(q)
-    items = [item for item in menu.items if _is_called(wanted, item.name, *item.aliases, item.sku)]
+    menu = stored.menu.at(datetime.now(UTC))
+    query = spoken_key(q)
+    items = [item for item in menu.items if _matches(query, item.name, *item.aliases, item.sku)]
     order = list(dict.fromkeys(item.category for item in menu.items))
     items.sort(key=lambda item: order.index(item.category))
     groups = [
-        (group, [o for o in group.options if _is_called(wanted, o.name, *o.aliases, o.id, group.name)])
+        (group, [o for o in group.options if _matches(query, o.name, *o.aliases, o.id, group.name)])
         for group in menu.option_groups
     ]
     return page(
@@ -69,20 +70,20 @@ def _browsed(request: Request, box: Desk, menu_id: str, q: str) -> Response:
     )
 
 
-def _is_called(wanted: str, *names: str) -> bool:
-    return any(wanted in spoken_key(name) for name in names)
+def _matches(query: str, *names: str) -> bool:
+    return any(query in spoken_key(name) for name in names)
 
 
 @router.get("/{menu_id}/versions")
 def versions(menu_id: str, request: Request, box: Visiting) -> Response:
-    """The newest versions, each with what it changed."""
-    found = box.menus.versions(menu_id, limit=SHOWN_VERSIONS + 1)
-    if not found:
+    """Show the newest versions, each with its changes."""
+    stored = box.menus.versions(menu_id, limit=SHOWN_VERSIONS + 1)
+    if not stored:
         raise NotFound(f"No menu {menu_id}")
-    steps = [(new, changes(old.menu, new.menu)) for new, old in pairwise(found)]
-    first = [] if len(found) > SHOWN_VERSIONS else [(found[-1], None)]
+    steps = [(new, changes(old.menu, new.menu)) for new, old in pairwise(stored)]
+    first = [] if len(stored) > SHOWN_VERSIONS else [(stored[-1], None)]
     return page(
-        request, "menu/versions.html", menu=found[0].menu, steps=steps + first, staff=visitor(request)
+        request, "menu/versions.html", menu=stored[0].menu, steps=steps + first, staff=visitor(request)
     )
 
 
@@ -90,14 +91,14 @@ def versions(menu_id: str, request: Request, box: Visiting) -> Response:
 def export(
     menu_id: str, box: Visiting, version: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None
 ) -> Response:
-    """The menu document, to be kept or imported elsewhere."""
+    """Download the menu document."""
     menu = box.menus.get(menu_id, version).menu
     return JSONResponse(menu.model_dump(mode="json", exclude_none=True))
 
 
 @router.get("/{menu_id}/items/{sku}")
-def edit(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager) -> Response:
-    """The form for one item."""
+def edit(menu_id: str, sku: str, request: Request, box: MenuScope, staff: Manager) -> Response:
+    """Show the form for one item."""
     stored = box.menus.get(menu_id)
     return page(
         request,
@@ -111,40 +112,39 @@ def edit(menu_id: str, sku: str, request: Request, box: MenuDesk, staff: Manager
 
 
 @router.post("/{menu_id}/items/{sku}")
-def save(menu_id: str, sku: str, request: Request, box: PublishDesk, form: Fields) -> Response:
-    """Name, prices, aliases and availability of one item, as a new version."""
+def save(menu_id: str, sku: str, request: Request, box: PublishScope, form: Fields) -> Response:
+    """Save an item's name, prices, aliases and availability as a new version."""
     menu = box.menus.get(menu_id).menu
     changed = _edited(_item(menu, sku), form, menu.currency)
     items = tuple(changed if item.sku == sku else item for item in menu.items)
     new, notes = _whole(menu, items=items)
     publish(box, new, after=version_of(form))
-    return _told(request, new, f"/menu/{menu_id}", notes)
+    return _published(request, new, f"/menu/{menu_id}", notes)
 
 
 @router.post("/{menu_id}/available")
-def available(menu_id: str, request: Request, box: PublishDesk, form: Fields) -> Response:
-    """Mark one item (`sku`) or one option (`group` and `option`) as sold out or back, as a new version."""
+def available(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Response:
+    """Mark an item (`sku`) or option (`group` and `option`) as sold out or available, as a new version."""
     menu = box.menus.get(menu_id).menu
-    is_back = form.get("available") == "yes"
+    is_available = form.get("available") == "yes"
     if "sku" in form:
         sku = _item(menu, form.get("sku")).sku
-        items = tuple(
-            item.model_copy(update={"available": is_back}) if item.sku == sku else item for item in menu.items
-        )
+        update = {"available": is_available, "sold_out_until": None}
+        items = tuple(item.model_copy(update=update) if item.sku == sku else item for item in menu.items)
         new, _ = _whole(menu, items=items)
     else:
         new, _ = _whole(
-            menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_back)
+            menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_available)
         )
     publish(box, new, after=version_of(form))
     if is_fragment(request):
         return _browsed(request, box, menu_id, form.get("q"))
-    return go(request, f"/menu/{menu_id}")
+    return redirect(request, f"/menu/{menu_id}")
 
 
 @router.post("")
-async def imported(request: Request, box: PublishDesk) -> Response:
-    """A whole menu document from a file, as a new version of its menu."""
+async def imported(request: Request, box: PublishScope) -> Response:
+    """Import a menu document from a file, as a new version."""
     file = (await request.form()).get("menu")
     data = await file.read(MAX_JSON_BYTES + 1) if isinstance(file, UploadFile) else b""
     if not data:
@@ -156,13 +156,13 @@ async def imported(request: Request, box: PublishDesk) -> Response:
     except ValueError as error:
         raise RequestRefused("malformed_body", 400, f"The file is {error}.") from None
     await run_in_threadpool(publish, box, menu)
-    return _told(request, menu, f"/menu/{menu.id}/versions", notes)
+    return _published(request, menu, f"/menu/{menu.id}/versions", notes)
 
 
-def _told(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> Response:
-    """On to `where`; by way of a page that names what was dropped, if anything was."""
+def _published(request: Request, menu: Menu, where: str, notes: tuple[Note, ...]) -> Response:
+    """Redirect to `where`, or show a page with the import's notes first, if it has any."""
     if not notes:
-        return go(request, where)
+        return redirect(request, where)
     swap = {"HX-Retarget": "#main", "HX-Reselect": "#main", "HX-Reswap": "outerHTML"}
     headers = swap if is_fragment(request) else None
     return page(request, "menu/tidied.html", headers=headers, menu=menu, where=where, notes=notes)
@@ -175,12 +175,14 @@ def _item(menu: Menu, sku: str) -> Item:
     return item
 
 
-def _with_option(menu: Menu, group_id: str, option_id: str, is_back: bool) -> tuple[Any, ...]:
+def _with_option(menu: Menu, group_id: str, option_id: str, is_available: bool) -> tuple[Any, ...]:
     group = menu.group(group_id)
     if group is None or option_id not in {option.id for option in group.options}:
         raise NotFound(f"The menu {menu.id} has no option {option_id} in {group_id}")
     options = tuple(
-        option.model_copy(update={"available": is_back}) if option.id == option_id else option
+        option.model_copy(update={"available": is_available, "sold_out_until": None})
+        if option.id == option_id
+        else option
         for option in group.options
     )
     return tuple(
@@ -190,7 +192,7 @@ def _with_option(menu: Menu, group_id: str, option_id: str, is_back: bool) -> tu
 
 
 def _edited(item: Item, form: Form, currency: str) -> Item:
-    """The item as the form has it; not checked yet."""
+    """Return the item with the form's values, unchecked."""
     problems: list[tuple[str, str]] = []
 
     def price(field: str) -> int:
@@ -215,7 +217,7 @@ def _edited(item: Item, form: Form, currency: str) -> Item:
 
 
 def _whole(menu: Menu, **update: Any) -> tuple[Menu, tuple[Note, ...]]:
-    """The menu with parts replaced, checked whole and tidied like an import."""
+    """Return the menu with parts replaced, checked and normalized like an import."""
     return Menu.read(menu.model_copy(update=update).model_dump(mode="json", exclude_none=True))
 
 

@@ -1,8 +1,8 @@
-"""Signing in by a provider of one's own (OpenID Connect, ADR 60): there, and back again.
+"""Sign-in through the identity provider (OpenID Connect, ADR 60): the redirect there, and the callback.
 
-The browser holds one random secret meanwhile, in a cookie that comes back with a link from another site
-(SameSite=Lax) and that over https no other host can set (`__Host-`). State, nonce and PKCE's verifier are
-made from it, so an answer counts only in the browser that asked for it; the provider takes each code once.
+Meanwhile the browser holds a random secret in a cookie, which is sent on a link from another site
+(SameSite=Lax) and, over https, can't be set by another host (`__Host-`). State, nonce and PKCE's verifier
+derive from it, so a response is valid only in the browser that asked; the provider redeems a code once.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ router = APIRouter(prefix="/sign-in/oidc", include_in_schema=False, route_class=
 
 OPEN = [Depends(by_address)]
 FLOW_COOKIE = "saycart_oidc"
-# Time for a person who is at the provider to type a password and a code there, or to change one.
+# Time to sign in at the provider, perhaps with a code or a password change.
 FLOW_S = 600
-# Of the address to go on to: with more, browsers would drop the cookie.
+# Of the URL to return to: with more, browsers would drop the cookie.
 MAX_NEXT_CHARS = 2000
 CALLBACK = "/sign-in/oidc/callback"
-# Longer than any provider's; what is longer goes nowhere.
-Answered = Annotated[str | None, Query(max_length=4096)]
-# Errors of an authorization endpoint (RFC 6749, 4.1.2.1) after which another try may go well.
-_PASSING = frozenset({"server_error", "temporarily_unavailable"})
+# Longer than any provider's parameter.
+Parameter = Annotated[str | None, Query(max_length=4096)]
+# Errors of an authorization endpoint (RFC 6749, 4.1.2.1) that are worth another try.
+_TEMPORARY = frozenset({"server_error", "temporarily_unavailable"})
 
 
 @router.post("", dependencies=OPEN)
 async def begin(request: Request, box: Wired, fields: Fields) -> Response:
-    """Go to the provider. The gate has refused forms of other sites already."""
+    """Redirect to the provider. The middleware has refused other sites' forms already."""
     provider, token, after = _provider(box), secrets.token_urlsafe(32), safe_next(fields.get("next"))
     try:
         where = await provider.address(token, own_address(request, CALLBACK))
@@ -66,28 +66,28 @@ async def begin(request: Request, box: Wired, fields: Fields) -> Response:
 async def back(
     request: Request,
     box: Wired,
-    state: Answered = None,
-    code: Answered = None,
-    error: Answered = None,
-    iss: Answered = None,
+    state: Parameter = None,
+    code: Parameter = None,
+    error: Parameter = None,
+    iss: Parameter = None,
 ) -> Response:
-    """Come back from there. Whatever is wrong ends in a page with the way on, and never in a session."""
+    """Handle the provider's response. Any error ends in a page, never in a session."""
     provider = _provider(box)
     token, _, after = read_cookie(request, FLOW_COOKIE).partition(".")
     if not token or not provider.began(token, state or ""):
-        # What was begun here stays: anybody can send a browser to this address.
+        # The cookie stays: anyone can send a browser to this URL.
         return _refused(request, NotBegunHere("This sign-in wasn't started in this browser"))
     try:
         if error or not code:
             raise _error(provider_name(request) or "", error or "no code")
-        answer = await _come_in(request, box, provider, token, code, iss, safe_next(after))
+        answer = await _sign_in(request, box, provider, token, code, iss, safe_next(after))
     except SaycartError as refused:
         answer = _refused(request, refused)
     drop_cookie(request, answer, FLOW_COOKIE)
     return answer
 
 
-async def _come_in(
+async def _sign_in(
     request: Request, box: Container, provider: Provider, token: str, code: str, iss: str | None, after: str
 ) -> Response:
     """
@@ -114,15 +114,15 @@ def _provider(box: Container) -> Provider:
 
 
 def _error(name: str, error: str) -> SaycartError:
-    """An answer of the provider's without a code, in words for the person."""
+    """Return the error for a response without a code, as a message for the person."""
     if error == "access_denied":
         return NotLetIn(
             f"The sign-in at {name} was cancelled, or your account there can't use saycart",
             hint=f"Try again; if that doesn't help, ask your {name} administrator.",
         )
-    if error in _PASSING:
+    if error in _TEMPORARY:
         return ProviderAway(f"{name} can't sign anyone in right now")
-    # Of the sender's making: it goes into no log as it is.
+    # The sender's text: never logged as it is.
     log.warning("oidc.error_answer", error=error if error.isidentifier() and len(error) < 60 else "other")
     return NotLetIn(f"{name} didn't sign you in")
 

@@ -1,5 +1,5 @@
-"""The review page: the queue, and one screen for one order. Every change goes through the same desk as
-`/v1/reviews`; the reviewer is the person signed in."""
+"""The review pages: the queue, and a page for each order. Changes use the same `ShopScope` as `/v1/reviews`;
+the reviewer is the signed-in person."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision
 from services.api.present import nickname
 from services.api.routes.audio import recording
-from services.desk import Desk
+from services.shop_scope import ShopScope
 from services.validation.explained import explain
-from services.web.pages import TEMPLATES, Fields, Form, PageRoute, go, page
+from services.web.pages import TEMPLATES, Fields, Form, PageRoute, page, redirect
 from services.web.staff import review_view as view
-from services.web.staff.review_form import Read, read
-from services.web.staff.staff import ReviewDesk, Reviewer
+from services.web.staff.review_form import FilledForm, read
+from services.web.staff.staff import Reviewer, ReviewScope
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
@@ -30,47 +30,47 @@ TEMPLATES.filters |= {"reason": wording.reason, "lasted": wording.lasted, "nickn
 TEMPLATES.filters |= {"percent": wording.percent}
 
 SHOWN = 50
-# Of those that wait longest so many are looked at for the next to take.
-LOOKED_AT = 200
+# How many of the longest waiting reviews are candidates for the next claim.
+CANDIDATES = 200
 
 
 @router.get("")
-def queue(request: Request, box: ReviewDesk, _staff: Reviewer, after: str = "") -> Response:
-    """What waits, longest first."""
+def queue(request: Request, box: ReviewScope, _staff: Reviewer, after: str = "") -> Response:
+    """Show the queue, longest waiting first."""
     return page(request, "review/queue.html", queue=box.reviews.queue(SHOWN), last=_last(box, after))
 
 
 @router.get("/queue")
-def queue_now(request: Request, box: ReviewDesk, _staff: Reviewer) -> Response:
-    """The list alone, asked for every few seconds."""
+def queue_now(request: Request, box: ReviewScope, _staff: Reviewer) -> Response:
+    """Return the queue's rows, polled every few seconds."""
     return page(request, "review/rows.html", queue=box.reviews.queue(SHOWN))
 
 
 @router.post("/next")
-def next_one(request: Request, box: ReviewDesk, staff: Reviewer) -> Response:
-    """Take the next free order, or go on with the one that is held already."""
+def claim_next(request: Request, box: ReviewScope, staff: Reviewer) -> Response:
+    """Claim the next free review, or continue with one already claimed."""
     return _to_next(request, box, staff.name)
 
 
 @router.get("/{review_id}")
-def one(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer, after: str = "") -> Response:
-    """One order: hear it, read it, settle it."""
+def one(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, after: str = "") -> Response:
+    """Show one review."""
     return _screen(request, box, staff.name, view.case(box, review_id), last=_last(box, after))
 
 
 @router.post("/{review_id}/claim")
-def claim(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) -> Response:
-    """Take this order; when a colleague was faster, the page says who."""
+def claim(request: Request, review_id: str, box: ReviewScope, staff: Reviewer) -> Response:
+    """Claim this review; if a colleague was faster, the page says who."""
     try:
         box.reviews.claim(review_id, staff.name, box.settings.review_lease_s)
     except Conflict as error:
         return _screen(request, box, staff.name, view.case(box, review_id), status=409, refused=error)
-    return go(request, f"/review/{review_id}")
+    return redirect(request, f"/review/{review_id}")
 
 
 @router.post("/{review_id}/renew")
-def renew(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) -> Response:
-    """Hold it for longer; the page asks for as long as it is open."""
+def renew(request: Request, review_id: str, box: ReviewScope, staff: Reviewer) -> Response:
+    """Renew the claim; the page does so while it is open."""
     lost: str | None = None
     try:
         box.reviews.renew(review_id, staff.name, box.settings.review_lease_s)
@@ -80,37 +80,37 @@ def renew(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) ->
 
 
 @router.post("/{review_id}/release")
-def release(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer) -> Response:
-    """Put it back into the queue."""
+def release(request: Request, review_id: str, box: ReviewScope, staff: Reviewer) -> Response:
+    """Return the review to the queue."""
     box.reviews.release(review_id, staff.name)
-    return go(request, "/review")
+    return redirect(request, "/review")
 
 
 @router.post("/{review_id}/cart")
-def cart(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer, fields: Fields) -> Response:
-    """The cart as it is filled in, with its price, its problems and what differs from the proposal."""
+def cart(request: Request, review_id: str, box: ReviewScope, _staff: Reviewer, fields: Fields) -> Response:
+    """Price the cart in the form, with its problems and its differences from the proposal."""
     shown = view.case(box, review_id)
     return page(request, "review/cart.html", **_cart(shown, read(fields, shown.menu.menu)))
 
 
 @router.get("/{review_id}/why")
-def why(request: Request, review_id: str, box: ReviewDesk, _staff: Reviewer) -> Response:
-    """What its words may mean and how sure the model was, for the panel of this page."""
+def why(request: Request, review_id: str, box: ReviewScope, _staff: Reviewer) -> Response:
+    """Explain the decision: what the words may mean, and the model's confidence."""
     shown = view.case(box, review_id)
-    order, menu, text = shown.order, shown.menu, shown.heard.text
-    found = explain(text, menu.menu, menu.version, answer=order.answer, decision=order.decision)
-    return page(request, "review/why.html", why=found if text.strip() else None, verdicts=VERDICTS)
+    order, menu, text = shown.order, shown.menu, shown.transcript.text
+    explanation = explain(text, menu.menu, menu.version, answer=order.answer, decision=order.decision)
+    return page(request, "review/why.html", why=explanation if text.strip() else None, verdicts=VERDICTS)
 
 
 @router.get("/{review_id}/audio")
-def audio(review_id: str, box: ReviewDesk) -> Response:
-    """The order's recording, for the player of this page."""
+def audio(review_id: str, box: ReviewScope) -> Response:
+    """Serve the order's recording to the page's player."""
     return recording(box, box.reviews.get(review_id).order_id)
 
 
 @router.post("/{review_id}/played")
-def played(review_id: str, box: ReviewDesk, staff: Reviewer, fields: Fields) -> Response:
-    """Record that the recording was listened to, from and to which second."""
+def played(review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
+    """Log which seconds of the recording were played."""
     try:
         start_s = float(fields.get("start_s"))
         end_s = float(fields.get("end_s")) if fields.get("end_s") else None
@@ -123,8 +123,8 @@ def played(review_id: str, box: ReviewDesk, staff: Reviewer, fields: Fields) -> 
 
 
 @router.post("/{review_id}/decide")
-def decide(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer, fields: Fields) -> Response:
-    """Settle it as the form says, then go on with the next; a stale decision is shown what changed."""
+def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
+    """Store the decision and continue with the next review; on a conflict show what changed."""
     shown = view.case(box, review_id)
     filled = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
     try:
@@ -140,39 +140,39 @@ def decide(request: Request, review_id: str, box: ReviewDesk, staff: Reviewer, f
     return _to_next(request, box, staff.name, after=review_id)
 
 
-def _decision(shown: view.Case, fields: Form, filled: Read | None) -> ReviewDecision:
-    """Raises InvalidCart or InputError, in words for the one who filled it in."""
-    said: dict[str, Any] = {"reason": fields.get("reason")[:500] or None}
+def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> ReviewDecision:
+    """Parse the form's decision; raises InvalidCart or InputError for the reviewer."""
+    values: dict[str, Any] = {"reason": fields.get("reason")[:500] or None}
     try:
-        said["version"] = int(fields.get("version"))
+        values["version"] = int(fields.get("version"))
     except ValueError:
         raise InputError("The form has no version") from None
     if filled is None:
-        if not said["reason"]:
+        if not values["reason"]:
             raise InputError("A rejection needs a reason", hint="Say why in a few words.")
-        return ReviewDecision(action="reject", **said)
+        return ReviewDecision(action="reject", **values)
     if filled.draft is None:
         raise InvalidCart([(f"line {n + 1}", text) for n, all_ in filled.problems.items() for text in all_])
     if view.same(filled.draft, shown.order.draft):
-        return ReviewDecision(action="approve", **said)
-    return ReviewDecision(action="correct", cart=filled.draft, **said)
+        return ReviewDecision(action="approve", **values)
+    return ReviewDecision(action="correct", cart=filled.draft, **values)
 
 
-def _to_next(request: Request, box: Desk, who: str, after: str = "") -> Response:
+def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Response:
     back = f"?after={after}" if after else ""
-    waiting = box.reviews.queue(LOOKED_AT)
+    waiting = box.reviews.queue(CANDIDATES)
     free = [e.review for e in waiting.entries if _may_take(e.review, who, waiting.now)]
-    for review in sorted(free, key=lambda review: review.claimed_by != who):  # one's own first
+    for review in sorted(free, key=lambda review: review.claimed_by != who):  # own claims first
         try:
             box.reviews.claim(review.id, who, box.settings.review_lease_s)
         except (Conflict, NotFound):
             continue  # a colleague was faster
-        return go(request, f"/review/{review.id}{back}")
-    return go(request, f"/review{back}")
+        return redirect(request, f"/review/{review.id}{back}")
+    return redirect(request, f"/review{back}")
 
 
 def _may_take(review: ReviewRecord, who: str, now: datetime) -> bool:
-    """Whether a claim has a chance: not held by another, and not waiting for a second person."""
+    """Return whether `who` may claim it: not held by another, and not awaiting a second person."""
     if review.standing is not None and review.standing.by == who:
         return False
     return view.holder(review, now) in (None, who)
@@ -180,13 +180,13 @@ def _may_take(review: ReviewRecord, who: str, now: datetime) -> bool:
 
 def _screen(
     request: Request,
-    box: Desk,
+    box: ShopScope,
     who: str,
     shown: view.Case,
     *,
     status: int = 200,
     refused: InputError | None = None,
-    filled: Read | None = None,
+    filled: FilledForm | None = None,
     last: view.Case | None = None,
 ) -> Response:
     now = box.reviews.queue(1)
@@ -197,7 +197,7 @@ def _screen(
         mine=view.holder(shown.review, now.now) == who,
         holder=view.holder(shown.review, now.now),
         age_s=(now.now - shown.review.created_at).total_seconds(),
-        words=view.words(shown.heard),
+        words=view.words(shown.transcript),
         findings=view.findings(shown.order),
         unsaid=wording.unsaid(shown.review.reasons, shown.order.findings),
         acts=box.review_log.of(shown.review.id),
@@ -212,11 +212,15 @@ def _screen(
 
 
 def _conflict(
-    request: Request, box: Desk, shown: view.Case, error: InputError | StaleState, filled: Read | None
+    request: Request,
+    box: ShopScope,
+    shown: view.Case,
+    error: InputError | StaleState,
+    filled: FilledForm | None,
 ) -> Response:
-    wanted = view.price(shown, filled.draft) if filled and filled.draft else None
-    stands = shown.order.cart if shown.review.status == "decided" else None
-    theirs, yours = view.compared(stands, wanted, shown.menu.menu)
+    cart = view.price(shown, filled.draft) if filled and filled.draft else None
+    decided = shown.order.cart if shown.review.status == "decided" else None
+    theirs, yours = view.compared(decided, cart, shown.menu.menu)
     return page(
         request,
         "review/conflict.html",
@@ -229,18 +233,18 @@ def _conflict(
     )
 
 
-def _cart(shown: view.Case, filled: Read | None) -> Mapping[str, Any]:
+def _cart(shown: view.Case, filled: FilledForm | None) -> Mapping[str, Any]:
     sizes = {size.id: size.name for size in shown.menu.menu.sizes}
     return {"review_id": shown.review.id, "cart": view.cart_view(shown, filled), "sizes": sizes}
 
 
-def _lease(box: Desk, shown: view.Case, lost: str | None) -> Mapping[str, Any]:
+def _lease(box: ShopScope, shown: view.Case, lost: str | None) -> Mapping[str, Any]:
     every = max(1, round(box.settings.review_lease_s / 3))
     return {"shown": shown, "lost": lost, "renew_every_s": every, "waiting": box.reviews.queue(1).waiting}
 
 
-def _last(box: Desk, review_id: str) -> view.Case | None:
-    """The order that was settled just before, to say so at the top of the next."""
+def _last(box: ShopScope, review_id: str) -> view.Case | None:
+    """Return the previously decided review, shown at the top of the next one."""
     if not review_id:
         return None
     try:

@@ -1,7 +1,7 @@
-"""The controls that staff fill in for each line of a cart: what is chosen from, and what is chosen.
+"""The form controls of a cart's lines for staff, with their choices and values.
 
-Each field of `ItemLine` and `OptionDraft` becomes a control by where its values come from (`x-values`), and a
-field with an unknown source raises, as it does in the grammar's walk.
+Each field of `ItemLine` and `OptionDraft` becomes a control by the source of its values (`x-values`); an
+unknown source raises, as it does in the mask.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from schemas.cart import ItemLine, NoteDraft, OptionDraft, Portion
 from schemas.menu import Item, Menu
-from services.web.staff.review_form import Line, asked, option_key, properties, source
+from services.web.staff.review_form import Line, editable, option_key, properties, source
 
 _LABELS = {
     "items": "Item",
@@ -33,7 +33,7 @@ _PARTS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SelectOption:
     """One entry of a select."""
 
     value: str
@@ -42,22 +42,22 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One field to fill. With `groups` a select, without them a number from `minimum` to `maximum`."""
+    """One field: a select with `groups`, else a number from `minimum` to `maximum`."""
 
     name: str
     label: str
     value: str
-    groups: tuple[tuple[str, tuple[Choice, ...]], ...] = ()
+    groups: tuple[tuple[str, tuple[SelectOption, ...]], ...] = ()
     minimum: int | None = None
     maximum: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """One line: its words, its own controls, a row of controls for each option, and one to add an option."""
+    """One line: its words, its controls, a row of controls for each option, and one to add an option."""
 
     index: int
-    heard: str
+    words: str
     controls: tuple[Control, ...]
     options: tuple[tuple[Control, ...], ...] = ()
     more: Control | None = None
@@ -65,15 +65,15 @@ class LineForm:
 
 @dataclass(frozen=True, slots=True)
 class NoteForm:
-    """One note: its kind to choose, its words to write."""
+    """One note: a control for its kind, and its words."""
 
     index: int
     kind: Control
-    heard: str
+    words: str
 
 
 def notes_controls(notes: tuple[Line, ...], menu: Menu) -> tuple[NoteForm, ...]:
-    """The form to show for these notes."""
+    """Return the controls of notes."""
     return tuple(
         NoteForm(at, _control(NoteDraft, "kind", f"note-{at}-kind", note, None, menu), note["heard"])
         for at, note in enumerate(notes)
@@ -81,13 +81,13 @@ def notes_controls(notes: tuple[Line, ...], menu: Menu) -> tuple[NoteForm, ...]:
 
 
 def controls_of(lines: tuple[Line, ...], menu: Menu) -> tuple[LineForm, ...]:
-    """The form to show for these lines."""
+    """Return the controls of lines."""
     return tuple(_line_form(index, line, menu) for index, line in enumerate(lines))
 
 
 @cache
 def max_options() -> int:
-    """The most options that a line may have, from the schema."""
+    """Return the maximum number of options of a line, from the schema."""
     return int(properties(ItemLine)["options"]["maxItems"])
 
 
@@ -97,17 +97,17 @@ def _line_form(index: int, line: Line, menu: Menu) -> LineForm:
     rows = tuple(
         tuple(
             _control(OptionDraft, name, f"{at}-option-{row}-{name}", chosen, item, menu)
-            for name in asked(OptionDraft)
+            for name in editable(OptionDraft)
             if source(OptionDraft, name) != "portions" or _has_parts(chosen, menu)
         )
         for row, chosen in enumerate(line["options"])
     )
     offered = _option_groups(item, menu, taken={option_key(o) for o in line["options"]})
-    more = Control(f"{at}-more", "Add an option", "", (("", (Choice("", "Add an option…"),)), *offered))
+    more = Control(f"{at}-more", "Add an option", "", (("", (SelectOption("", "Add an option…"),)), *offered))
     # Sizes only where there are any; an unknown item has neither sizes nor options yet.
     controls = tuple(
         _control(ItemLine, name, f"{at}-{name}", line, item, menu)
-        for name in asked(ItemLine)
+        for name in editable(ItemLine)
         if source(ItemLine, name) != "sizes" or (item and item.prices)
     )
     room = len(rows) < max_options()
@@ -120,11 +120,11 @@ def _control(
     spec, of = properties(model)[field_name], source(model, field_name)
     value = line.get(field_name, "")
     if of in ("quantities", "counts"):
-        # An option that was just added has no count yet: the schema's own default.
+        # A new option has no count yet: use the schema's default.
         value = value or str(spec.get("default", ""))
         return Control(name, _LABELS[of], value, minimum=spec["minimum"], maximum=spec["maximum"])
     if of == "items":
-        unknown = () if menu.item(value) else (("", (Choice("", "Choose an item…"),)),)
+        unknown = () if menu.item(value) else (("", (SelectOption("", "Choose an item…"),)),)
         return Control(name, _LABELS[of], value, unknown + _items(menu))
     if of == "sizes":
         return Control(name, _LABELS[of], value, (("", _sizes(item, menu, value)),))
@@ -132,58 +132,54 @@ def _control(
         return Control(name, _LABELS[of], option_key(line), _option_groups(item, menu, option_key(line)))
     if of in ("amounts", "portions", "note_kinds"):
         words = _PARTS if of == "portions" else {}
-        choices = tuple(Choice(one, words.get(one, one)) for one in _enum(model, field_name))
+        choices = tuple(SelectOption(one, words.get(one, one)) for one in _enum(model, field_name))
         return Control(name, _LABELS[of], value or str(spec.get("default", "")), (("", choices),))
-    raise ValueError(f"{model.__name__}.{field_name} takes its values from {of!r}: teach the form to ask")
+    raise ValueError(f"{model.__name__}.{field_name} has values from {of!r}, which the form lacks")
 
 
 def _has_parts(chosen: Line, menu: Menu) -> bool:
-    """Whether an option may go on one half, or is on one though it may not."""
+    """Return whether an option may go on one half, or does so now."""
     group = menu.group(chosen["group"])
     return (group is not None and group.halves) or chosen.get("portion", "") not in ("", Portion.WHOLE)
 
 
-def _items(menu: Menu) -> tuple[tuple[str, tuple[Choice, ...]], ...]:
-    groups: dict[str, list[Choice]] = {}
+def _items(menu: Menu) -> tuple[tuple[str, tuple[SelectOption, ...]], ...]:
+    groups: dict[str, list[SelectOption]] = {}
     for item in menu.items:
         label = item.name if item.available else f"{item.name} (not available)"
-        groups.setdefault(item.category, []).append(Choice(item.sku, label))
+        groups.setdefault(item.category, []).append(SelectOption(item.sku, label))
     return tuple((category, tuple(choices)) for category, choices in groups.items())
 
 
-def _sizes(item: Item | None, menu: Menu, value: str) -> tuple[Choice, ...]:
+def _sizes(item: Item | None, menu: Menu, value: str) -> tuple[SelectOption, ...]:
     if item is None:
         return ()
     default = menu.size(item.default_size) if item.default_size else None
-    unsaid = Choice("", f"not said ({default.name})" if default else "Choose a size…")
-    named = tuple(Choice(i, size.name if (size := menu.size(i)) else i) for i in item.size_ids)
-    # Once a size is chosen, "choose" is no choice; "not said" stays one where the menu has a default.
-    return named if value and default is None else (unsaid, *named)
+    unspecified = SelectOption("", f"not said ({default.name})" if default else "Choose a size…")
+    named = tuple(SelectOption(i, size.name if (size := menu.size(i)) else i) for i in item.size_ids)
+    # Once a size is chosen, "choose" isn't offered; "not said" still is if the menu has a default.
+    return named if value and default is None else (unspecified, *named)
 
 
 def _option_groups(
     item: Item | None, menu: Menu, chosen: str = "", taken: set[str] | None = None
-) -> tuple[tuple[str, tuple[Choice, ...]], ...]:
-    """Options that the item offers, by group; without those `taken`, and without what is not available now
-    unless it is `chosen` already."""
-    found = []
-    for group_id in item.option_groups if item else ():
-        group = menu.group(group_id)
-        if group is None:
-            continue
+) -> tuple[tuple[str, tuple[SelectOption, ...]], ...]:
+    """Return the item's options by group, without those `taken` and those unavailable, unless `chosen`."""
+    groups = []
+    for group in menu.groups_of(item) if item else ():
         choices = tuple(
-            Choice(key, option.name)
+            SelectOption(key, option.name)
             for option in group.options
             if (key := f"{group.id}/{option.id}") == chosen
             or (option.available and key not in (taken or set()))
         )
         if choices:
-            found.append((group.name, choices))
-    return tuple(found)
+            groups.append((group.name, choices))
+    return tuple(groups)
 
 
 @cache
 def _enum(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    """The values of an enumerated field, from the schema's own definition."""
+    """Return the values of an enum field, from the schema."""
     reference = str(properties(model)[name]["$ref"]).rpartition("/")[2]
     return tuple(model.model_json_schema()["$defs"][reference]["enum"])

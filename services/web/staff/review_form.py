@@ -1,8 +1,8 @@
-"""A cart as a form for staff, made from the schema that the mask is made from, and from the order's menu: its
-lines and notes as text, and back. What is shown of them is in `review_controls.py`.
+"""The staff's form for a cart, generated from the schema of the mask and the order's menu.
 
-No field, bound or choice is written down here a second time. Names of fields are `line-<n>-<field>`,
-`line-<n>-option-<m>-<field>` and `note-<n>-<field>`.
+It converts lines and notes to text and back; the controls are in `review_controls.py`. Fields, bounds and
+choices come from the schema alone. Fields are named `line-<n>-<field>`, `line-<n>-option-<m>-<field>` and
+`note-<n>-<field>`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from schemas.field_problems import sentence
 from schemas.menu import Menu
 from services.web.pages import Form
 
-# A wish in the form: what `ItemLine` or `NotOnMenuLine` says, as text. Options are dicts of text as well.
+# A line in the form: the fields of `ItemLine` or `NotOnMenuLine` as text. Options are dicts of text, too.
 Line = dict[str, Any]
 
 ADDED = "added by staff"
-# Not asked about: the words are what they are, and an option's group comes with the option.
-_KEPT = {"transcript", "groups"}
+# Not editable: a line's words, and an option's group, which the option implies.
+_FIXED = {"transcript", "groups"}
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What a form says: the draft (None when it says something impossible) and what is wrong, by line."""
+class FilledForm:
+    """A parsed form: its draft, None if it is invalid, and its problems by line."""
 
     lines: tuple[Line, ...]
     draft: CartDraft | None
@@ -38,20 +38,19 @@ class Read:
 
 
 def lines_of(draft: CartDraft | None) -> tuple[Line, ...]:
-    """A draft as the form's lines."""
+    """Return a draft's lines as text."""
     if draft is None:
         return ()
     return tuple(_texts(line.model_dump(mode="json")) for line in draft.lines)
 
 
 def notes_of(draft: CartDraft | None) -> tuple[Line, ...]:
-    """A draft's notes as the form has them."""
+    """Return a draft's notes as text."""
     return tuple(note.model_dump(mode="json") for note in draft.notes) if draft else ()
 
 
-def read(form: Form, menu: Menu) -> Read:
-    """What was filled in, and what the pressed button asks for: `add`, `remove`, `remove-note` or `drop` (an
-    option)."""
+def read(form: Form, menu: Menu) -> FilledForm:
+    """Parse the form, and apply the pressed button: `add`, `remove`, `remove-note` or `drop` (an option)."""
     lines = [_line(form, index) for index in _indices(form) if index != form.get("remove")]
     for line in lines:
         _fit(line, menu, form.get("drop"), form.get(f"line-{line['at']}-more"))
@@ -67,53 +66,48 @@ def read(form: Form, menu: Menu) -> Read:
     return draft_of(tuple(lines), tuple(notes))
 
 
-def draft_of(lines: tuple[Line, ...], notes: tuple[Line, ...] = ()) -> Read:
-    """Lines and notes as a draft; a line without an item stays a wish that the menu does not have, and a note
-    without words is none."""
+def draft_of(lines: tuple[Line, ...], notes: tuple[Line, ...] = ()) -> FilledForm:
+    """Build a draft of lines and notes; a line without an item is not on the menu, an empty note is
+    dropped."""
     document = {
         "lines": [_document(line) for line in lines],
         "notes": [note for note in notes if note["heard"].strip()],
     }
     try:
-        return Read(lines, CartDraft.model_validate(document), notes=notes)
+        return FilledForm(lines, CartDraft.model_validate(document), notes=notes)
     except ValidationError as error:
         problems: dict[int, list[str]] = {}
-        for found in error.errors(include_url=False):
-            where = found["loc"]
+        for fault in error.errors(include_url=False):
+            where = fault["loc"]
             index = where[1] if where[0] == "lines" and len(where) > 1 and isinstance(where[1], int) else -1
-            text = sentence(found["type"], found["msg"], found.get("ctx", {}))
+            text = sentence(fault["type"], fault["msg"], fault.get("ctx", {}))
             problems.setdefault(index, []).append(f"{_label(where)}: {text}")
-        return Read(lines, None, problems, notes)
+        return FilledForm(lines, None, problems, notes)
 
 
 @cache
 def most(part: str) -> int:
-    """The most `lines` or `notes` that a cart may have, from the schema."""
+    """Return the maximum number of `lines` or `notes` of a cart, from the schema."""
     return int(properties(CartDraft)[part]["maxItems"])
 
 
 def _line(form: Form, index: str) -> Line:
     at = f"line-{index}-"
-    line: Line = {name: form.get(at + name) for name in asked(ItemLine)}
+    line: Line = {name: form.get(at + name) for name in editable(ItemLine)}
     line |= {"at": index, "heard": form.get(at + "heard"), "options": []}
     for row in _indices(form, f"{at}option-"):
-        option = {name: form.get(f"{at}option-{row}-{name}") for name in asked(OptionDraft)}
+        option = {name: form.get(f"{at}option-{row}-{name}") for name in editable(OptionDraft)}
         group, _, key = option["id"].partition("/")
         line["options"].append({**option, "group": group, "id": key, "at": f"{index}-{row}"})
     return line
 
 
 def _fit(line: Line, menu: Menu, dropped: str, added: str) -> None:
-    """Let go of what another item does not have: its sizes and options. Then drop or add an option."""
+    """Remove the size and options that the item doesn't have; then drop or add an option."""
     item = menu.item(line["sku"])
     if item is None or line["size"] not in item.size_ids:
         line["size"] = ""
-    offered = {
-        f"{g.id}/{o.id}"
-        for i in (item.option_groups if item else ())
-        if (g := menu.group(i))
-        for o in g.options
-    }
+    offered = {f"{g.id}/{o.id}" for g in (menu.groups_of(item) if item else ()) for o in g.options}
     line["options"] = [o for o in line["options"] if o["at"] != dropped and option_key(o) in offered]
     if added in offered:
         group, _, key = added.partition("/")
@@ -121,11 +115,11 @@ def _fit(line: Line, menu: Menu, dropped: str, added: str) -> None:
 
 
 def _document(line: Line) -> dict[str, Any]:
-    """One line as the schema wants it: numbers as numbers, what was left empty left out."""
+    """Return a line for validation: numbers converted, empty fields left out."""
     kind = "item" if line["sku"] else "not_on_menu"
-    found: dict[str, Any] = {"kind": kind, "heard": line["heard"], "quantity": _number(line["quantity"])}
+    document: dict[str, Any] = {"kind": kind, "heard": line["heard"], "quantity": _number(line["quantity"])}
     if kind == "not_on_menu":
-        return found
+        return document
     options = [
         {
             name: _number(text) if "minimum" in spec else text
@@ -134,11 +128,11 @@ def _document(line: Line) -> dict[str, Any]:
         }
         for option in line["options"]
     ]
-    return found | {"sku": line["sku"], "size": line["size"] or None, "options": options}
+    return document | {"sku": line["sku"], "size": line["size"] or None, "options": options}
 
 
 def _number(text: str) -> int | str:
-    # What is no number is left for the schema to refuse, which names the field.
+    # Anything else is left for the schema to refuse, which names the field.
     return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else text
 
 
@@ -153,8 +147,8 @@ def option_key(option: Line) -> str:
 
 
 def _indices(form: Form, prefix: str = "line-") -> list[str]:
-    found = {m[1] for name in form.fields if (m := re.match(rf"{re.escape(prefix)}(\d{{1,3}})-", name))}
-    return sorted(found, key=int)
+    indices = {m[1] for name in form.fields if (m := re.match(rf"{re.escape(prefix)}(\d{{1,3}})-", name))}
+    return sorted(indices, key=int)
 
 
 @cache
@@ -168,9 +162,9 @@ def source(model: type[BaseModel], name: str) -> str | None:
 
 
 @cache
-def asked(model: type[BaseModel]) -> tuple[str, ...]:
-    """Fields to fill in, in an order that reads well: what, then the rest as the schema has it."""
-    names = [n for n in properties(model) if (s := source(model, n)) is not None and s not in _KEPT]
+def editable(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the editable fields: item or option first, then the rest in the schema's order."""
+    names = [n for n in properties(model) if (s := source(model, n)) is not None and s not in _FIXED]
     return tuple(sorted(names, key=lambda n: source(model, n) not in ("items", "options")))
 
 

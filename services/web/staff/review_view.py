@@ -1,4 +1,4 @@
-"""What the review page shows of an order: its words, its doubts, its cart as a form, and what was changed."""
+"""The content of the review page: words, doubts, the cart as a form, and its changes."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from schemas import wording
-from schemas.cart import Cart, CartDraft, CartLine, Finding
+from schemas.cart import Cart, CartDraft, CartLine, CartTax, Finding
 from schemas.compare import same_order
 from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
 from schemas.transcript import Transcript
-from services.desk import Desk
+from services.shop_scope import ShopScope
 from services.validation.judge import judge_chosen
 from services.web.staff.review_controls import LineForm, NoteForm, controls_of, notes_controls
-from services.web.staff.review_form import Read, draft_of, lines_of, most, notes_of
+from services.web.staff.review_form import FilledForm, draft_of, lines_of, most, notes_of
 
-# Probability of a word under which it is marked, and under which it is marked twice.
+# A word is marked below the first probability, and marked strongly below the second.
 UNSURE, DOUBTFUL = 0.85, 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class WordView:
-    """One word with its place in seconds; `level` is `sure`, `unsure` or `doubtful`."""
+    """One word with its times; `level` is `sure`, `unsure` or `doubtful`."""
 
     text: str
     start_s: float
@@ -36,7 +36,7 @@ class WordView:
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """One line of the form with its price and what is wrong with it; `priced` is None while it can't be."""
+    """One line of the form with its price and problems; `priced` is None if it can't be priced."""
 
     form: LineForm
     priced: CartLine | None
@@ -45,11 +45,12 @@ class LineView:
 
 @dataclass(frozen=True, slots=True)
 class CartView:
-    """The form with its price. `removed` and `added` are what differs from the machine's proposal."""
+    """The form with its price. `removed` and `added` are its differences from the proposal."""
 
     lines: tuple[LineView, ...]
     total: int
     total_is_minimum: bool
+    taxes: tuple[CartTax, ...]
     currency: str
     problems: tuple[str, ...]
     removed: tuple[str, ...]
@@ -62,38 +63,38 @@ class CartView:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One review, its order and its menu, as read at one moment."""
+    """One review with its order and menu."""
 
     review: ReviewRecord
     order: OrderRecord
     menu: MenuVersion
 
     @property
-    def heard(self) -> Transcript:
+    def transcript(self) -> Transcript:
         return self.order.transcript or Transcript(text="", confidence=0.0)
 
     @property
     def start(self) -> CartDraft | None:
-        """What the form begins with: what a first reviewer decided, else what the machine proposed."""
+        """The initial cart of the form: a first reviewer's, else the proposal."""
         standing = self.review.standing
         return standing.cart if standing and standing.cart else self.order.draft
 
 
 def holder(review: ReviewRecord, now: datetime) -> str | None:
-    """Who holds a review at `now`, None when it is free or the lease has run out."""
+    """Return who holds a review at `now`; None if it is free or its claim has expired."""
     held = review.status == "claimed" and review.lease_until is not None and review.lease_until > now
     return review.claimed_by if held else None
 
 
-def case(box: Desk, review_id: str) -> Case:
-    """Raises NotFound."""
+def case(box: ShopScope, review_id: str) -> Case:
+    """Load a review with its order and menu; raises NotFound."""
     review = box.reviews.get(review_id)
     order = box.orders.get(review.order_id)
-    return Case(review, order, box.menus.get(order.menu_id, order.menu_version))
+    return Case(review, order, box.menu_of(order))
 
 
-def words(heard: Transcript) -> list[WordView]:
-    """The words of a recording; empty for an order that came as text."""
+def words(transcript: Transcript) -> list[WordView]:
+    """Return the words of a recording; none for a text order."""
     return [
         WordView(
             text=word.text.strip(),
@@ -106,17 +107,17 @@ def words(heard: Transcript) -> list[WordView]:
             if word.probability >= DOUBTFUL
             else "doubtful",
         )
-        for word in heard.words
+        for word in transcript.words
     ]
 
 
 def findings(order: OrderRecord) -> list[Finding]:
-    """What the machine noticed, doubts first."""
-    return sorted(order.findings, key=lambda found: not found.blocks)
+    """Return the order's findings, blocking ones first."""
+    return sorted(order.findings, key=lambda finding: not finding.blocks)
 
 
-def cart_view(shown: Case, filled: Read | None = None) -> CartView:
-    """The form as filled in, or as it begins, priced from the order's menu version."""
+def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:
+    """Return the form as filled in, or its initial state, priced from the order's menu version."""
     menu = shown.menu.menu
     now = filled or draft_of(lines_of(shown.start), notes_of(shown.start))
     cart, problems = _priced(shown, now.draft) if now.draft is not None else (None, now.problems)
@@ -129,6 +130,7 @@ def cart_view(shown: Case, filled: Read | None = None) -> CartView:
         ),
         total=cart.total if cart else 0,
         total_is_minimum=cart is not None and cart.total_is_minimum,
+        taxes=tuple(cart.taxes) if cart else (),
         currency=menu.currency,
         problems=tuple(problems.get(-1, ())),
         removed=tuple((before - after).elements()) if cart else (),
@@ -141,27 +143,28 @@ def cart_view(shown: Case, filled: Read | None = None) -> CartView:
 
 
 def same(one: CartDraft, other: CartDraft | None) -> bool:
-    """Whether two drafts are the same order."""
+    """Return whether two drafts are the same order."""
     return other is not None and same_order(one, other)
 
 
 def compared(before: Cart | None, after: Cart | None, menu: Menu) -> tuple[list[str], list[str]]:
-    """What is only in `before`, and what is only in `after`, in words."""
+    """Return the lines that are only in `before`, and those only in `after`, as text."""
     old, new = _described(before, menu), _described(after, menu)
     return list((old - new).elements()), list((new - old).elements())
 
 
 def price(shown: Case, draft: CartDraft) -> Cart:
-    """The draft as a priced cart of the order's menu version."""
+    """Price the draft from the order's menu version."""
     return _priced(shown, draft)[0]
 
 
 def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
-    judged = judge_chosen(draft, shown.menu, shown.heard)
+    judged = judge_chosen(draft, shown.menu, shown.transcript)
     problems: dict[int, list[str]] = {}
-    for one in judged.findings:
-        if one.blocks:
-            problems.setdefault(-1 if one.line is None else one.line, []).append(one.message)
+    for finding in judged.findings:
+        if finding.blocks:
+            line = -1 if finding.line is None else finding.line
+            problems.setdefault(line, []).append(finding.message)
     return judged.cart, problems
 
 
@@ -169,7 +172,7 @@ def _described(cart: Cart | None, menu: Menu) -> Counter[str]:
     if cart is None:
         return Counter()
     sizes = {size.id: size.name for size in menu.sizes}
-    told = [wording.line(line, sizes, menu.currency) for line in cart.lines]
-    # Without its line, which may change with a note that stays as it is.
+    lines = [wording.line(line, sizes, menu.currency) for line in cart.lines]
+    # Without its line number, which may change while the note stays the same.
     notes = [note.model_copy(update={"line": None}) for note in cart.notes]
-    return Counter([*told, *(wording.note(note, cart) for note in notes)])
+    return Counter([*lines, *(wording.note(note, cart) for note in notes)])

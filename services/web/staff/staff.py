@@ -1,9 +1,9 @@
-"""Staff on pages: the session's cookie, the CSRF token that is bound to it, and who asks.
+"""Staff on pages: the session cookie, its CSRF token, and the signed-in person.
 
-A page for staff takes `staff: Reviewer` or `staff: Manager`, or the desk of one (`ReviewDesk`, `MenuDesk`).
-It sends a visitor without a session to `/sign-in`, one who has yet to set up a second step that is required
-to that, and, for every method that may change something, wants the session's CSRF token, in the
-`X-CSRF-Token` header (htmx) or in the form field `csrf`. A template gets it as `staff.csrf`.
+A page for staff declares `staff: Reviewer` or `staff: Manager`, or their shop's scope (`ReviewScope`,
+`MenuScope`). Visitors without a session are sent to `/sign-in`, and those who must set up two-step sign-in to
+that page. Methods that may change something require the session's CSRF token, in the `X-CSRF-Token` header
+(htmx) or the form field `csrf`. Templates get it as `staff.csrf`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from schemas.errors import Forbidden
 from schemas.shops.access import Scope
 from schemas.shops.staff import StaffSession
 from services.api.deps import container
-from services.api.gate.access import asking, desk
+from services.api.gate.access import asking, shop_scope
 from services.api.gate.origin import is_https
 from services.api.gate.rates import by_address, rates_of
-from services.desk import Desk
+from services.shop_scope import ShopScope
 from services.web.pages import is_fragment, read_form
 
 HOME, ENROL = "/review", "/account/second-step"
-# How long a sign-in lasts at most, and unused; a page that only refreshes itself does not use it.
+# The maximum lifetime of a session, and its lifetime without use; automatic refreshes don't count as use.
 SESSION_S, IDLE_S = 43_200.0, 7_200.0
 COOKIE = "saycart_session"
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
@@ -45,47 +45,46 @@ class SignedIn:
     name: str
     csrf: str
     session: StaffSession
-    desk: Desk
+    shop_scope: ShopScope
 
     def may(self, scope: str) -> bool:
-        """For templates: whether their role holds a scope."""
-        return scope in self.desk.access.scopes
+        """Return whether their role has a scope; for templates."""
+        return scope in self.shop_scope.access.scopes
 
 
 async def signed_in(request: Request) -> SignedIn:
-    """The staff member who asks.
+    """Return the signed-in staff member.
 
     Raises:
         HTTPException: 303 to the sign-in page or to the second step's, or 403 for a missing or wrong CSRF
             token.
     """
     staff = await enrolling(request)
-    if _must_enrol(request, staff):
+    if _must_enrol(staff):
         raise HTTPException(303, "Set up two-step sign-in first.", {"Location": ENROL})
     return staff
 
 
 async def enrolling(request: Request) -> SignedIn:
-    """As `signed_in`, of those too whose second step is required and not set up yet: for the pages where
-    they do it, and no others."""
+    """As `signed_in`, also for those who must set up two-step sign-in: only for the pages to do so."""
     staff = await _counted(request)
     request.state.staff = staff
     if staff is None:
         await by_address(request)
         raise _to_sign_in(request)
     if request.method not in _SAFE_METHODS:
-        given = request.headers.get(CSRF_HEADER) or (await read_form(request)).get(CSRF_FIELD)
-        if not hmac.compare_digest(given.encode(), staff.csrf.encode()):
+        token = request.headers.get(CSRF_HEADER) or (await read_form(request)).get(CSRF_FIELD)
+        if not hmac.compare_digest(token.encode(), staff.csrf.encode()):
             raise HTTPException(403, "This page is out of date. Reload it and try again.")
     return staff
 
 
 def _signed(*scopes: Scope) -> Any:
-    """A dependency on a person who is signed in and whose role holds these scopes; raises as `signed_in`, and
-    Forbidden where it does not."""
+    """Return a dependency on a signed-in person whose role has these scopes; raises as `signed_in`, and
+    Forbidden if it doesn't."""
 
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
-        if not staff.desk.access.scopes.issuperset(scopes):
+        if not staff.shop_scope.access.scopes.issuperset(scopes):
             raise Forbidden(
                 "Your role doesn't have permission to do this.",
                 hint="An administrator can change your role: `saycart staff role NAME manager`.",
@@ -97,56 +96,56 @@ def _signed(*scopes: Scope) -> Any:
 
 Reviewer = Annotated[SignedIn, _signed(Scope.REVIEWS)]
 Manager = Annotated[SignedIn, _signed(Scope.MENUS_WRITE)]
-# What all of them hold, for what is one's own.
+# Any role, for pages of one's own account.
 Signed = Annotated[SignedIn, _signed(Scope.MENUS_READ)]
 Enrolling = Annotated[SignedIn, asking(enrolling, Scope.MENUS_READ)]
 
 
-def _reviews(staff: Reviewer) -> Desk:
-    return staff.desk
+def _reviews(staff: Reviewer) -> ShopScope:
+    return staff.shop_scope
 
 
-def _menus(staff: Manager) -> Desk:
-    return staff.desk
+def _menus(staff: Manager) -> ShopScope:
+    return staff.shop_scope
 
 
-ReviewDesk = Annotated[Desk, Depends(_reviews)]
-MenuDesk = Annotated[Desk, Depends(_menus)]
+ReviewScope = Annotated[ShopScope, Depends(_reviews)]
+MenuScope = Annotated[ShopScope, Depends(_menus)]
 
 
-async def _publishes(request: Request, box: MenuDesk) -> Desk:
+async def _publishes(request: Request, box: MenuScope) -> ShopScope:
     await rates_of(request).count(("menus", box.shop))
     return box
 
 
-PublishDesk = Annotated[Desk, Depends(_publishes)]
+PublishScope = Annotated[ShopScope, Depends(_publishes)]
 
 
 def visitor(request: Request) -> SignedIn | None:
-    """The staff member who asks, None for everyone else: for pages that are open to all but greet staff."""
+    """Return the signed-in staff member, or None; for pages that are open to everyone."""
     if not hasattr(request.state, "staff"):
-        _greet(request, _asking(request))
+        _set_staff(request, _session_staff(request))
     return cast(SignedIn | None, request.state.staff)
 
 
 async def counted_visitor(request: Request) -> SignedIn | None:
-    """As `visitor`, counted against this person's limit; of everyone else nothing is counted yet.
+    """As `visitor`, counted against this person's limit; others aren't counted yet.
 
     Raises:
         TooManyRequests: over it.
     """
     if not hasattr(request.state, "staff"):
-        _greet(request, await _counted(request))
+        _set_staff(request, await _counted(request))
     return cast(SignedIn | None, request.state.staff)
 
 
-def _greet(request: Request, staff: SignedIn | None) -> None:
-    # `page()` hands this to every template.
-    request.state.staff = None if staff is None or _must_enrol(request, staff) else staff
+def _set_staff(request: Request, staff: SignedIn | None) -> None:
+    # `page()` passes this to every template.
+    request.state.staff = None if staff is None or _must_enrol(staff) else staff
 
 
 def csrf_of(token: str) -> str:
-    """The CSRF token of a session: made from its secret, so nothing more has to be stored."""
+    """Derive a session's CSRF token from its secret, so that it needn't be stored."""
     return hmac.new(token.encode(), b"saycart csrf", hashlib.sha256).hexdigest()
 
 
@@ -161,7 +160,7 @@ def safe_next(wanted: str) -> str:
 
 
 def read_cookie(request: Request, name: str) -> str:
-    """The value that `set_cookie` gave under `name`; empty when there is none."""
+    """Return the value of a cookie set by `set_cookie`; empty if there is none."""
     return request.cookies.get(_cookie_name(request, name), "")
 
 
@@ -170,17 +169,17 @@ def set_cookie(
     answer: Response,
     name: str,
     value: str,
-    lasting_s: float,
+    age_s: float,
     samesite: Literal["lax", "strict"],
 ) -> None:
-    """Hand the browser a secret that no script, no other host and no plain http gets to see.
+    """Set a secret cookie, which scripts, other hosts and plain http can't read.
 
-    Behind a proxy that ends TLS uvicorn takes the scheme from X-Forwarded-Proto.
+    Behind a TLS proxy uvicorn takes the scheme from X-Forwarded-Proto.
     """
     answer.set_cookie(
         _cookie_name(request, name),
         value,
-        max_age=int(lasting_s),
+        max_age=int(age_s),
         httponly=True,
         samesite=samesite,
         secure=is_https(request),
@@ -188,48 +187,48 @@ def set_cookie(
 
 
 def drop_cookie(request: Request, answer: Response, name: str) -> None:
-    """Have the browser forget what `set_cookie` gave."""
+    """Delete a cookie set by `set_cookie`."""
     set_cookie(request, answer, name, "", 0, "lax")
 
 
 def _cookie_name(request: Request, name: str) -> str:
-    # With this prefix a browser takes the cookie from this very host alone, and over https: another host of
-    # the same domain can't slip one in. Over plain http, on loopback, no browser would take it.
+    # With this prefix a browser accepts the cookie only from this host, over https; another host of the
+    # domain
+    # can't set it. Over plain http, on loopback, browsers would refuse it.
     return f"__Host-{name}" if is_https(request) else name
 
 
 async def _counted(request: Request) -> SignedIn | None:
     if not read_cookie(request, COOKIE):
         return None
-    staff = await run_in_threadpool(_asking, request)
+    staff = await run_in_threadpool(_session_staff, request)
     if staff is not None:
         await rates_of(request).count(("key", f"{staff.session.access.shop} {staff.session.access.actor}"))
     return staff
 
 
-def _asking(request: Request) -> SignedIn | None:
+def _session_staff(request: Request) -> SignedIn | None:
     token = read_cookie(request, COOKIE)
     if not token:
         return None
     box = container(request)
-    # What a page asks for by itself every few seconds says nothing about whether anybody sits before it.
+    # Automatic polls don't show that anyone is using the page.
     used = POLL_HEADER not in request.headers
     session = box.sessions.of(token, IDLE_S, used=used)
     if session is None:
         return None
-    return SignedIn(session.name, csrf_of(token), session, desk(request, session.access))
+    return SignedIn(session.name, csrf_of(token), session, shop_scope(request, session.access))
 
 
-def _must_enrol(request: Request, staff: SignedIn) -> bool:
-    # Of a person who comes by the provider's word, a second step is the provider's to ask for (ADR 60).
+def _must_enrol(staff: SignedIn) -> bool:
+    # For sign-ins through the provider, the second step is the provider's (ADR 60).
     own = staff.session
-    required = container(request).settings.staff_totp == "required"
-    return required and not own.second_step and not own.by_provider
+    return own.needs_second_step and not own.second_step and not own.by_provider
 
 
 def _to_sign_in(request: Request) -> HTTPException:
     if is_fragment(request):
-        # Back to the whole page, and not to the piece of it that htmx asked for.
+        # Back to the whole page, not to the fragment that htmx requested.
         back = urlsplit(request.headers.get("hx-current-url", "")).path
     elif request.method in _SAFE_METHODS:
         back = request.url.path + (f"?{request.url.query}" if request.url.query else "")

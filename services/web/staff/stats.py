@@ -1,4 +1,4 @@
-"""`/review/stats`: how the review does. Figures and plots are made here; the page runs no script for them."""
+"""`/review/stats`: figures and plots of the reviews, rendered on the server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from starlette.responses import Response
 from schemas.records.reviews import Decided
 from services.web.pages import PageRoute, page
 from services.web.staff.charts import Bar, bars
-from services.web.staff.staff import ReviewDesk
+from services.web.staff.staff import ReviewScope
 
-# Before `review.py` in the list of pages: there, "stats" would be a review's id.
+# Registered before `review.py`, where "stats" would be a review's id.
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
 PERIODS = {1: "24 hours", 7: "7 days", 30: "30 days"}
@@ -25,7 +25,7 @@ WAITS = (1, 2, 5, 10, 30, 60)
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the page shows of some decisions. Times are in seconds, None without any."""
+    """The page's figures. Times are in seconds, None without decisions."""
 
     settled: int
     actions: Counter[str]
@@ -38,8 +38,8 @@ class Figures:
 
 
 @router.get("/stats")
-def stats(request: Request, box: ReviewDesk, days: int = 7) -> Response:
-    """The last `days`, one of `PERIODS`, by whole hours of the clock."""
+def stats(request: Request, box: ReviewScope, days: int = 7) -> Response:
+    """Show the last `days`, one of `PERIODS`, in whole hours."""
     days = days if days in PERIODS else 7
     decided = box.decided(24 * days)
     queue = box.reviews.queue(1)
@@ -56,24 +56,24 @@ def stats(request: Request, box: ReviewDesk, days: int = 7) -> Response:
 
 
 def figures(decided: Decided) -> Figures:
-    """What can be said of these decisions."""
+    """Compute the figures of decisions."""
     actions = decided.actions
-    kept = actions["approve"] + actions["correct"]
+    sold = actions["approve"] + actions["correct"]
     return Figures(
         settled=actions.total(),
         actions=actions,
         wait_s=_at_share(decided.waits_s, 0.5),
         slow_wait_s=_at_share(decided.waits_s, 0.9),
         work_s=_at_share(decided.works_s, 0.5),
-        # Of orders that were sold: what was approved as it stood. A rejection says nothing about the cart.
-        agreement=actions["approve"] / kept if kept else None,
+        # The share of sold orders that were approved unchanged. A rejection says nothing about the cart.
+        agreement=actions["approve"] / sold if sold else None,
         corrections=decided.changes.most_common(COMMONEST),
         people=decided.people.most_common(COMMONEST),
     )
 
 
 def _at_share(seconds: Counter[int], share: float) -> float | None:
-    """The least time that at least `share` of them do not pass, None without any."""
+    """Return the quantile at `share`, None without values."""
     seen = 0
     for time_s in sorted(seconds):
         seen += seconds[time_s]
@@ -83,7 +83,7 @@ def _at_share(seconds: Counter[int], share: float) -> float | None:
 
 
 def _throughput(decided: Decided, now: datetime, days: int) -> list[Bar]:
-    """Settled by the hour for one day, else by the day; the last bar holds `now`."""
+    """Return decisions by hour for one day, else by day; the last bar includes `now`."""
     step = timedelta(hours=1) if days == 1 else timedelta(days=1)
     form = "%H" if days == 1 else "%d.%m."
     slots = [now - step * back for back in range(24 if days == 1 else days)][::-1]
@@ -97,7 +97,7 @@ def _throughput(decided: Decided, now: datetime, days: int) -> list[Bar]:
 def _waits(decided: Decided) -> list[Bar]:
     waits = decided.waits_s
     bounds = [0, *WAITS]
-    found = [
+    bars = [
         Bar(
             f"{low}–{high}" if low else f"under {high}",
             sum(count for wait, count in waits.items() if low * 60 <= wait < high * 60),
@@ -105,4 +105,4 @@ def _waits(decided: Decided) -> list[Bar]:
         for low, high in zip(bounds, WAITS, strict=False)
     ]
     over = sum(count for wait, count in waits.items() if wait >= WAITS[-1] * 60)
-    return [*found, Bar(f"over {WAITS[-1]}", over)]
+    return [*bars, Bar(f"over {WAITS[-1]}", over)]

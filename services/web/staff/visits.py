@@ -1,4 +1,4 @@
-"""Where staff come from: their address, and their browser in a few words."""
+"""The address and browser of a sign-in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fastapi import Request
 
 from schemas.shops.staff import Visit
 
-# The first that is found counts: Edge says that it is Chrome, and Chrome that it is Safari.
+# The first match counts: Edge claims to be Chrome, and Chrome to be Safari.
 _BROWSERS = {
     "Edg": "Edge", "OPR/": "Opera", "SamsungBrowser": "Samsung Internet", "Firefox": "Firefox",
     "FxiOS": "Firefox", "Chrome": "Chrome", "CriOS": "Chrome", "Safari": "Safari",
@@ -18,7 +18,7 @@ _SYSTEMS = {
 
 
 def visit_of(request: Request) -> Visit:
-    """Where this attempt to sign in comes from; uvicorn decides whose X-Forwarded-For counts."""
+    """Return the origin of a sign-in; uvicorn applies X-Forwarded-For of trusted proxies."""
     return Visit(
         address=request.client.host if request.client else "local",
         browser=browser_of(request.headers.get("user-agent", "")),
@@ -26,8 +26,7 @@ def visit_of(request: Request) -> Visit:
 
 
 def browser_of(agent: str) -> str:
-    """A User-Agent in words such as `Firefox on Linux`: enough to tell one's own sessions apart, and nothing
-    of what a caller may write into it."""
+    """Describe a User-Agent, such as `Firefox on Linux`, without the caller's own text."""
     browser = next((name for mark, name in _BROWSERS.items() if mark in agent), "A program")
     system = next((name for mark, name in _SYSTEMS.items() if mark in agent), "")
     return f"{browser} on {system}" if system else browser

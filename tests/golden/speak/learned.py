@@ -49,10 +49,10 @@ def texts(out: Path) -> None:
 
     english = [shop for shop in shops("train") if shop.menu.language.startswith("en")]
     known = [
-        {"menu": shop.menu.id, "text": row.said, "source": row.source}
+        {"menu": shop.menu.id, "text": row.utterance, "source": row.source}
         for shop in english
         for row in shop.rows
-        if len(row.said.split()) in WORDS
+        if len(row.utterance.split()) in WORDS
     ]
     random.Random(SEED).shuffle(known)
     said = {row["text"]: row for row in reversed(known)}  # each once, where it came first

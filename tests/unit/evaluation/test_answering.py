@@ -9,7 +9,7 @@ import pytest
 from schemas.cart import Finding
 from schemas.compare import canonical
 from schemas.question import Choice, Question
-from services.learning.evaluation.answering import COUNTED, became
+from services.learning.evaluation.answering import COUNTED, outcomes
 from services.learning.evaluation.figures import figures, judge
 from services.validation.questions import NOTHING, RIGHT
 from tests.unit.evaluation_rows import gold_row, prediction
@@ -68,7 +68,7 @@ def asked(kind: str, sku: str) -> dict[str, Any]:
 def test_an_honest_customer_takes_the_cart_that_is_meant_or_none(
     row: dict[str, Any], counted: set[str]
 ) -> None:
-    told = became(row, canonical([{"sku": "latte", "quantity": 1}]))
+    told = outcomes(row, canonical([{"sku": "latte", "quantity": 1}]))
     assert set(told) == counted
     assert len(told) == len(counted)
     assert counted <= set(COUNTED)
@@ -78,9 +78,9 @@ def test_a_question_about_a_field_that_was_answered_may_leave_another_wrong() ->
     row = prediction("a", "mocha", review="size_unclear")
     choices = [{"id": "small", "text": "small"}, {"id": "large", "text": "large"}]
     row["question"] = {"id": "0/size", "text": "Small or large?", "answers": choices}
-    assert "wrong, unseen" in became(row, canonical([{"sku": "latte", "quantity": 1, "size": "large"}]))
+    assert "wrong, unseen" in outcomes(row, canonical([{"sku": "latte", "quantity": 1, "size": "large"}]))
     row["cart"]["lines"][0]["sku"] = "latte"
-    assert "exact after the answers" in became(
+    assert "exact after the answers" in outcomes(
         row, canonical([{"sku": "latte", "quantity": 1, "size": "large"}])
     )
 
@@ -101,7 +101,7 @@ def test_every_open_choice_of_an_order_is_answered() -> None:
     ]
     row["question"] = row["findings"][0]["question"]
     meant = [{"sku": sku, "quantity": 1, "size": size} for sku, size in (("latte", "S"), ("mocha", "L"))]
-    assert "exact after the answers" in became(row, canonical(meant))
+    assert "exact after the answers" in outcomes(row, canonical(meant))
 
 
 def size_of(number: int) -> Question:

@@ -65,4 +65,4 @@ def test_spanish_recordings_mean_what_was_told() -> None:
     for row in gold(SPANISH / "recordings"):
         orders, _ = read_orders(TOLD / f"{row['menu']}.orders", read_menu(TOLD / f"{row['menu']}.menu"))
         told = orders[int(row["id"].rpartition("-")[2]) - 1]
-        assert (told.said, canonical(told.lines)) == (row["utterance"], canonical(row["cart"]["lines"]))
+        assert (told.utterance, canonical(told.lines)) == (row["utterance"], canonical(row["cart"]["lines"]))

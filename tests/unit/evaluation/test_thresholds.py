@@ -11,7 +11,7 @@ import pytest
 from schemas.compare import canonical
 from services.decoding import wire
 from services.decoding.menu_context import MenuContext
-from services.learning.evaluation.answering import became
+from services.learning.evaluation.answering import outcomes
 from services.learning.training import score
 from services.learning.training.orders import Row, Shop
 from services.learning.training.thresholds import ACCEPT_FROM, Case, allowed, cases, outcome
@@ -85,4 +85,4 @@ def test_an_answer_that_is_not_a_cart_or_was_overruled_has_no_probability(
 )
 def test_a_recorded_answer_goes_through_the_pipeline(text: str, probability: float, counted: str) -> None:
     answer = {"text": text, "logprob": probability, "overruled": 0}
-    assert counted in became(predicted(SHOP, SHOP.rows[0], answer), canonical(LATTE))
+    assert counted in outcomes(predicted(SHOP, SHOP.rows[0], answer), canonical(LATTE))

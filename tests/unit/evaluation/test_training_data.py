@@ -19,9 +19,9 @@ import pytest
 
 from infra.settings import REPOSITORY
 from services.learning.training import pack
-from services.learning.training.hearing import as_heard
+from services.learning.training.asr_style import as_transcribed
 from services.learning.training.notation import Misspelt, read_menu, read_orders
-from services.learning.training.orders import HEARD, TUNED, Shop, shops, still_told
+from services.learning.training.orders import HEARD, TUNED, Shop, keeps_order, shops
 from services.learning.training.pack import Chat, Sequences, training
 
 TOLD = REPOSITORY / "tests" / "told"
@@ -101,7 +101,7 @@ def test_orders_are_read_and_each_problem_is_told(tmp_path: Path) -> None:
         "a cola => 1 Cola\n[plain] a cola\n[plain] a coke => 1 Coke\n",
     )
     orders, problems = read_orders(file.with_suffix(".orders"), read_menu(file))
-    assert [(order.said, order.tags, len(order.lines)) for order in orders] == [
+    assert [(order.utterance, order.tags, len(order.lines)) for order in orders] == [
         ("two ctms, one mild", ("plain", "split"), 2)
     ]
     assert [problem.split(":")[1] for problem in problems] == ["3", "4", "5"]
@@ -152,7 +152,7 @@ SAID = "Two lattes, please, and four muffins: I'd like 3 of them warm. For Ann"
 def test_what_is_heard_keeps_what_is_ordered() -> None:
     """Nothing but numbers' spelling, sound-alikes and little words is added or lost."""
     for n in range(500):
-        words = re.findall(r"[a-z]+", as_heard(SAID, random.Random(n)).lower())
+        words = re.findall(r"[a-z]+", as_transcribed(SAID, random.Random(n)).lower())
         assert {"lattes", "muffins", "warm", "ann"} <= set(words)
 
 
@@ -189,16 +189,16 @@ def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
     held = [max(packed.orders[a:b]) for a, b in zip(starts, packed.ends, strict=True)]
     assert len(packed.tokens) == len(packed.orders) == len(packed.learned) == packed.ends[-1]
     assert max(b - a for a, b in zip(starts, packed.ends, strict=True)) <= LETTERS
-    people = sum(1 + (row.heard is not None) + len(row.pairs) for row in one_shop.rows)
+    people = sum(1 + (row.transcript is not None) + len(row.pairs) for row in one_shop.rows)
     assert 2 * people < sum(held) <= 2 * (people + pack.GENERATED)
 
 
 def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = taught()["golden-dragon"]
-    spoken = replace(shop.rows[0], said="Written 111 times", heard="Heard 222 times")
+    spoken = replace(shop.rows[0], utterance="Written 111 times", transcript="Heard 222 times")
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[spoken])])
     monkeypatch.setattr(pack, "GENERATED", 0)
-    monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
+    monkeypatch.setattr(pack, "as_transcribed", lambda said, dice: said)
     told = "".join(map(chr, training(Chat(Letters()), epochs=1, seed=0, sequence=LETTERS).tokens))
     assert (told.count("Written 111 times"), told.count("Heard 222 times")) == (1, 1)
 
@@ -215,13 +215,13 @@ def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: py
     ],
 )
 def test_what_was_heard_is_learned_from_where_the_order_can_still_be_told(heard: str, kept: bool) -> None:
-    assert still_told("Two large lattes, three muffins and a tea.", heard) == kept
+    assert keeps_order("Two large lattes, three muffins and a tea.", heard) == kept
 
 
 def test_what_was_heard_is_of_orders_that_are_learned() -> None:
     """A row of `heard.jsonl` that belongs to no order, or to other words, is learned from by nobody."""
     rows = [json.loads(line) for line in HEARD.read_text(encoding="utf-8").splitlines()]
-    said = {row.id: row.said for shop in shops("train") for row in shop.rows}
+    said = {row.id: row.utterance for shop in shops("train") for row in shop.rows}
     assert [row["id"] for row in rows if said.get(row["id"]) != row["said"]] == []
     assert len({row["id"] for row in rows}) == len(rows) > 1000
 

@@ -160,7 +160,7 @@ def test_pairs_are_learned_from_either_of_which_may_come_first(
 
 def test_what_is_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_of(tmp_path)
-    long = replace(shop.rows[1], said="a pizza " * 100, lines=[{"sku": "pizza", "quantity": 1}])
+    long = replace(shop.rows[1], utterance="a pizza " * 100, lines=[{"sku": "pizza", "quantity": 1}])
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[*shop.rows, long])])
     monkeypatch.setattr(pack, "GENERATED", 0)
     packed = training(Chat(Letters()), epochs=1, seed=0, sequence=LETTERS)
@@ -174,7 +174,7 @@ def test_a_menu_that_leaves_no_room_is_shown_in_part(tmp_path: Path, monkeypatch
     row = Row("slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}])
     monkeypatch.setattr(pack, "shops", lambda part: [Shop(MenuContext(menu), [row] * 30)])
     monkeypatch.setattr(pack, "GENERATED", 0)
-    monkeypatch.setattr(pack, "as_heard", lambda said, dice: said)
+    monkeypatch.setattr(pack, "as_transcribed", lambda said, dice: said)
     packed = training(Chat(Letters()), epochs=1, seed=0, sequence=2_500)
     assert sum(packed.left_out.values()) == 0
     assert "".join(map(chr, packed.tokens)).count("<user>one pizza") == 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.learning.evaluation.hearing import plain_words, word_errors
+from services.learning.evaluation.word_errors import plain_words, word_errors
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from infra.settings import settings
 from services.learning.training.recogniser import pack as packing
 from services.learning.training.recogniser.spoken import (
-    Order,
+    SpokenOrder,
     Writer,
     orders,
     pack,
@@ -35,7 +35,7 @@ def writer(model: Path) -> Writer:
 
 def test_recordings_come_back_with_their_words(tmp_path: Path) -> None:
     first, second = np.arange(5, dtype=np.int16), np.arange(3, dtype=np.int16)
-    pack([Order(first, "a latte"), Order(second, "Two teas, please!")], tmp_path / "a.npz")
+    pack([SpokenOrder(first, "a latte"), SpokenOrder(second, "Two teas, please!")], tmp_path / "a.npz")
     found = orders(tmp_path / "a.npz")
     assert [one.text for one in found] == ["A latte.", "Two teas, please!"]
     assert [one.samples.tolist() for one in found] == [first.tolist(), second.tolist()]

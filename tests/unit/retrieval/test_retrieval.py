@@ -80,6 +80,24 @@ def test_numbers_are_found_in_words_and_digits(transcript: str, numbers: list[in
 
 
 @pytest.mark.parametrize(
+    ("transcript", "named", "numbers"),
+    [
+        ("a number three please", ["number three"], []),
+        ("two #3s and a number 21", ["3", "number 21"], [2]),
+        ("two number threes, number twenty one", ["number threes", "number twenty one"], [2]),
+        ("three plates, my phone number is 3", [], [3, 3]),
+    ],
+)
+def test_an_item_is_called_by_its_number(transcript: str, named: list[str], numbers: list[int]) -> None:
+    items = [{"sku": f"i{n}", "name": f"plate {n}", "price": 1, "number": n} for n in (3, 21)]
+    menu = Menu.parse({"id": "m", "name": "m", "currency": "USD", "items": items})
+    found = retrieve(transcript, MenuNames(menu))
+    whole = [one for one in found.mentions if one.match is Match.WHOLE]
+    assert [transcript[one.start : one.end] for one in whole] == named
+    assert ([number.value for number in found.numbers], found.by_number) == (numbers, bool(named))
+
+
+@pytest.mark.parametrize(
     ("transcript", "unexplained"),
     [
         ("can I get a latte please", []),
@@ -98,7 +116,7 @@ def test_most_names_of_tuned_orders_are_found() -> None:
     for shop in shops("tune"):
         menu = MenuNames(shop.menu)
         for row in shop.rows:
-            names = {(name.kind, name.group, name.id) for name in retrieve(row.said, menu).names(*Match)}
+            names = {(name.kind, name.group, name.id) for name in retrieve(row.utterance, menu).names(*Match)}
             for line in row.lines:
                 wanted = [("option", o["group"], o["id"]) for o in line.get("options") or ()]
                 wanted += [("item", None, line["sku"])] if line.get("sku") else []

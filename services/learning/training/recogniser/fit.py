@@ -45,8 +45,8 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A batch as the model takes it: spectra, tokens before each (n x length), and what each is to be."""
+class MaskedBatch:
+    """The model's input of a batch: spectra, preceding tokens (n x length), and target tokens."""
 
     features: Tensor
     tokens: Tensor
@@ -77,7 +77,7 @@ def shown(
     writer: Writer,
     draw: random.Random,
     torch_draw: torch.Generator,
-) -> Shown:
+) -> MaskedBatch:
     device = mel.device
     heard = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, torch_draw, draw.random() < 0.5)
     rows, targets = [], []
@@ -86,7 +86,7 @@ def shown(
         text = writer.text(order.text, span)
         rows.append(torch.tensor([*writer.start, *text[:-1]]))
         targets.append(torch.tensor([IGNORED] * (len(writer.start) - 1) + text))
-    return Shown(
+    return MaskedBatch(
         heard.features,
         pad_sequence(rows, True, writer.end).to(device),
         pad_sequence(targets, True, IGNORED).to(device),
@@ -108,7 +108,7 @@ def autocast(device: torch.device) -> Any:
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
-def loss_of(model: Any, one: Shown) -> Tensor:
+def loss_of(model: Any, one: MaskedBatch) -> Tensor:
     with autocast(one.features.device):
         encoded = BaseModelOutput(encoded_by(model.get_base_model().model.encoder, one.features))
         logits = model(encoder_outputs=encoded, decoder_input_ids=one.tokens).logits

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from services.learning.training.recogniser.spoken import Order, pack
+from services.learning.training.recogniser.spoken import SpokenOrder, pack
 from services.transcription.audio.audio import DecodeLimits, decode
 from services.transcription.audio.containers import sniff_file
 
@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
             if "file" in row:
                 file = args.folder / row["file"]
                 samples = decode(file, sniff_file(file), DecodeLimits())
-                found.append(Order((samples * 32767).round().astype(np.int16), row["text"]))
+                found.append(SpokenOrder((samples * 32767).round().astype(np.int16), row["text"]))
     pack(found, args.out)
     print(f"{len(found)} orders, {sum(len(one.samples) for one in found) / 16_000:.0f} s: {args.out}")
     return 0

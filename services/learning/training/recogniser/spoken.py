@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SpokenOrder:
     """A spoken order: its recording (16 bits, 16 kHz) and the words."""
 
     samples: npt.NDArray[np.int16]
     text: str
 
 
-def pack(orders: Sequence[Order], file: Path) -> None:
+def pack(orders: Sequence[SpokenOrder], file: Path) -> None:
     """Write recordings and their words to `file`."""
     np.savez(
         file,
@@ -34,12 +34,12 @@ def pack(orders: Sequence[Order], file: Path) -> None:
     )
 
 
-def orders(file: Path) -> list[Order]:
+def orders(file: Path) -> list[SpokenOrder]:
     """What `pack` wrote."""
     packed = dict(np.load(file))
     texts = json.loads(packed["texts"].tobytes())
     sounds = np.split(packed["samples"], packed["ends"][:-1])
-    return [Order(samples, written(text)) for samples, text in zip(sounds, texts, strict=True)]
+    return [SpokenOrder(samples, written(text)) for samples, text in zip(sounds, texts, strict=True)]
 
 
 def written(text: str) -> str:

@@ -1,15 +1,15 @@
-"""What the runner counts of orders (`infra.observability.measures`): problems by kind, and how long it took.
+"""The runner's metrics of orders (`infra.observability.measures`): problems by kind, and durations.
 
-| kind | |
+| kind | meaning |
 |---|---|
-| `syntax` | a decode server's answer that is no cart: cut short, or outside the mask |
-| `outage` | an engine that did not answer, or can't be used as it is set |
-| `hearing` | nothing was heard, or it was heard with too little confidence |
-| `meaning` | a finding that blocks: the words were read, and the cart is in doubt |
-| `input` | what the client sent can't be worked on |
-| `budget` | words and menu are past the work budget |
-| `storage` | a recording or a row that is not there or can't be had |
-| `fault` | ours |
+| `syntax` | a decode server's answer is not a cart: cut short, or outside the mask |
+| `outage` | an engine didn't respond, or is misconfigured |
+| `transcription` | no speech, or a transcript with too little confidence |
+| `meaning` | a blocking finding: the cart is in doubt |
+| `input` | the client's input can't be processed |
+| `budget` | the text is over the token limit |
+| `storage` | a recording or a row is missing or unreachable |
+| `fault` | a bug |
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], .
     ("storage", StorageError),
     ("input", InputError),
 )
-_HEARING = frozenset({"nothing_heard", "heard_quietly"})
+_TRANSCRIPTION = frozenset({"nothing_heard", "heard_quietly"})
 _ENDS = {State.IN_REVIEW: "review", State.FAILED: "error"}
 
-# What an alert looks for, though it be one in a month.
+# Initialized to zero, since alerts look for their first occurrence.
 RARE = (
     ("fault", "internal"),
     ("storage", RecordingLost.code),
@@ -54,16 +54,16 @@ RARE = (
     ("syntax", DecodeInvalid.code),
     ("outage", EngineUnavailable.code),
 )
-TROUBLES = tuple((stage, "let_go") for stage in STAGES.values())
+TROUBLES = tuple((stage, "timed_out") for stage in STAGES.values())
 RETRY, DROPPED, NOT_STORED = "retry", "dropped", "not_stored"
 
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Count the error that ends the block, which is passed on."""
+    """Count the error that ends the block, and re-raise it."""
     try:
         yield
-    except DecodeCancelled:  # the order was taken away: no failure
+    except DecodeCancelled:  # the order is no longer ours: not a failure
         raise
     except Exception as error:
         kind = next((kind for kind, types in _KINDS if isinstance(error, types)), measures.FAULT)
@@ -73,26 +73,26 @@ def failures() -> Iterator[None]:
 
 
 def outcome_of(moved: OrderRecord) -> str:
-    """What a stage came to: `review`, `error`, or else `done`."""
+    """Return a stage's outcome: `review`, `error`, or else `done`."""
     return _ENDS.get(moved.state, measures.DONE)
 
 
 def committed(moved: OrderRecord, outcome: Outcome) -> None:
-    """Count what a stage doubted, once that is stored, and the order's whole time where it has settled.
+    """Count a stored outcome's doubts, and the order's whole time once it has settled.
 
-    An order that an operator sent through again counts again, from its first acceptance.
+    A replayed order counts again, from its first acceptance.
     """
-    if not outcome.detail.get("code"):  # else it failed, which is counted by `failures`
+    if not outcome.detail.get("code"):  # else it failed, which `failures` counts
         _doubts(outcome)
     if moved.state in SETTLED:
         took = (moved.updated_at - moved.created_at).total_seconds()
-        said = moved.transcript.duration_s if moved.transcript else None
-        measures.settled("spoken" if moved.spoken else "typed", moved.state.value, took - (said or 0.0))
+        speech_s = moved.transcript.duration_s if moved.transcript else None
+        measures.settled("spoken" if moved.spoken else "typed", moved.state.value, took - (speech_s or 0.0))
 
 
 def _doubts(outcome: Outcome) -> None:
     for finding in outcome.findings or ():
         if finding.blocks and finding.code != TooMuchToRead.code:
-            measures.problem("hearing" if finding.code in _HEARING else "meaning", finding.code)
+            measures.problem("transcription" if finding.code in _TRANSCRIPTION else "meaning", finding.code)
     if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
-        measures.problem("hearing", ReviewReason.LOW_ASR_CONFIDENCE.value)
+        measures.problem("transcription", ReviewReason.LOW_ASR_CONFIDENCE.value)

@@ -1,7 +1,7 @@
-"""One shop's desk: all that a caller may reach, by the shop that its credential names.
+"""Everything that a caller may reach: the orders, reviews and menus of the shop that its credential names.
 
-The API and the pages have no other way to orders, reviews and menus. Its stores are bound to the shop, so
-that what belongs to another is not there, whatever id is asked for.
+The API and the pages have no other access. The stores are bound to the shop, so another shop's data is not
+found, whatever id is asked for.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import structlog
 from infra.blobs.store import Blobs, Opened
 from infra.observability import tracing
 from infra.settings import Settings
-from schemas.errors import Conflict, Forbidden, NotFound, StaleState
-from schemas.lifecycle import State
+from schemas.errors import Conflict, Forbidden, NotFound, OtherTotal, StaleState
+from schemas.lifecycle import STATUS, State
 from schemas.menu import Menu
+from schemas.order import Confirmation
 from schemas.question import CustomerAnswer
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
@@ -26,7 +27,7 @@ from schemas.shops.access import Access
 from schemas.shops.audit import Actor
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
-from services.recordings import reading
+from services.recordings import read_errors
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.privacy.erasure import ErasureStore
@@ -41,11 +42,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class Desk:
-    """For the length of one request; `access` is what its credential came to."""
+class ShopScope:
+    """One shop's services, for one request; `access` is what the credential grants."""
 
     def __init__(self, box: Container, access: Access, by: Actor) -> None:
-        """`by`: who acts, for the audit log."""
+        """`by`: the actor, for the audit log."""
         self._box, self.access, self.by = box, access, by
         self.settings: Settings = box.settings
         self.orders = OrderStore(box.database, access.shop)
@@ -61,7 +62,7 @@ class Desk:
 
     @cached_property
     def person(self) -> str:
-        """Who decides, by the credential alone.
+        """The reviewer, from the credential alone.
 
         Raises:
             Forbidden: the credential is not a person's.
@@ -78,13 +79,13 @@ class Desk:
         return self._box.blobs
 
     def recording(self, key: str) -> Opened:
-        """A recording, to be read; raises as `services.recordings.reading`."""
-        with reading():
+        """Open a recording for reading; raises as `services.recordings.read_errors`."""
+        with read_errors():
             return self.blobs.opened(key)
 
     @property
     def masked(self) -> Answering:
-        """The registered tasks: of the deployment, the same for each shop. They keep nothing of anybody's."""
+        """The registered tasks, the same for every shop; they store nothing."""
         return self._box.masked
 
     @property
@@ -92,22 +93,22 @@ class Desk:
         return self._box.doorbell
 
     def check_menu(self, menu: Menu) -> None:
-        """Compile the menu's grammar before it serves; raises InvalidMenu."""
+        """Compile the menu's grammar; raises InvalidMenu."""
         from services.decoding.wire_mask import check_menu
 
         check_menu(menu)
 
     def menu_of(self, order: OrderRecord) -> MenuVersion:
-        """The menu version that an order began with."""
-        return self.menus.get(order.menu_id, order.menu_version)
+        """Return the menu version that the order was placed on, as it was at that moment."""
+        return self.menus.get(order.menu_id, order.menu_version).at(order.created_at)
 
     def decided(self, hours: int) -> Decided:
-        """What the shop's reviewers decided in so many hours."""
+        """Return statistics of the shop's review decisions in the last `hours`."""
         return decided(self._box.database, self.shop, hours)
 
     def cancel_order(self, order_id: str) -> OrderRecord:
         """End an order and remove its recording; errors as the order store's `cancel`."""
-        cancelled = self.orders.cancel(order_id)
+        cancelled = self.orders.cancel(order_id, completed_s=self.settings.cancel_completed_s)
         self._box.remove_recordings(order_id)
         return cancelled
 
@@ -118,21 +119,21 @@ class Desk:
         return erased
 
     def erase_customer(self, key: str, value: str) -> tuple[list[str], list[str]]:
-        """The same for each order whose metadata has this text under `key`: those that are erased, and those
-        that are still under way, which stay as they are."""
-        erased, under_way = list[str](), list[str]()
+        """Erase each order whose metadata has `value` under `key`; return the ids that were erased, and those
+        still in progress, which are left alone."""
+        erased, in_progress = list[str](), list[str]()
         for order_id in self.erasures.of_customer(key, value):
             try:
                 self.erase_order(order_id)
                 erased.append(order_id)
             except Conflict:
-                under_way.append(order_id)
+                in_progress.append(order_id)
             except NotFound:
                 continue  # retention was faster
-        return erased, under_way
+        return erased, in_progress
 
     def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
-        """What a reviewer's decision makes of the order; raises InvalidCart."""
+        """Return the outcome of a reviewer's decision; raises InvalidCart."""
         from services.pipeline.review import settle
 
         return settle(order, decision, self.person, self.menu_of(order))
@@ -154,33 +155,58 @@ class Desk:
         log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
         return answered
 
+    def confirm_order(self, order_id: str, given: Confirmation) -> OrderRecord:
+        """Complete an order by its customer's yes to the proposed cart, or to the cart that they send.
+
+        Raises:
+            NotFound, InvalidCart: as `services.pipeline.review.confirm`.
+            Conflict: it has no cart that waits for a yes, or not at this version.
+            OtherTotal: the cart costs something else.
+            StaleState: the order changed this moment.
+        """
+        from services.pipeline.review import confirm
+
+        order = self.orders.get(order_id)
+        if order.state is not State.PROPOSED:
+            raise Conflict(f"The order is {STATUS[order.state]}", title="The order has no cart to confirm")
+        if order.version != given.version:
+            title = "The order has changed since you read it"
+            raise Conflict(f"The order is at version {order.version}, not {given.version}", title=title)
+        outcome = confirm(order, given.cart, self.menu_of(order))
+        if given.total is not None and outcome.cart is not None and outcome.cart.total != given.total:
+            raise OtherTotal(f"The cart costs {outcome.cart.total}, not {given.total}")
+        confirmed = self.orders.commit(order, outcome)
+        log.info("order.confirmed", order_id=order_id, corrected=given.cart is not None)
+        return confirmed
+
     def reject_visitor(self, review_id: str, reason: str) -> tuple[list[str], list[str]]:
-        """Reject each waiting order that came from the same address to the same page as this review's, in a
-        transaction of its own; ids of the reviews that are decided, and of those that are not: held by a
-        colleague, changed meanwhile, or in want of a second person.
+        """Reject every waiting order from the same visitor (address and page) as this review's.
+
+        Returns the ids of the decided reviews, and of the skipped ones: claimed by a colleague, changed
+        meanwhile, or in need of a second person. Each is a transaction of its own.
 
         Raises:
             Forbidden, NotFound: as `decide_review`.
-            Conflict: the order came from no page, or none of its address waits.
+            Conflict: the order didn't come from a page, or no order from its address is waiting.
         """
         if not (waiting := self.reviews.of_visitor(review_id)):
             raise Conflict(
                 "No orders from this visitor's address are waiting",
                 hint="Reject this order alone, unless it is settled.",
             )
-        rejected, left = list[str](), list[str]()
+        rejected, skipped = list[str](), list[str]()
         for review in waiting:
             decision = ReviewDecision(action="reject", version=review.version, reason=reason)
             try:
                 done = self.decide_review(review.id, decision, held=False).status == "decided"
             except (Conflict, StaleState):
                 done = False
-            (rejected if done else left).append(review.id)
-        return rejected, left
+            (rejected if done else skipped).append(review.id)
+        return rejected, skipped
 
     def decide_review(self, review_id: str, decision: ReviewDecision, *, held: bool = True) -> ReviewRecord:
-        """Settle a review, or let the decision stand for a second person; the review as it is then. `held`:
-        as of the review store.
+        """Settle a review, or record the decision until a second person agrees; return the updated review.
+        `held`: as in the review store.
 
         Raises:
             Forbidden: the credential is not a person's.
@@ -188,11 +214,14 @@ class Desk:
         """
         reviewer, review = self.person, self.reviews.get(review_id)
         if review.version != decision.version:
-            # Before the cart is looked at: a cart against an old reading is not worth complaining about.
-            raise Conflict(f"The review is at version {review.version}, not {decision.version}")
+            # Before the cart is checked: errors in a cart for an outdated version are no help.
+            raise Conflict(
+                f"The review is at version {review.version}, not {decision.version}",
+                title="The review has changed since you read it",
+            )
         reviewed = self.orders.get(review.order_id)
         about = {"saycart.order.id": reviewed.id, "saycart.action": decision.action}
-        # Linked and no part of the order's own trace: it comes in a person's request, days later perhaps.
+        # Linked to the order's trace, not part of it: it may come days later, in a person's request.
         with tracing.span("decide review", about, link=reviewed.traceparent):
             decided, order = self.reviews.decide(
                 review_id,
@@ -210,7 +239,7 @@ class Desk:
         return decided
 
     def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
-        """The published JSON Schema; with a menu, closed to its newest version. Raises NotFound."""
+        """Return the JSON Schema of carts; with a menu, only that menu's names. Raises NotFound."""
         from services.decoding.json_schema import cart_schema
 
         if menu_id is None:

@@ -1,8 +1,7 @@
-"""Word error rate of a transcript, whichever way its words are written.
+"""Word error rate of a transcript, independent of spelling.
 
-Case, punctuation, accents and apostrophes don't count, and an English number counts the same in digits and
-words.
-Fillers ("um") count: leaving them out is an error of transcription, if a harmless one.
+Case, punctuation, accents and apostrophes don't count, nor whether English numbers are digits or words.
+Fillers ("um") count: omitting them is a transcription error, if a harmless one.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ def plain_words(text: str) -> list[str]:
     return words
 
 
-def word_errors(said: str, heard: str) -> tuple[int, int]:
-    """Return how many words were put in, left out or exchanged, and how many were said."""
-    reference = plain_words(said)
-    return Levenshtein.distance(reference, plain_words(heard)), len(reference)
+def word_errors(utterance: str, transcript: str) -> tuple[int, int]:
+    """Return the number of inserted, deleted or substituted words, and of words in the reference."""
+    reference = plain_words(utterance)
+    return Levenshtein.distance(reference, plain_words(transcript)), len(reference)
 
 
 @cache

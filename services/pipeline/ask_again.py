@@ -1,8 +1,8 @@
-"""A page's customer who said nothing usable is asked to say it again, twice, before a person is.
+"""Ask a customer on a page to repeat an unusable order, twice at most, before a person looks at it.
 
-Nonsense and silence are cheap to send, and a person's minute is not, so the doubt goes back to the customer
-who caused it. Only words that name nothing on the menu are sent back; every other doubt is for a person at
-once. So is any order from a till, where staff stand next to the customer.
+Silence and nonsense cost nothing to send, and a person's minute does. Only orders that name nothing on the
+menu are sent back; any other doubt goes to a person at once, and so does every order from a till, where staff
+stand next to the customer.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from schemas.lifecycle import Event
 from schemas.order import SAY_IT_AGAIN, OrderError
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.sentences.sentences import sentences
+from schemas.shops.source import is_page
 from services.pipeline.ports import Tools
 
 TIMES = 2
-# What an order may be doubted for that names nothing on the menu.
+# Findings of an order that names nothing on the menu.
 _NOTHING = frozenset({"nothing_heard", "not_on_menu", "empty_cart", "reading_unsure"})
 
 
@@ -25,16 +26,16 @@ def _has_item(draft: CartDraft | None) -> bool:
     return draft is not None and any(line.kind == "item" for line in draft.lines)
 
 
-def say_it_again(
+def ask_again(
     order: OrderRecord, draft: CartDraft | None, findings: Collection[Finding], tools: Tools, stage: str
 ) -> Outcome | None:
-    """The end of an order of which nothing can be used; None where a person should look."""
+    """Return the outcome of an unusable order, or None if a person should look at it."""
     blocking = [finding for finding in findings if finding.blocks]
-    if not order.confirm or not blocking or _has_item(draft):
+    if not is_page(order.source) or not blocking or _has_item(draft):
         return None
     if any(finding.question or finding.code not in _NOTHING for finding in blocking):
         return None
-    if tools.sent_back(order) >= TIMES:
+    if tools.times_asked_again(order) >= TIMES:
         return None
     say = sentences(order.language)
     error = OrderError(
