@@ -251,6 +251,12 @@ class CartNote(HeardSpan):
     )
 
 
+TillRef = Annotated[
+    str | None,
+    Field(description="the till's own id, as the menu has it", exclude_if=lambda ref: ref is None),
+]
+
+
 class CartOption(BaseModel):
     group: str
     id: str
@@ -262,6 +268,7 @@ class CartOption(BaseModel):
         description="`left` or `right`: only on the half that was named first or second",
     )
     price: int = Field(description="minor units, per item; count, amount and portion included")
+    ref: TillRef = None
 
 
 class CartLine(BaseModel):
@@ -273,6 +280,7 @@ class CartLine(BaseModel):
     name: str
     quantity: int
     size: str | None = None
+    size_name: str | None = Field(default=None, description="the size as the menu names it")
     options: list[CartOption] = []
     unit_price: int = 0
     line_total: int = 0
@@ -287,11 +295,24 @@ class CartLine(BaseModel):
         description="the mean ASR probability of its words",
     )
     findings: list[Finding] = []
+    ref: TillRef = None
+    size_ref: TillRef = None
 
 
 class MenuRef(BaseModel):
     id: str
     version: int
+
+
+class CartTax(BaseModel):
+    """One class of tax, rounded once on the sum of its lines; `included` where prices have it already."""
+
+    id: str
+    name: str
+    rate: str = Field(description="in percent")
+    amount: int
+    included: bool
+    ref: TillRef = None
 
 
 class Cart(BaseModel):
@@ -301,7 +322,11 @@ class Cart(BaseModel):
     menu: MenuRef
     lines: list[CartLine]
     notes: list[CartNote] = Field(default=[], description="for the kitchen: allergies first, then diets")
-    total: int
+    total: int = Field(description="what is to be paid: `subtotal` and the taxes that are not included")
+    subtotal: int = Field(
+        default_factory=lambda data: data.get("total", 0), description="the sum of the lines"
+    )
+    taxes: list[CartTax] = Field(default=[], description="one for each class that the lines have")
     total_is_minimum: bool = Field(
         default=False,
         description="true while a choice is open or something is not on the menu: `total` is a lower bound",

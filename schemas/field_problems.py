@@ -10,6 +10,7 @@ from pydantic import ValidationError
 MAX_PROBLEMS = 100
 """Problems that one answer lists; a document of 20,000 wrong fields needs no 20,000 sentences."""
 
+_MOMENT = "must be a time with its zone, such as 2026-01-31T17:00:00Z"
 # By Pydantic's name of an error, filled in from its context.
 _WORDS = {
     "missing": "is missing",
@@ -24,6 +25,10 @@ _WORDS = {
     "float_parsing": "must be a number",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
+    "datetime_type": _MOMENT,
+    "datetime_parsing": _MOMENT,
+    "datetime_from_date_parsing": _MOMENT,
+    "timezone_aware": _MOMENT,
     "list_type": "must be a list",
     "tuple_type": "must be a list",
     "dict_type": "must be an object",
@@ -65,4 +70,5 @@ def sentence(kind: str, message: str, context: dict[str, Any]) -> str:
 
 def pointer(parts: Sequence[int | str]) -> str:
     """Return the JSON pointer (RFC 6901) of a place in a document."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    named = (part for part in parts if part != "[key]")  # of a wrong key, after the key itself
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in named)

@@ -9,13 +9,20 @@ from typing import Any
 
 from schemas.menu import Menu
 
-_OF_A_SHOP = {"price", "available"}
+_OF_A_SHOP = {"price", "available", "hours", "sold_out_until", "ref"}
+_OF_ITEMS = {"kind", "description", "image", "allergens", "diet", "tax", "option_overrides"}
+_OF_OPTIONS = {"prices", "amount_prices"}
+_OF_GROUPS = ("min", "max", "max_each", "free", "defaults", "ref")
 _LEFT_OUT: dict[str, Any] = {
-    "id": True,
-    "name": True,
-    "currency": True,
-    "items": {"__all__": _OF_A_SHOP},
-    "option_groups": {"__all__": {"options": {"__all__": _OF_A_SHOP}}},
+    **dict.fromkeys(("id", "name", "currency", "time_zone", "taxes", "ref"), True),
+    "sizes": {"__all__": {"ref"}},
+    "items": {"__all__": _OF_A_SHOP | _OF_ITEMS},
+    "option_groups": {
+        "__all__": {
+            **dict.fromkeys(_OF_GROUPS, True),
+            "options": {"__all__": _OF_A_SHOP | _OF_OPTIONS},
+        }
+    },
 }
 
 

@@ -15,6 +15,7 @@ from schemas.cart import (
     CartLine,
     CartNote,
     CartOption,
+    CartTax,
     Finding,
     HeardSpan,
     Portion,
@@ -34,7 +35,7 @@ _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW
 
 
 def money(minor: int, currency: str) -> str:
-    """An amount in minor units as people write it: `$4.50`, `¥450`, `4.50 CHF`."""
+    """Return an amount in minor units as people write it: `$4.50`, `¥450`, `4.50 CHF`."""
     decimals = _DECIMALS.get(currency, 2)
     whole, part = divmod(abs(minor), 10**decimals)
     figure = f"{whole:,}" + (f".{part:0{decimals}d}" if decimals else "")
@@ -43,13 +44,13 @@ def money(minor: int, currency: str) -> str:
 
 
 def amount(minor: int, currency: str) -> str:
-    """An amount as a form field holds it: `4.50`, without sign or code."""
+    """Return an amount for a form field: `4.50`, without sign or code."""
     decimals = _DECIMALS.get(currency, 2)
     return f"{Decimal(minor).scaleb(-decimals):f}"
 
 
 def minor_units(text: str, currency: str) -> int:
-    """What `amount` wrote, or a person typed (`4.5`, `4,50`), in minor units.
+    """Parse an amount that `amount` wrote or a person typed (`4.5`, `4,50`) into minor units.
 
     Raises:
         ValueError: not a number, or finer than the currency is.
@@ -64,30 +65,31 @@ def minor_units(text: str, currency: str) -> int:
 
 
 def heard(span: HeardSpan) -> str:
-    """The customer's words with their place in the recording, in seconds."""
+    """Return the customer's words with their times in the recording."""
     if span.start_s is None or span.end_s is None:
         return f"“{span.text}”"
     return f"“{span.text}” {span.start_s:.1f}–{span.end_s:.1f} s"
 
 
-def so_much(amount: Amount, name: str, language: str = ENGLISH) -> str:
-    """An option by how much of it: `no foam`, `extra oat milk`."""
+def amount_name(amount: Amount, name: str, language: str = ENGLISH) -> str:
+    """Return an option with its amount: `no foam`, `extra oat milk`."""
     return sentences(language)(f"amount_{amount.value}", name=name)
 
 
-def on_part(portion: Portion, name: str, language: str = ENGLISH) -> str:
-    """An option by the part of its item that it is for: `olives on the first half`."""
+def portion_name(portion: Portion, name: str, language: str = ENGLISH) -> str:
+    """Return an option with its part of the item: `olives on the first half`."""
     return name if portion is Portion.WHOLE else sentences(language)(f"portion_{portion.value}", name=name)
 
 
 def option_name(chosen: CartOption, language: str = ENGLISH) -> str:
     """`2 × espresso shot`, `no whipped cream`, `ham on the second half`."""
     count = f"{chosen.count} × " if chosen.count > 1 else ""
-    return on_part(chosen.portion, f"{count}{so_much(chosen.amount, chosen.name, language)}", language)
+    name = amount_name(chosen.amount, chosen.name, language)
+    return portion_name(chosen.portion, f"{count}{name}", language)
 
 
 def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
-    """The same with what it adds to the price."""
+    """Return `option_name` with its price."""
     price = f" (+{money(chosen.price, currency)})" if chosen.price else ""
     return f"{option_name(chosen, language)}{price}"
 
@@ -105,43 +107,43 @@ _REASONS = {
     ReviewReason.TOO_MUCH_TO_READ: "too much to process",
 }
 
-# Findings that say what was hard to hear.
+# Findings that name the words that were hard to hear.
 _HARD_TO_HEAR = {"heard_quietly", "nothing_heard"}
 
 
-def reason(given: ReviewReason) -> str:
+def reason(cause: ReviewReason) -> str:
     """Return why a person must look, in a few words for staff."""
-    return _REASONS[given]
+    return _REASONS[cause]
 
 
-def told(given: ReviewReason, language: str = ENGLISH) -> str:
+def customer_reason(cause: ReviewReason, language: str = ENGLISH) -> str:
     """Return why a person must look, as a sentence for the customer."""
-    return sentences(language)(f"reason_{given.value}")
+    return sentences(language)(f"reason_{cause.value}")
 
 
 def unsaid(reasons: Iterable[ReviewReason], findings: Iterable[Finding]) -> list[ReviewReason]:
-    """Return the reasons that no finding says already, and better."""
+    """Return the reasons that no finding explains better."""
     codes = {found.code for found in findings if found.severity is Severity.BLOCKING}
-    said = {
-        given: bool(codes & _HARD_TO_HEAR) if given is ReviewReason.LOW_ASR_CONFIDENCE else bool(codes)
-        for given in ReviewReason
-    }
-    return [given for given in reasons if not said[given]]
+    return [
+        cause
+        for cause in reasons
+        if not (codes & _HARD_TO_HEAR if cause is ReviewReason.LOW_ASR_CONFIDENCE else codes)
+    ]
 
 
 def doubts(
     reasons: Iterable[ReviewReason], findings: Sequence[Finding], language: str = ENGLISH
 ) -> list[str]:
-    """Everything that keeps an order from being settled, in sentences for the customer, each once."""
-    # A stage that can't go on may not have its menu, and so tells why in English.
-    english = {told(given): told(given, language) for given in ReviewReason}
-    said = [told(given, language) for given in unsaid(reasons, findings)]
-    said += [english.get(f.message, f.message) for f in findings if f.severity is Severity.BLOCKING]
-    return list(dict.fromkeys(said))
+    """Return every reason that keeps an order from being settled, as sentences for the customer."""
+    # A stage that fails may not have loaded its menu, and gives the reason in English.
+    english = {customer_reason(cause): customer_reason(cause, language) for cause in ReviewReason}
+    messages = [customer_reason(cause, language) for cause in unsaid(reasons, findings)]
+    messages += [english.get(f.message, f.message) for f in findings if f.severity is Severity.BLOCKING]
+    return list(dict.fromkeys(messages))
 
 
 def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
-    """One line of a cart in one breath: `2 × large latte, oat milk (+$0.60)`."""
+    """Return a line of a cart as text: `2 × large latte, oat milk (+$0.60)`."""
     size = f"{sizes.get(priced.size, priced.size)} " if priced.size else ""
     missing = " (not on the menu)" if priced.kind == "not_on_menu" else ""
     parts = [f"{priced.quantity} × {size}{priced.name}{missing}"]
@@ -149,14 +151,19 @@ def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
 
 
 def note(one: CartNote, cart: Cart, language: str = ENGLISH) -> str:
-    """A note of `cart`: `Allergy: “I can't have nuts”`, or of one line `latte, how to make it: “hot”`."""
+    """Return a note as text: `Allergy: “I can't have nuts”`, or for a line `latte, how to make it: “hot”`."""
     kind = sentences(language)(f"note_{one.kind.value}")
-    about = f"{cart.lines[one.line].name}, {kind}" if one.line is not None else begun(kind)
+    about = f"{cart.lines[one.line].name}, {kind}" if one.line is not None else capitalized(kind)
     return f"{about}: “{one.text}”"
 
 
+def tax(one: CartTax) -> str:
+    """A tax on a receipt, for staff: `Sales tax 8.75%`, or `VAT 10%, included`."""
+    return f"{one.name} {one.rate}%{', included' if one.included else ''}"
+
+
 def drafted_line(key: LineKey, quantity: int, menu: Menu, language: str = ENGLISH) -> str:
-    """A line of a draft, as carts are compared: `2 × large latte (no foam, 2 espresso shot)`."""
+    """Return a compared line of a draft as text: `2 × large latte (no foam, 2 espresso shot)`."""
     _, sku, size, options = key
     parts = [menu.size(size) if size else None, menu.item(sku) if sku else None]
     named = " ".join(part.name for part in parts if part is not None)
@@ -169,18 +176,18 @@ def _drafted_option(chosen: Chosen, menu: Menu, language: str) -> str:
     known = menu.group(group)
     name = next((o.name for o in known.options if o.id == ref), ref) if known else ref
     counted = f"{count} {name}" if count > 1 else name
-    return on_part(Portion(portion), so_much(Amount(amount), counted, language), language)
+    return portion_name(Portion(portion), amount_name(Amount(amount), counted, language), language)
 
 
 def drafted(draft: CartDraft, menu: Menu, language: str = ENGLISH) -> str:
-    """A draft in one breath, equal lines together: `2 × large latte (oat milk); 1 × blueberry muffin`."""
+    """Return a draft as text, equal lines merged: `2 × large latte (oat milk); 1 × blueberry muffin`."""
     lines = canonical_draft(draft).items()
-    told = "; ".join(drafted_line(key, n, menu, language) for key, n in lines)
-    return told or sentences(language)("something_else")
+    text = "; ".join(drafted_line(key, n, menu, language) for key, n in lines)
+    return text or sentences(language)("something_else")
 
 
-def begun(text: str) -> str:
-    """A sentence as it begins: with a capital, behind what opens a question in Spanish."""
+def capitalized(text: str) -> str:
+    """Return a sentence with its first letter capitalized, after Spanish opening marks."""
     opened = len(text) - len(text.lstrip("¿¡"))
     return text[:opened] + text[opened : opened + 1].upper() + text[opened + 1 :]
 
@@ -195,7 +202,7 @@ def percent(probability: float) -> str:
 
 
 def lasted(seconds: float) -> str:
-    """A stretch of time, as rough as it is long: `40 s`, `12 min`, `3 h`, `2 days`."""
+    """Return a duration in its largest fitting unit: `40 s`, `12 min`, `3 h`, `2 days`."""
     if seconds < 60:
         return f"{max(0, seconds):.0f} s"
     if seconds < 3600:

@@ -19,22 +19,22 @@ ENGLISH = "en"
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """One language's sentences by key. `before` maps a conjunction to a pattern of the words that change it,
-    and what it changes to ("y" to "e")."""
+    """One language's sentences by key. `before` maps a conjunction to a pattern of the words before which it
+    changes, and its other form ("y" to "e")."""
 
     code: str
-    told: Mapping[str, str]
+    texts: Mapping[str, str]
     before: Mapping[str, tuple[str, str]]
 
     def __call__(self, key: str, **values: object) -> str:
         """Return the sentence of `key` with its values filled in."""
-        return self.told[key].format(**values)
+        return self.texts[key].format(**values)
 
     def joined(self, names: Iterable[str], joint: str = "and") -> str:
         """Join names with commas, the last with "and" or "or"."""
         *most, last = names
         pattern, other = self.before.get(joint, ("(?!)", ""))
-        word = other if re.match(rf"\W*(?:{pattern})", last, re.IGNORECASE) else self.told[joint]
+        word = other if re.match(rf"\W*(?:{pattern})", last, re.IGNORECASE) else self.texts[joint]
         return f"{', '.join(most)} {word} {last}" if most else last
 
 
@@ -54,5 +54,5 @@ def known() -> frozenset[str]:
 def _read(code: str) -> Sentences:
     tables = tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
     before = tables.pop("before", {})
-    told = {key: text for table in tables.values() for key, text in table.items()}
-    return Sentences(code, told, {joint: (pattern, other) for joint, (pattern, other) in before.items()})
+    texts = {key: text for table in tables.values() for key, text in table.items()}
+    return Sentences(code, texts, {joint: (pattern, other) for joint, (pattern, other) in before.items()})

@@ -9,11 +9,12 @@ from typing import Literal
 
 import jellyfish
 
-from infra.caches import Alike
+from infra.caches import FingerprintCache
 from schemas.menu import Item, Menu, Option, Size
 from schemas.menu_fingerprint import fingerprint, written_bytes
-from services.retrieval.words import stems
+from services.retrieval.words import english, stems
 
+NUMBER = "number"
 Kind = Literal["item", "option", "size"]
 Stems = tuple[str, ...]
 
@@ -38,6 +39,8 @@ class MenuNames:
     """Names by their stems, printed names and aliases alike."""
     having: dict[str, list[Stems]] = field(init=False, default_factory=lambda: defaultdict(list))
     """Stems of the names that have a word."""
+    numbered: set[Stems] = field(init=False, default_factory=set)
+    """Stems by which items are called with their numbers: "number three"."""
     longest: int = field(init=False, default=1)
     spellings: list[tuple[str, str, Stems]] = field(init=False, default_factory=list)
     """(letters, sound, stems) of each name, for what was misheard."""
@@ -54,6 +57,16 @@ class MenuNames:
             self.spellings.append((letters, jellyfish.metaphone(letters), key))
             for word in dict.fromkeys(key):
                 self.having[word].append(key)
+        self._add_numbers()
+
+    def _add_numbers(self) -> None:
+        """Found whole or not at all: a lone "number" or "three" is none of these."""
+        for item in self.menu.items:
+            for said in _spoken(item.number) if item.number else ():
+                key = (NUMBER, *said)
+                self.whole[key].append(Name("item", item.sku, item.name))
+                self.numbered.add(key)
+                self.longest = max(self.longest, len(key))
 
     def _parts(self) -> Iterable[tuple[Name, Item | Option | Size]]:
         for size in self.menu.sizes:
@@ -65,7 +78,15 @@ class MenuNames:
                 yield Name("option", option.id, option.name, group.id), option
 
 
-_KNOWN = Alike(fingerprint, MenuNames, lambda menu: 2 * written_bytes(menu), 32_000_000)
+def _spoken(number: int) -> Iterable[Stems]:
+    """A number as digits, as "twenty", "one", and as the word that "two number threes" has."""
+    yield (str(number),)
+    if 20 < number < 100 and number % 10:
+        yield str(number - number % 10), str(number % 10)
+    yield from ((word,) for word, value in english().numbers.items() if value == number)
+
+
+_KNOWN = FingerprintCache(fingerprint, MenuNames, lambda menu: 2 * written_bytes(menu), 32_000_000)
 
 
 def names_of(menu: Menu) -> MenuNames:

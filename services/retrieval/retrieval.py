@@ -9,14 +9,14 @@ Cost: 0.3 ms for 20 words on a menu of 60 items, some 20 ms on one of 10,000.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import jellyfish
 from rapidfuzz import fuzz, process
 
-from services.retrieval.names import MenuNames, Name, Stems
+from services.retrieval.names import NUMBER, MenuNames, Name, Stems
 from services.retrieval.words import Word, english, windows, words
 
 NEAR = 4  # words to either side that may belong to the same name
@@ -62,6 +62,8 @@ class Retrieval:
     numbers: tuple[Number, ...]
     unexplained: tuple[tuple[int, int], ...]
     """Words, as character spans, that are neither named, a number nor small words of the language."""
+    by_number: bool = False
+    """Whether an item was called by its number, which the shipped model never saw in training."""
 
     def names(self, *matches: Match) -> tuple[Name, ...]:
         """The names found by any of `matches`, each once."""
@@ -71,9 +73,10 @@ class Retrieval:
 def retrieve(transcript: str, menu: MenuNames) -> Retrieval:
     """Look the words of `transcript` up in `menu`."""
     spoken = words(transcript)
-    whole = list(_whole(spoken, menu))
+    whole = list(_whole(transcript, spoken, menu))
     covered = {at for start, end, _ in whole for at in range(start, end)}
-    numbers = list(_numbers(spoken))
+    called = _called_by_number(whole, menu)
+    numbers = list(_numbers(spoken, called))
     counted = {at for start, end, _ in numbers for at in range(start, end)}
     small = english().small_words
     open_ = [at for at, w in enumerate(spoken) if at not in covered | counted and w.folded not in small]
@@ -84,7 +87,13 @@ def retrieve(transcript: str, menu: MenuNames) -> Retrieval:
         mentions=tuple(_mention(spoken, menu, *one) for one in sorted(found, key=lambda one: one[:2])),
         numbers=tuple(Number(spoken[a].start, spoken[b - 1].end, value) for a, b, value in numbers),
         unexplained=tuple((spoken[at].start, spoken[at].end) for at in open_ if at not in guessed),
+        by_number=bool(called),
     )
+
+
+def _called_by_number(whole: Iterable[tuple[int, int, tuple[Stems, ...]]], menu: MenuNames) -> set[int]:
+    """Words that call an item by its number, which is no quantity."""
+    return {at for start, end, (key,) in whole if key in menu.numbered for at in range(start, end)}
 
 
 _Found = tuple[int, int, Match, tuple[Stems, ...]]
@@ -97,9 +106,15 @@ def _mention(
     return Mention(spoken[start].start, spoken[end - 1].end, match, tuple(names))
 
 
-def _whole(spoken: Sequence[Word], menu: MenuNames) -> Iterable[tuple[int, int, tuple[Stems, ...]]]:
+def _whole(
+    transcript: str, spoken: Sequence[Word], menu: MenuNames
+) -> Iterable[tuple[int, int, tuple[Stems, ...]]]:
     """Names said word for word that are not inside a longer one that was."""
-    said: list[tuple[int, int, Stems]] = []
+    said: list[tuple[int, int, Stems]] = [
+        (at, at + 1, (NUMBER, word.stem))
+        for at, word in enumerate(spoken)
+        if (NUMBER, word.stem) in menu.numbered and transcript[: word.start].endswith("#")
+    ]
     for start, end in windows(spoken, 2 * menu.longest):
         key = tuple(word.stem for word in spoken[start:end] if word.stem != "and")
         if key in menu.whole and spoken[start].stem != "and" and spoken[end - 1].stem != "and":
@@ -147,13 +162,14 @@ def _misheard(spoken: Sequence[Word], open_: Sequence[int], menu: MenuNames) -> 
             yield start, end, Match.MISHEARD, keys
 
 
-def _numbers(spoken: Sequence[Word]) -> Iterable[tuple[int, int, int]]:
-    """Numbers in digits or words, as (first word, behind the last, value): "twenty one" is 21."""
+def _numbers(spoken: Sequence[Word], called: Collection[int]) -> Iterable[tuple[int, int, int]]:
+    """Numbers in digits or words, as (first word, behind the last, value): "twenty one" is 21. Without those
+    that call an item."""
     at = 0
     while at < len(spoken):
         start, stem = at, spoken[at].stem
         at += 1
-        if not stem.isdecimal() or len(stem) > 4:
+        if start in called or not stem.isdecimal() or len(stem) > 4:
             continue
         value = int(stem)
         before = [word.folded for word in spoken[max(0, start - 2) : start]]

@@ -15,7 +15,7 @@ grammar. A doubt is a blocking finding, from these sources, each with a module o
 | doubts | verdict |
 |---|---|
 | none | accepted (shown to the customer first, where the order is to be confirmed) |
-| all settled by questions, asked in turn (`questions.open_questions`) | asks |
+| all settled by questions, asked in turn (`open_questions`) | asks |
 | any other | needs review |
 """
 
@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 from schemas.cart import Cart, CartDraft, Finding
 from schemas.decision import Basis, Decision, Doubt, ModelAnswer, Policy, SecondTranscript, Verdict
+from schemas.open_questions import open_question
 from schemas.records.menus import MenuVersion
 from schemas.transcript import Transcript
 from services.validation.allergy import check_allergy
 from services.validation.facts import check_facts, check_total
 from services.validation.price import price_cart
-from services.validation.questions import open_question
 from services.validation.quiet import check_quiet
 from services.validation.triage import doubts
 from services.validation.whole_cart import with_question

@@ -1,19 +1,20 @@
 """Facts: is a cart true of the menu? The mask guarantees form, never truth.
 
-The item exists and is available, the option is offered, required groups are filled, quantities are within
-limits. Applied to what a machine drafted, a customer answered or a reviewer corrected alike.
+The item exists and is available, the option is offered, groups have as many as they must and may, quantities
+are within limits. Applied to what a machine drafted, a customer answered or a reviewer corrected alike.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from schemas.cart import CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft, Portion
-from schemas.menu import Item, Menu
+from schemas.menu import Item, Menu, OptionGroup
 from schemas.sentences.sentences import Sentences, sentences
 from services.validation.naming import listed, option_name, size_called
-from services.validation.price import chosen_of
+from services.validation.portions import by_half, chosen_of, counted, kept_defaults
+from services.validation.price import price_in
 from services.validation.questions import which_option, which_size
 
 
@@ -38,61 +39,81 @@ def check_facts(draft: CartDraft, menu: Menu) -> list[Finding]:
 
 def _line_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[Finding]:
     say = sentences(menu.language)
-    if not item.available:
+    if item.closed:
+        yield Finding.blocking("item_outside_hours", say("not_served_now", name=item.name))
+    elif not item.available:
         yield Finding.blocking("item_unavailable", say("sold_out", name=item.name))
     if line.quantity > item.max_quantity:
         message = say("quantity_over_limit", most=item.max_quantity, item=item.name, count=line.quantity)
         yield Finding.blocking("quantity_over_limit", message)
     yield from _size_facts(index, line, item, menu, say)
+    groups = menu.groups_of(item)
     for option in line.options:
-        yield from _option_facts(option, item, menu, say)
-    halves = [Counter((o.group, o.id) for o in half) for half in _by_half(line.options)]
+        yield from _option_facts(option, item, groups, menu)
+    halves = [Counter((o.group, o.id) for o in half) for half in by_half(line.options)]
     repeated = next((o for half in halves for o, n in half.items() if n > 1), None)
     if repeated is not None:
         message = say("option_repeated", option=option_name(*repeated, menu), item=item.name)
         yield Finding.blocking("option_repeated", message)
-    yield from _group_facts(index, line, item, menu, say)
+    for group in groups:
+        yield from _too_much(line, item, group, menu)
+        yield from _too_little(index, line, item, group, menu)
 
 
-def _by_half(options: Iterable[OptionDraft]) -> tuple[list[OptionDraft], list[OptionDraft]]:
-    """The options that are on the half named first, and those on the other; on both, those of the whole."""
-    chosen = list(options)
-    return (
-        [option for option in chosen if option.portion is not Portion.RIGHT],
-        [option for option in chosen if option.portion is not Portion.LEFT],
-    )
-
-
-def _option_facts(option: OptionDraft, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
-    group = menu.group(option.group)
-    if group is None or option.group not in item.option_groups:
-        kind = group.name if group is not None else option.group
-        message = say("option_not_offered", item=item.name, group=kind)
+def _option_facts(
+    option: OptionDraft, item: Item, groups: list[OptionGroup], menu: Menu
+) -> Iterator[Finding]:
+    say = sentences(menu.language)
+    group = next((group for group in groups if group.id == option.group), None)
+    if group is None:
+        other = menu.group(option.group)
+        message = say("option_not_offered", item=item.name, group=other.name if other else option.group)
         yield Finding.blocking("option_not_offered", message)
         return
     known = next((o for o in group.options if o.id == option.id), None)
     if known is None:
         message = say("unknown_option", group=group.name, option=option.id)
         yield Finding.blocking("unknown_option", message)
-    elif not known.available:
-        yield Finding.blocking("option_unavailable", say("sold_out", name=known.name))
-    if known is not None and option.portion is not Portion.WHOLE and not group.halves:
+        return
+    if not known.available:
+        why = "not_served_now" if known.closed else "sold_out"
+        yield Finding.blocking("option_unavailable", say(why, name=known.name))
+    if option.portion is not Portion.WHOLE and not group.halves:
         yield Finding.blocking("half_not_offered", say("half_not_offered", option=known.name, item=item.name))
 
 
-def _group_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
-    """Groups of which too much was chosen, or nothing though one has to be."""
-    for group in filter(None, map(menu.group, item.option_groups)):
-        chosen = chosen_of(line, group)
-        rivals = max(_by_half(chosen), key=len)
-        if group.choose == "one" and len(rivals) > 1:
-            choices = listed((option_name(o.group, o.id, menu) for o in rivals), "or", menu.language)
-            message = say("too_many_choices", group=group.name, item=item.name, choices=choices)
-            yield Finding.blocking("too_many_choices", message)
-        if group.required and not chosen:
-            message = say("missing_required_option", group=group.name, item=item.name)
-            question = which_option(index, line, item, group, menu)
-            yield Finding.blocking("missing_required_option", message, question=question)
+def _too_much(line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Iterator[Finding]:
+    """A group, or one of its options, of which more was chosen than the item may have."""
+    say, chosen = sentences(menu.language), chosen_of(line, group)
+    rivals = max(by_half(chosen), key=len)
+    if group.choose == "one" and len(rivals) > 1:
+        choices = listed((option_name(o.group, o.id, menu) for o in rivals), "or", menu.language)
+        message = say("too_many_choices", group=group.name, item=item.name, choices=choices)
+        yield Finding.blocking("too_many_choices", message)
+    elif group.max is not None and (count := counted(line, group)) > group.max:
+        message = say("too_many_in_group", group=group.name, item=item.name, most=group.max, count=count)
+        yield Finding.blocking("too_many_choices", message)
+    for option in chosen:
+        if group.max_each is not None and option.count > group.max_each:
+            name = option_name(option.group, option.id, menu)
+            message = say("option_over_limit", option=name, item=item.name, most=group.max_each)
+            yield Finding.blocking("option_over_limit", message)
+
+
+def _too_little(index: int, line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Iterator[Finding]:
+    """A group of which the item must have more; or that it must have, and has by default."""
+    say, has = sentences(menu.language), counted(line, group)
+    if has < group.least:
+        key = "missing_more_options" if has else "missing_required_option"
+        question = which_option(index, line, item, group, menu)
+        message = say(key, group=group.name, item=item.name)
+        yield Finding.blocking("missing_required_option", message, question=question)
+    elif group.least and not chosen_of(line, group):
+        names = listed(
+            (option_name(group.id, o, menu) for o in kept_defaults(line, group)), "and", menu.language
+        )
+        message = say("option_defaulted", group=group.name, item=item.name, options=names)
+        yield Finding.info("option_defaulted", message)
 
 
 def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
@@ -100,7 +121,7 @@ def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentenc
         if line.size not in item.size_ids:
             message = say("size_not_offered", item=item.name, size=size_called(line.size, menu))
             yield Finding.blocking("size_not_offered", message)
-    elif item.size_ids and len(set((item.prices or {}).values())) > 1:
+    elif len({price_in(size, line, item, menu) for size in item.size_ids}) > 1:
         default = menu.size(item.default_size) if item.default_size else None
         if default is None:
             message = say("missing_size", item=item.name)

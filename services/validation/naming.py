@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from schemas.cart import Amount
 from schemas.menu import Menu
 from schemas.sentences.sentences import ENGLISH, sentences
-from schemas.wording import so_much
+from schemas.wording import amount_name
 
 
 def quoted(name: str) -> str:
@@ -29,4 +29,4 @@ def option_name(group_id: str, option_id: str, menu: Menu, amount: Amount = Amou
     """`oat milk`, `no foam`, or in the menu's language; not quoted."""
     group = menu.group(group_id)
     name = next((o.name for o in group.options if o.id == option_id), option_id) if group else option_id
-    return so_much(amount, name, menu.language)
+    return amount_name(amount, name, menu.language)

@@ -1,9 +1,7 @@
 """Price: the draft joined with the menu's names and prices. The menu alone knows a price.
 
-Every amount is an integer in minor units. An option costs its price times its count; `none` costs
-nothing, `light` and `normal` once, `extra` twice, as an extra portion is a second portion. On one half of an
-item it costs half of that, rounded half up for each option and each single item. While a size or a
-required option is open, a line costs the least that any answer makes of it, and says so.
+Every amount is an integer in minor units; `charges.py` says what options cost, `taxes.py` what tax there is.
+While a size or a required option is open, a line costs the least that any answer makes of it, and says so.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas.cart import (
-    Amount,
     Cart,
     CartDraft,
     CartLine,
@@ -22,13 +19,13 @@ from schemas.cart import (
     LineDraft,
     MenuRef,
     OptionDraft,
-    Portion,
 )
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.transcript import Transcript
+from services.validation.charges import charges
 from services.validation.heard_words import notes_of, span_of
-
-TIMES = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
+from services.validation.portions import counted
+from services.validation.taxes import taxes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +38,41 @@ class UnitPrice:
 
 def unit_price(line: ItemLine, item: Item, menu: Menu) -> UnitPrice:
     """The price of one `item` with the size and the options of `line`."""
-    base = _base(item, line.size or item.default_size)
-    chosen = sum(_option(option, item, menu).price for option in line.options)
-    least = [
-        min((option.price for option in group.options if option.available), default=0)
-        for group in open_groups(line, item, menu)
-    ]
-    return UnitPrice(base.amount + chosen + sum(least), base.is_minimum or bool(least))
+    prices = {price_in(size, line, item, menu) for size in _sizes(line, item)}
+    sized = line.size is None or not item.size_ids or line.size in item.size_ids
+    is_open = any(open_groups(line, item, menu))
+    return UnitPrice(min(prices), is_minimum=is_open or not sized or len(prices) > 1)
+
+
+def price_in(size: str | None, line: ItemLine, item: Item, menu: Menu) -> int:
+    """What one of a line costs in a size of its item. Open choices are made with the cheapest."""
+    base = (item.prices or {})[size] if size is not None else item.price or 0
+    filled = (*line.options, *_cheapest(size, line, item, menu))
+    return base + sum(charges(filled, menu.groups_of(item), size))
+
+
+def _sizes(line: ItemLine, item: Item) -> tuple[str | None, ...]:
+    """The sizes that a line may be in: its own, its item's default, or any."""
+    size = line.size or item.default_size
+    if not item.size_ids:
+        return (None,)
+    return (size,) if size in item.size_ids else item.size_ids
+
+
+def _cheapest(size: str | None, line: ItemLine, item: Item, menu: Menu) -> Iterator[OptionDraft]:
+    for group in open_groups(line, item, menu):
+        ways = [option for option in group.options if option.available and option.id not in group.defaults]
+        if ways:
+            cheapest = min(ways, key=lambda option: option.price_in(size))
+            missing = group.least - counted(line, group)
+            yield OptionDraft(group=group.id, id=cheapest.id, count=missing)
 
 
 def open_groups(line: ItemLine, item: Item, menu: Menu) -> Iterator[OptionGroup]:
-    """The option groups of which something has to be chosen and nothing is."""
-    for group in filter(None, map(menu.group, item.option_groups)):
-        if group.required and not chosen_of(line, group):
+    """The option groups of which more has to be chosen."""
+    for group in menu.groups_of(item):
+        if counted(line, group) < group.least:
             yield group
-
-
-def chosen_of(line: ItemLine, group: OptionGroup) -> list[OptionDraft]:
-    """What is chosen of a group; "no sauce" chooses none."""
-    return [o for o in line.options if o.group == group.id and o.amount is not Amount.NONE]
 
 
 def price_cart(
@@ -74,12 +87,15 @@ def price_cart(
         _line(line, menu, transcript, [f for f in findings if f.line == index])
         for index, line in enumerate(draft.lines)
     ]
+    subtotal, taxes = sum(line.line_total for line in lines), taxes_of(lines, menu)
     return Cart(
         currency=menu.currency,
         menu=MenuRef(id=menu.id, version=menu_version),
         lines=lines,
         notes=notes_of(draft, transcript),
-        total=sum(line.line_total for line in lines),
+        subtotal=subtotal,
+        taxes=taxes,
+        total=subtotal + sum(tax.amount for tax in taxes if not tax.included),
         total_is_minimum=any(line.price_is_minimum for line in lines),
     )
 
@@ -103,6 +119,7 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
             findings=findings,
         )
     unit = unit_price(line, item, menu)
+    size = menu.size(line.size or item.default_size or "")
     return CartLine(
         kind="item",
         heard=heard,
@@ -110,38 +127,32 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
         name=item.name,
         quantity=line.quantity,
         size=line.size or item.default_size,
-        options=[_option(option, item, menu) for option in line.options],
+        size_name=size.name if size else None,
+        options=_options(line, item, menu),
         unit_price=unit.amount,
         line_total=unit.amount * line.quantity,
         price_is_minimum=unit.is_minimum,
         confidence=mean,
         findings=findings,
+        ref=item.ref,
+        size_ref=size.ref if size else None,
     )
 
 
-def _base(item: Item, size: str | None) -> UnitPrice:
-    if item.prices is None:
-        return UnitPrice(item.price or 0, is_minimum=False)
-    if size in item.prices:
-        return UnitPrice(item.prices[size], is_minimum=False)
-    amounts = set(item.prices.values())
-    return UnitPrice(min(amounts), is_minimum=size is not None or len(amounts) > 1)
-
-
-def _option(option: OptionDraft, item: Item, menu: Menu) -> CartOption:
-    group = menu.group(option.group) if option.group in item.option_groups else None
-    known = next((o for o in group.options if o.id == option.id), None) if group else None
-    return CartOption(
-        group=option.group,
-        id=option.id,
-        name=known.name if known else option.id,
-        amount=option.amount,
-        count=option.count,
-        portion=option.portion,
-        price=_option_price(option, known.price) if known else 0,
-    )
-
-
-def _option_price(option: OptionDraft, price: int) -> int:
-    full = price * option.count * TIMES[option.amount]
-    return full if option.portion is Portion.WHOLE else (full + 1) // 2
+def _options(line: ItemLine, item: Item, menu: Menu) -> list[CartOption]:
+    """The options of a line with what each adds to its price, in the size that the price is for."""
+    groups = menu.groups_of(item)
+    size = min(_sizes(line, item), key=lambda size: price_in(size, line, item, menu))
+    known = {(group.id, option.id): option for group in groups for option in group.options}
+    found = []
+    for chosen, price in zip(line.options, charges(line.options, groups, size), strict=True):
+        option = known.get((chosen.group, chosen.id))
+        found.append(
+            CartOption(
+                **chosen.model_dump(),
+                name=option.name if option else chosen.id,
+                price=price,
+                ref=option.ref if option else None,
+            )
+        )
+    return found

@@ -8,31 +8,23 @@ like any other.
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
-
-from schemas.cart import CartDraft, Finding, ItemLine, LineDraft, OptionDraft
+from schemas.cart import MAX_COUNT, Amount, CartDraft, ItemLine, LineDraft, OptionDraft, Portion
 from schemas.menu import Item, Menu, OptionGroup
+from schemas.open_questions import PLACE
 from schemas.question import Choice, Question
-from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
-from schemas.wording import begun
+from schemas.wording import capitalized
+from services.validation.portions import chosen_of, counted
 from services.validation.price import unit_price
 
 # More than can be held in mind by ear.
 MAX_ANSWERS = 6
 # Found again in each draft (`facts.py`): what an earlier draft left open says nothing about a later one.
 OPEN_CHOICES = frozenset({"missing_size", "missing_required_option"})
-_PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size)|options/(?P<group>.+))", re.ASCII)
 RIGHT, REST, NOTHING = "order/right", "order/rest", "order/nothing"
 WHOLE = frozenset({RIGHT, REST, NOTHING})
 """Ids of the questions about a whole cart: is it right, is it right without what can't be had, was nothing
 ordered."""
-# What a yes to a whole cart settles. Not what the menu does not allow, and nothing past a limit.
-OF_WORDS = frozenset({"reading_unsure", "nothing_ordered", "empty_cart"})
-# Reasons for a review that an answer can remove.
-_ASKABLE = frozenset({ReviewReason.BLOCKING_FINDING, ReviewReason.NOT_ON_MENU})
 
 
 def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question | None:
@@ -44,50 +36,33 @@ def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question 
 
 
 def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Question | None:
-    """Ask for a choice of a group that the item can't go without."""
+    """Ask for a choice, or one more, of a group that the item can't go without. The question about one more
+    names it by its number, so that an answer that is sent twice counts once."""
+    more = _adds(line, group)
     answers = [
-        _priced(option.id, option.name, _with_option(line, group.id, option.id), menu)
+        _priced(option.id, option.name, _with_option(line, group.id, option.id, more), menu)
         for option in group.options
-        if option.available
+        if option.available and not (more and _is_taken(option.id, line, group))
     ]
-    named = sentences(menu.language)("missing_required_option", group=group.name, item=item.name)
-    place = f"{number}/options/{group.id}"
-    return _question(place, answers, menu, "which_with_line", named, line=item.name)
+    key = "missing_more_options" if counted(line, group) else "missing_required_option"
+    sentence = sentences(menu.language)(key, group=group.name, item=item.name)
+    place = f"{number}/options/{group.id}" + (f"/{1 + counted(line, group)}" if more else "")
+    return _question(place, answers, menu, "which_with_line", sentence, line=item.name)
 
 
-def open_questions(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> list[Question]:
-    """All that the customer is asked, in order: choices, then the whole cart that they make. Empty when
-    anything is in doubt that no answer settles."""
-    blocking = [finding for finding in findings if finding.blocks]
-    asked = dict.fromkeys(finding.question for finding in blocking if finding.question is not None)
-    settled = all(any(settled_by(question, finding) for question in asked) for finding in blocking)
-    return sorted(asked, key=_turn) if settled and _ASKABLE.issuperset(reasons) else []
+def _adds(line: ItemLine, group: OptionGroup) -> bool:
+    """Whether an answer goes next to what the line has of a group: a choice, or a "no" that counts."""
+    priced = any(option.amount_prices.get("none") for option in group.options)
+    return bool(group.defaults or priced or chosen_of(line, group))
 
 
-def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
-    """The question to ask now; None where only a person can settle the order."""
-    return next(iter(open_questions(findings, reasons)), None)
-
-
-def _turn(question: Question) -> tuple[float, int]:
-    """Line by line, the size first; the whole cart last."""
-    place = _PLACE.fullmatch(question.id)
-    if place is None:
-        return math.inf, 0
-    return int(place["line"]), int(place["field"] is None)
-
-
-def line_of(question: Question) -> int | None:
-    """The cart line that a question is about; None of the whole order."""
-    place = _PLACE.fullmatch(question.id)
-    return int(place["line"]) if place else None
-
-
-def settled_by(question: Question | None, finding: Finding) -> bool:
-    """Whether an answer to the order's question settles this finding too."""
-    if question is None:
-        return False
-    return finding.question == question or (question.whole and finding.code in OF_WORDS)
+def _is_taken(option: str, line: ItemLine, group: OptionGroup) -> bool:
+    """Whether one more of an option can't be added: it comes by itself, there is as much as there may be, or
+    the customer wanted it in another way."""
+    most = group.max_each or MAX_COUNT
+    named = [one for one in line.options if (one.group, one.id) == (group.id, option)]
+    plain = [one for one in named if (one.amount, one.portion) == (Amount.NORMAL, Portion.WHOLE)]
+    return option in group.defaults or named != plain or any(one.count >= most for one in plain)
 
 
 def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
@@ -96,7 +71,7 @@ def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
     Raises:
         ValueError: it asks about no place that is known here, as one of a later release may.
     """
-    place = _PLACE.fullmatch(question.id)
+    place = PLACE.fullmatch(question.id)
     lines: list[LineDraft] = list(draft.lines)
     if place is None or int(place["line"]) >= len(lines):
         raise ValueError(f"{question.id} is no place of the cart")
@@ -104,16 +79,28 @@ def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
     line = lines[number]
     if not isinstance(line, ItemLine):
         raise ValueError(f"Line {number} names no item, so nothing of it can be asked")
-    lines[number] = (
-        _with_option(line, group, answer) if group is not None else line.model_copy(update={field: answer})
-    )
+    if group is not None:
+        group_id, _, more = group.partition("/")
+        lines[number] = _with_option(line, group_id, answer, bool(more))
+    else:
+        lines[number] = line.model_copy(update={field: answer})
     return draft.model_copy(update={"lines": tuple(lines)})
 
 
-def _with_option(line: ItemLine, group: str, option: str) -> ItemLine:
-    """The line with an option in the place of all others of its group: "no sauce" was no answer to which."""
-    others = tuple(chosen for chosen in line.options if chosen.group != group)
-    return line.model_copy(update={"options": (*others, OptionDraft(group=group, id=option))})
+def _with_option(line: ItemLine, group: str, option: str, more: bool) -> ItemLine:
+    """The line with an option in the place of all others of its group: "no sauce" was no answer to which. Or
+    with one `more` next to them."""
+    if not more:
+        others = tuple(chosen for chosen in line.options if chosen.group != group)
+        return line.model_copy(update={"options": (*others, OptionDraft(group=group, id=option))})
+    kept = list(line.options)
+    for at, one in enumerate(kept):
+        if (one.group, one.id) == (group, option):
+            kept[at] = one.model_copy(update={"count": one.count + 1})
+            break
+    else:
+        kept.append(OptionDraft(group=group, id=option))
+    return line.model_copy(update={"options": tuple(kept)})
 
 
 def _priced(answer: str, text: str, line: ItemLine, menu: Menu) -> Choice:
@@ -133,4 +120,4 @@ def _question(
     say = sentences(menu.language)
     choices = say.joined((answer.text for answer in answers), "or")
     text = say(by_name, choices=choices, **about) if len(answers) <= MAX_ANSWERS else otherwise
-    return Question(id=place, text=begun(text), answers=tuple(answers))
+    return Question(id=place, text=capitalized(text), answers=tuple(answers))

@@ -23,7 +23,7 @@ from services.validation.questions import NOTHING, OPEN_CHOICES, REST, RIGHT
 
 YES, NO = "yes", "no"
 # Findings on a line that can be left out, so that the rest of the cart may stand.
-_NOT_AVAILABLE = frozenset({"not_on_menu", "item_unavailable"})
+_NOT_AVAILABLE = frozenset({"not_on_menu", "item_unavailable", "item_outside_hours"})
 
 
 def with_question(

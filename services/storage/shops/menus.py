@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from sqlalchemy import ColumnElement, and_, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from infra.caches import Bounded
+from infra.caches import ByteCache
 from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
@@ -32,14 +32,14 @@ class Versions:
     Safe to share between threads."""
 
     def __init__(self, most: int = CACHED_BYTES) -> None:
-        self._known: Bounded[tuple[str, str, int], MenuVersion] = Bounded(most)
+        self._known: ByteCache[tuple[str, str, int], MenuVersion] = ByteCache(most)
 
     def find(self, shop: str, menu_id: str, version: int) -> MenuVersion | None:
-        return self._known.find((shop, menu_id, version))
+        return self._known.get((shop, menu_id, version))
 
     def keep(self, found: MenuVersion) -> None:
         menu = found.menu
-        self._known.keep((found.shop, menu.id, found.version), found, _TIMES * written_bytes(menu))
+        self._known.put((found.shop, menu.id, found.version), found, _TIMES * written_bytes(menu))
 
 
 class MenuStore:

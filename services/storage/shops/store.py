@@ -31,6 +31,7 @@ class Shop:
     name: str
     created_at: datetime
     keeps: Keeping
+    needs_second_step: bool
 
 
 class ShopStore:
@@ -59,7 +60,7 @@ class ShopStore:
                 raise Conflict(
                     f"The shop {shop_id} already exists", hint="`saycart shops list` lists all shops."
                 )
-            row = ShopRow(id=shop_id, name=name.strip(), created_at=now)
+            row = ShopRow(id=shop_id, name=name.strip(), created_at=now, needs_second_step=False)
             session.add(row)
             session.flush()
             about, after = ("shop", shop_id), {"name": row.name}
@@ -87,6 +88,22 @@ class ShopStore:
                 record(session, now, by, "shop.keeps", about, shop=shop_id, before=was, after=is_now)
             return _shop(row)
 
+    def need_second_step(self, shop_id: str, needed: bool, *, by: Actor) -> Shop:
+        """Set whether the shop's staff must sign in with a code as well. Who has none yet sets it up before
+        anything else, also in a session that is open.
+
+        Raises:
+            NotFound: no such shop.
+        """
+        with writing(self._database) as (session, now):
+            row = shop_row(session, shop_id, hold=True)
+            if row.needs_second_step != needed:
+                row.needs_second_step = needed
+                session.flush()
+                about, after = ("shop", shop_id), {"needed": needed}
+                record(session, now, by, "shop.second_step", about, shop=shop_id, after=after)
+            return _shop(row)
+
     def list(self) -> builtins.list[Shop]:
         """Every shop by id."""
         with reading(self._database) as session:
@@ -105,4 +122,4 @@ class ShopStore:
 def _shop(row: ShopRow) -> Shop:
     days = (row.keep_recordings_days, row.keep_transcripts_days, row.keep_orders_days)
     keeps = Keeping(*(FOREVER if kept == 0 else kept for kept in days))
-    return Shop(row.id, row.name, row.created_at, keeps)
+    return Shop(row.id, row.name, row.created_at, keeps, row.needs_second_step)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from schemas.menu import Menu
-from schemas.shops.audit import Actor, Entry, stamp, told
+from schemas.shops.audit import Actor, Entry, canonical_json, stamp
 from schemas.shops.menu_diff import steps
 
 ENTRY = Entry(
@@ -52,14 +52,14 @@ def test_every_field_is_in_the_line(field: str) -> None:
 @pytest.mark.parametrize("name", ["password", "password_hash", "secret", "token", "transcript"])
 def test_no_entry_holds_a_secret(name: str) -> None:
     with pytest.raises(ValueError, match=name):
-        told({"name": "ann", name: "x"})
+        canonical_json({"name": "ann", name: "x"})
     # A size may be called so: ids are not ours to choose.
-    assert told({"/items/tea": {"prices": {name: 300}}}) is not None
+    assert canonical_json({"/items/tea": {"prices": {name: 300}}}) is not None
 
 
 def test_an_entry_holds_no_number_that_is_none() -> None:
     with pytest.raises(ValueError, match="JSON"):
-        told({"total": float("nan")})
+        canonical_json({"total": float("nan")})
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "key:a\nb", "staff:\u202eann"])

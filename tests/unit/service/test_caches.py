@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from infra.caches import Alike, Bounded, Once
+from infra.caches import ByteCache, FingerprintCache, IdentityCache
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint
 from tests.stand_ins import CAFE
@@ -20,23 +20,23 @@ class Thing:
 
 
 def test_what_was_used_last_stays_within_its_bytes() -> None:
-    kept: Bounded[str, str] = Bounded(10)
+    kept: ByteCache[str, str] = ByteCache(10)
     for name in "abc":
-        kept.keep(name, name.upper(), 4)
-    assert kept.find("a") is None
-    assert kept.find("b") == "B"  # and is now the last used
-    kept.keep("d", "D", 4)
-    assert (kept.find("c"), kept.find("b"), kept.find("d")) == (None, "B", "D")
+        kept.put(name, name.upper(), 4)
+    assert kept.get("a") is None
+    assert kept.get("b") == "B"  # and is now the last used
+    kept.put("d", "D", 4)
+    assert (kept.get("c"), kept.get("b"), kept.get("d")) == (None, "B", "D")
     assert (kept.bytes, len(kept)) == (8, 2)
 
 
 def test_the_newest_stays_however_large_and_a_new_value_replaces_the_old_one() -> None:
-    kept: Bounded[str, int] = Bounded(10)
-    kept.keep("small", 1, 5)
-    kept.keep("large", 2, 500)
-    assert (kept.find("small"), kept.find("large"), kept.bytes) == (None, 2, 500)
-    kept.keep("large", 3, 1)
-    assert (kept.find("large"), kept.bytes) == (3, 1)
+    kept: ByteCache[str, int] = ByteCache(10)
+    kept.put("small", 1, 5)
+    kept.put("large", 2, 500)
+    assert (kept.get("small"), kept.get("large"), kept.bytes) == (None, 2, 500)
+    kept.put("large", 3, 1)
+    assert (kept.get("large"), kept.bytes) == (3, 1)
 
 
 def test_a_thing_is_asked_once_in_its_life_and_forgotten_with_it() -> None:
@@ -46,13 +46,13 @@ def test_a_thing_is_asked_once_in_its_life_and_forgotten_with_it() -> None:
         asked.append(thing.name)
         return thing.name
 
-    once = Once(tell)
+    once = IdentityCache(tell)
     thing = Thing("a")
     assert [once.of(thing), once.of(thing)] == ["a", "a"]
     assert asked == ["a"]
     del thing
     gc.collect()
-    assert not once._told
+    assert not once._values
 
 
 def test_it_is_made_once_for_all_that_are_alike_by_however_many_threads() -> None:
@@ -63,7 +63,7 @@ def test_it_is_made_once_for_all_that_are_alike_by_however_many_threads() -> Non
         made.append(thing.name)
         return thing.name * 2
 
-    alike = Alike(lambda thing: thing.name, make, lambda _: 10, 100)
+    alike = FingerprintCache(lambda thing: thing.name, make, lambda _: 10, 100)
 
     def ask() -> None:
         came.wait(timeout=10)
@@ -92,6 +92,15 @@ def test_it_is_made_once_for_all_that_are_alike_by_however_many_threads() -> Non
 )
 def test_whatever_words_or_choices_change_changes_the_fingerprint(update: dict[str, object]) -> None:
     assert fingerprint(CAFE.model_copy(update=update)) != fingerprint(CAFE)
+
+
+def test_what_is_not_said_does_not_either() -> None:
+    document = CAFE.model_dump(mode="json", exclude_none=True) | {"time_zone": "Europe/Madrid", "ref": "m"}
+    document["option_groups"][0] |= {"max": 1, "defaults": ["oat"], "ref": "g"}
+    document["items"][0] |= {"description": "warm", "hours": [{"start": "07:00", "end": "11:00"}]}
+    assert fingerprint(Menu.parse(document)) == fingerprint(CAFE)
+    document["items"][0]["number"] = 7
+    assert fingerprint(Menu.parse(document)) != fingerprint(CAFE)
 
 
 def test_prices_sold_out_marks_and_the_menus_own_name_do_not() -> None:

@@ -37,9 +37,10 @@ def test_every_pair_is_in_the_table_or_refused() -> None:
                 advance(state, event)
 
 
-def test_nothing_leaves_a_terminal_state_but_a_replay_of_a_failed_order() -> None:
+def test_a_terminal_state_is_left_by_a_replay_of_a_failed_order_and_a_late_cancel_alone() -> None:
     leaves = {(state, event) for state, event in TRANSITIONS if state in TERMINAL}
-    assert leaves == {(State.FAILED, event) for event in REPLAYS}
+    late = {(State.COMPLETED, Event.CANCELLED), (State.COMPLETED, Event.TAKEN)}
+    assert leaves == {(State.FAILED, event) for event in REPLAYS} | late
 
 
 def test_a_replay_leads_from_a_fault_to_where_work_is_waiting() -> None:
@@ -62,7 +63,7 @@ def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:
 def test_no_cycle() -> None:
     """An order only ever moves on, unless an operator replays it; a retry is an attempt in the same state. A
     question that its customer answers or declines is not asked again."""
-    stay = {*REPLAYS, Event.CHOSEN, Event.DECLINED}
+    stay = {*REPLAYS, Event.CHOSEN, Event.DECLINED, Event.TAKEN}
     after = {
         state: {to for (s, event), to in TRANSITIONS.items() if s is state and event not in stay}
         for state in State
@@ -95,6 +96,7 @@ def test_only_validate_review_and_the_customer_complete_an_order() -> None:
         (State.IN_REVIEW, Event.APPROVED),
         (State.IN_REVIEW, Event.ANSWERED),
         (State.PROPOSED, Event.CONFIRMED),
+        (State.COMPLETED, Event.TAKEN),
     }
 
 

@@ -103,5 +103,5 @@ def test_other_ways_to_write_this_machine(host: str) -> None:
 
 
 def test_a_name_that_is_none_is_no_fault_of_ours() -> None:
-    with pytest.raises(OSError, match="no name of a host"):
+    with pytest.raises(OSError, match="not a host name"):
         resolved(usable(f"https://{'a' * 70}.example/", private=False), private=False)

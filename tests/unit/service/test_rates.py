@@ -93,7 +93,7 @@ def test_memory_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_url_than_of_a_redis_is_refused() -> None:
-    with pytest.raises(ValueError, match="no address of a Redis"):
+    with pytest.raises(ValueError, match="not a Redis address"):
         Counts("http://127.0.0.1/0")
 
 

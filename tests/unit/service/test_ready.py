@@ -54,5 +54,5 @@ def test_its_age_tells_when_a_turn_began(tmp_path: Path, monkeypatch: pytest.Mon
     os.utime(file, (1, 1))
     ready.beat()
     assert file.stat().st_mtime > 1
-    ready.gone()
+    ready.remove()
     assert not file.exists()

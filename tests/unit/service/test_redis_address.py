@@ -16,9 +16,9 @@ from services.workers.stack import Stack
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("redis+sentinel://:hush@h1,h2/0?master=m", "no address"),
+        ("redis+sentinel://:hush@h1,h2/0?master=m", "not a Redis address"),
         ("redis://:hush@h1:port/0", "port"),
-        ("hush", "no address"),
+        ("hush", "not a Redis address"),
     ],
 )
 def test_what_can_not_be_read_is_said_at_the_start(url: str, why: str, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_our_own_parameters_are_taken_out(url: str, found: tuple[str, dict[str, 
 
 
 def test_a_parameter_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="repeated"):
         parameters("s3://b?endpoint=x&endpoint=y", "endpoint")
 
 
@@ -57,5 +57,5 @@ def test_a_bucket_with_an_odd_parameter_is_refused(tmp_path: Path, query: str) -
 
 @pytest.mark.parametrize("share", ["2", "-0.1", "half", "nan"])
 def test_a_sample_that_is_no_share_is_refused(share: str) -> None:
-    with pytest.raises(InputError, match="share"):
+    with pytest.raises(InputError, match="must be 0 to 1"):
         tracing.check(Settings(traces_url=f"http://127.0.0.1:4318?sample={share}"))

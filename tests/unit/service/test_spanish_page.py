@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import replace
 from html import unescape
@@ -15,6 +16,7 @@ from schemas.lifecycle import State
 from schemas.menu import Menu
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import FOLDER
+from services.cli.commands.menu import TEMPLATE
 from services.learning.training.notation import read_menu
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
@@ -64,6 +66,22 @@ def test_the_question_stands_under_its_heading() -> None:
     page = shown(SPANISH, State.IN_REVIEW)
     assert "<h1>Una pregunta</h1>" in page
     assert "<h2>Mocha: ¿pequeño, mediano o grande?</h2>" in page
+
+
+def test_a_line_has_its_description_and_allergens_and_the_cart_its_taxes() -> None:
+    menu = Menu.parse(json.loads(TEMPLATE.read_text(encoding="utf-8"))).model_copy(update={"language": "es"})
+    sauce = {"options": [{"group": "sauce", "id": "ranch"}]}
+    page = shown(menu, State.COMPLETED, {**MOCHA, **sauce, "sku": "breakfast"})
+    for words in (
+        "Two eggs, beans",
+        "Contiene egg",
+        "Subtotal",
+        "$11.50",
+        "Sales tax 8.875%",
+        "$1.02",
+        "$12.52",
+    ):
+        assert words in page
 
 
 def test_the_form_for_changes_is_spanish() -> None:

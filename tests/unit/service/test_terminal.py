@@ -7,7 +7,7 @@ import json
 
 from rich.console import Console
 
-from infra.processes.supervisor import Change
+from infra.processes.supervisor import StatusChange
 from schemas.cart import MenuRef
 from schemas.order import Order
 from schemas.transcript import Transcript
@@ -44,9 +44,9 @@ def test_a_start_without_a_terminal_prints_each_change_of_a_part() -> None:
     out = io.StringIO()
     view = StackView(Console(file=out, width=120), ["redis", "reader"])
     with view.live():
-        view.on_change(Change("redis", "starting"))
-        view.on_change(Change("redis", "ready", 0.2))
-        view.on_change(Change("reader", "died", detail="no memory"))
+        view.on_change(StatusChange("redis", "starting"))
+        view.on_change(StatusChange("redis", "ready", 0.2))
+        view.on_change(StatusChange("reader", "died", detail="no memory"))
     assert out.getvalue().splitlines() == [
         "queue (redis): starting",
         "queue (redis): ready (0.2 s)",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY, Settings
-from infra.webhooks import Answer, signed
+from infra.webhooks import PostResult, signed
 from services.workers.courier import Patience
 from services.workers.stack import Stack
 
@@ -70,7 +70,7 @@ def test_the_documented_python_refuses_what_was_changed(change: dict[str, str]) 
 
 def test_waits_are_drawn_below_a_width_that_doubles_up_to_a_cap() -> None:
     patience = Patience(attempts=100, first_s=2, cap_s=60)
-    failed = Answer(500, "answered 500")
+    failed = PostResult(500, "answered 500")
     for attempt, widest in ((1, 2), (2, 4), (5, 32), (6, 60), (99, 60)):
         drawn = [patience.next_s(attempt, failed) or 0.0 for _ in range(300)]
         assert 0 <= min(drawn) < 0.2 * widest, "full jitter reaches down to nothing"
@@ -80,14 +80,14 @@ def test_waits_are_drawn_below_a_width_that_doubles_up_to_a_cap() -> None:
 @pytest.mark.parametrize(
     ("attempt", "answer", "wait_s"),
     [
-        (3, Answer(None, "refused"), None),
-        (1, Answer(410, "answered 410"), None),
-        (1, Answer(429, "answered 429", retry_after_s=30), 30),
-        (1, Answer(503, "answered 503", retry_after_s=86_400), 60),
+        (3, PostResult(None, "refused"), None),
+        (1, PostResult(410, "answered 410"), None),
+        (1, PostResult(429, "answered 429", retry_after_s=30), 30),
+        (1, PostResult(503, "answered 503", retry_after_s=86_400), 60),
     ],
     ids=["the last try", "gone", "asked to wait", "asked to wait past the cap"],
 )
-def test_when_the_next_try_is(attempt: int, answer: Answer, wait_s: float | None) -> None:
+def test_when_the_next_try_is(attempt: int, answer: PostResult, wait_s: float | None) -> None:
     assert Patience(attempts=3, first_s=2, cap_s=60).next_s(attempt, answer) == wait_s
 
 

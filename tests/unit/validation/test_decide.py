@@ -11,6 +11,7 @@ import pytest
 from schemas.cart import CartDraft
 from schemas.decision import ACCEPT, ASK, ModelAnswer, Policy, SecondTranscript, UnsurePiece, Verdict
 from schemas.lifecycle import Event
+from schemas.open_questions import open_question
 from schemas.question import CustomerAnswer
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
@@ -18,7 +19,6 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.review import settle_by_answer
 from services.validation.decide import Decided, decide
-from services.validation.questions import open_question
 from tests.stand_ins import CAFE, in_review
 
 SAID = "a small latte with oat milk"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from schemas.cart import (
     Amount,
@@ -129,22 +127,3 @@ def test_heard_carries_the_times_and_the_confidence_of_its_words() -> None:
 def test_an_order_that_came_as_text_has_no_times() -> None:
     (found,) = priced(line("latte", 1, "S", heard="latte")).lines
     assert (found.heard.start_s, found.heard.end_s, found.confidence) == (None, None, 1.0)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([item.sku for item in CAFE.items]),
-            st.integers(1, 999),
-            st.sampled_from([None, "S", "M", "L", "P10"]),
-            st.sampled_from([(), (oat(),), (oat("extra", 12),), (oat("none"),)]),
-        ),
-        max_size=12,
-    )
-)
-def test_any_total_is_the_sum_of_its_lines(ordered: list[tuple[Any, ...]]) -> None:
-    cart = priced(*(line(sku, quantity, size, *options) for sku, quantity, size, options in ordered))
-    assert cart.total == sum(found.unit_price * found.quantity for found in cart.lines)
-    assert all(found.unit_price >= sum(option.price for option in found.options) for found in cart.lines)
-    assert len(cart.lines) == len(ordered)

@@ -13,6 +13,7 @@ from schemas.decision import ModelAnswer, Policy
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
 from schemas.menu import Menu
+from schemas.open_questions import open_question
 from schemas.question import Choice, CustomerAnswer, Question
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
@@ -21,7 +22,7 @@ from schemas.transcript import Transcript
 from services.pipeline.review import settle_by_answer
 from services.validation.decide import decide
 from services.validation.facts import check_facts
-from services.validation.questions import MAX_ANSWERS, open_question
+from services.validation.questions import MAX_ANSWERS
 from tests.stand_ins import CAFE, in_review
 
 DOUBT = (ReviewReason.BLOCKING_FINDING,)

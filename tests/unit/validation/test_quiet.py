@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from schemas.open_questions import open_question
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
-from services.validation.questions import open_question
 from services.validation.quiet import check_quiet
 
 

@@ -21,7 +21,7 @@ def filled(forms: tuple[LineForm, ...], **changes: str) -> Form:
     """The form as a browser sends it; `changes` are typed in, with `_` for `-` in names."""
     fields: dict[str, list[str]] = {}
     for line in forms:
-        fields[f"line-{line.index}-heard"] = [line.heard]
+        fields[f"line-{line.index}-heard"] = [line.words]
         for control in (*line.controls, *(c for row in line.options for c in row)):
             fields[control.name] = [control.value]
     return Form(fields | {name.replace("_", "-"): [value] for name, value in changes.items()})
@@ -35,7 +35,7 @@ def with_notes(draft: CartDraft, **changes: str) -> Form:
     """The form of a draft on the pizzeria's menu, its notes too."""
     noted: dict[str, str] = {}
     for note in notes_controls(notes_of(draft), PIZZERIA):
-        noted |= {note.kind.name: note.kind.value, f"note-{note.index}-heard": note.heard}
+        noted |= {note.kind.name: note.kind.value, f"note-{note.index}-heard": note.words}
     return filled(shown(draft, PIZZERIA), **noted, **changes)
 
 
@@ -137,7 +137,7 @@ def test_another_item_lets_go_of_what_it_does_not_have() -> None:
     }
 
 
-def line_of(done: review_form.Read) -> ItemLine:
+def line_of(done: review_form.FilledForm) -> ItemLine:
     assert done.draft is not None
     line = done.draft.lines[0]
     assert isinstance(line, ItemLine)

@@ -1,0 +1,116 @@
+"""What the shape of a menu document alone can't forbid: references that lead nowhere, counts that contradict
+each other, and more of anything than one menu may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from schemas.menus.names import Note, clashes
+from schemas.menus.parts import Item, Option, OptionGroup, Size, Tax
+
+# What one menu may hold, all together; llguidance gives up at about 4,000 options.
+MAX_ITEMS, MAX_SIZES, MAX_GROUPS, MAX_OPTIONS, MAX_NAMES, MAX_OFFERS = 10_000, 200, 500, 3_000, 30_000, 50_000
+MAX_TAXES = 50
+
+
+def too_many(
+    sizes: Sequence[Size], groups: Sequence[OptionGroup], items: Sequence[Item], taxes: Sequence[Tax]
+) -> list[Note]:
+    """What there is more of than one menu may hold. Stored menus are not asked: they were small enough for
+    the release that stored them."""
+    options = [option for group in groups for option in group.options]
+    named: list[Size | Option | Item] = [*sizes, *options, *items]
+    counted = (
+        ("/items", "items", len(items), MAX_ITEMS),
+        ("/sizes", "sizes", len(sizes), MAX_SIZES),
+        ("/option_groups", "option groups", len(groups), MAX_GROUPS),
+        ("/option_groups", "options in all groups together", len(options), MAX_OPTIONS),
+        ("/", "names and aliases in all", sum(1 + len(part.aliases) for part in named), MAX_NAMES),
+        ("/items", "option groups of all items", sum(len(i.option_groups) for i in items), MAX_OFFERS),
+        ("/items", "option overrides in all", sum(len(i.option_overrides) for i in items), MAX_OFFERS),
+        ("/taxes", "taxes", len(taxes), MAX_TAXES),
+    )
+    return [
+        (path, f"has {number} {what}, and at most {most} are taken; split the menu in two")
+        for path, what, number, most in counted
+        if number > most
+    ]
+
+
+def group_problems(group: OptionGroup, path: str, sizes: set[str]) -> Iterator[Note]:
+    """Counts, defaults and prices of one group that contradict each other."""
+    yield from _counted_wrongly(group, path)
+    known = {option.id for option in group.options}
+    for d, option_id in enumerate(group.defaults):
+        if option_id not in known:
+            yield f"{path}/defaults/{d}", f"no option {option_id!r} in this group"
+    if len(set(group.defaults)) != len(group.defaults):
+        yield f"{path}/defaults", "an option is named twice"
+    yield from _too_many_defaults(group, f"{path}/defaults")
+    for o, option in enumerate(group.options):
+        for size_id in option.prices:
+            if size_id not in sizes:
+                yield f"{path}/options/{o}/prices/{size_id}", f"no size {size_id!r} in `sizes`"
+
+
+def _counted_wrongly(group: OptionGroup, path: str) -> Iterator[Note]:
+    most = group.max
+    if group.required != (group.least > 0):
+        yield f"{path}/required", f"contradicts `min`, which is {group.least}"
+    if most is not None and (group.choose == "one") != (most == 1):
+        yield f"{path}/choose", f"contradicts `max`, which is {most}"
+    if most is not None and group.least > most:
+        yield f"{path}/min", f"is over `max`, which is {most}"
+    if most is not None and (group.max_each or 0) > most:
+        yield f"{path}/max_each", f"is over `max`, which is {most}"
+    if most is not None and group.free > most:
+        yield f"{path}/free", f"is over `max`, which is {most}"
+    if group.max_each is not None and group.least > group.max_each * len(group.options):
+        yield f"{path}/min", "is more than all options together may be chosen"
+
+
+def _too_many_defaults(group: OptionGroup, path: str) -> Iterator[Note]:
+    most = 1 if group.choose == "one" else group.max
+    if most is not None and len(group.defaults) > most:
+        yield path, f"the group takes at most {most}"
+
+
+def item_problems(
+    item: Item, path: str, sizes: set[str], groups: dict[str, OptionGroup], taxes: set[str]
+) -> Iterator[Note]:
+    """References and prices of one item that lead nowhere."""
+    yield from _priced_wrongly(item, path, sizes)
+    for g, group_id in enumerate(item.option_groups):
+        if group_id not in groups:
+            yield f"{path}/option_groups/{g}", f"no group {group_id!r}"
+    if len(set(item.option_groups)) != len(item.option_groups):
+        yield f"{path}/option_groups", "a group is named twice"
+    if item.tax is not None and item.tax not in taxes:
+        yield f"{path}/tax", f"no tax {item.tax!r} in `taxes`"
+    yield from _overridden_wrongly(item, f"{path}/option_overrides", groups)
+
+
+def _priced_wrongly(item: Item, path: str, sizes: set[str]) -> Iterator[Note]:
+    if (item.price is None) == (item.prices is None):
+        yield path, "give either `price` or `prices`, not both and not neither"
+    if item.prices is not None and not item.prices:
+        yield f"{path}/prices", "name at least one size, or use `price`"
+    for size_id in item.size_ids:
+        if size_id not in sizes:
+            yield f"{path}/prices/{size_id}", f"no size {size_id!r} in `sizes`"
+    if item.default_size is not None and item.default_size not in item.size_ids:
+        yield f"{path}/default_size", "must be one of the item's own sizes"
+
+
+def _overridden_wrongly(item: Item, path: str, groups: dict[str, OptionGroup]) -> Iterator[Note]:
+    for o, one in enumerate(item.option_overrides):
+        group = groups.get(one.group) if one.group in item.option_groups else None
+        if group is None:
+            yield f"{path}/{o}/group", f"the item has no group {one.group!r}"
+        elif one.option not in {option.id for option in group.options}:
+            yield f"{path}/{o}/option", f"no option {one.option!r} in the group {one.group!r}"
+    named = [(f"{path}/{o}", f"{one.group}/{one.option}") for o, one in enumerate(item.option_overrides)]
+    yield from clashes(named, "option")
+    for group_id in dict.fromkeys(one.group for one in item.option_overrides):
+        if group_id in item.option_groups and group_id in groups:
+            yield from _too_many_defaults(item.own(groups[group_id]), path)

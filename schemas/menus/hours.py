@@ -1,0 +1,97 @@
+"""When things of a menu are served: days and times of its time zone, and what is sold out for a while."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+# Of the lists of one thing of a menu: its hours, allergens and so on.
+MAX_ENTRIES = 50
+
+
+def _clock(text: str) -> str:
+    hours, colon, minutes = text.partition(":")
+    digits = hours + minutes
+    known = colon and len(hours) == len(minutes) == 2 and digits.isascii() and digits.isdecimal()
+    if not known or _minutes(text) > 24 * 60 or int(minutes) > 59:
+        raise ValueError("must be a time such as 07:30, from 00:00 to 24:00")
+    return text
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("must be a time zone such as America/New_York") from None
+    return name
+
+
+Clock = Annotated[str, AfterValidator(_clock), Field(json_schema_extra={"pattern": r"^\d\d:\d\d$"})]
+TimeZone = Annotated[str, AfterValidator(_zone)]
+
+
+class Hours(BaseModel):
+    """A stretch of time on some days, every day by default; one that ends before it begins goes on after
+    midnight."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    days: tuple[Day, ...] = Field(default=DAYS, min_length=1, max_length=len(DAYS))
+    start: Clock
+    end: Clock
+
+    @model_validator(mode="after")
+    def _takes_time(self) -> Self:
+        if self.start == self.end:
+            raise ValueError("`start` and `end` are the same")
+        return self
+
+    def has(self, local: datetime) -> bool:
+        """Whether a moment of the menu's own time zone is within it."""
+        now, start, end = 60 * local.hour + local.minute, _minutes(self.start), _minutes(self.end)
+        if start < end:
+            return self._on(local) and start <= now < end
+        return (self._on(local) and now >= start) or (self._on(local - timedelta(days=1)) and now < end)
+
+    def _on(self, local: datetime) -> bool:
+        return DAYS[local.weekday()] in self.days
+
+    def __str__(self) -> str:
+        days = "" if set(self.days) == set(DAYS) else f"{', '.join(self.days)} "
+        return f"{days}{self.start}–{self.end}"
+
+
+def _minutes(clock: str) -> int:
+    return 60 * int(clock[:2]) + int(clock[3:])
+
+
+class Offered(BaseModel):
+    """What is sold out until a time, or only served at some hours; `available` is a field of each kind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hours: Annotated[
+        tuple[Hours, ...], Field(max_length=MAX_ENTRIES, exclude_if=lambda hours: not hours)
+    ] = ()
+    sold_out_until: Annotated[AwareDatetime | None, Field(exclude_if=lambda until: until is None)] = None
+    _closed: bool = PrivateAttr(default=False)
+
+    @property
+    def closed(self) -> bool:
+        """Whether `at` found it out of its hours."""
+        return self._closed
+
+    def at(self, local: datetime) -> Self:
+        """The same as it is at a moment of the menu's time zone: not `available` where it can't be had."""
+        sold_out = self.sold_out_until is not None and local < self.sold_out_until
+        closed = bool(self.hours) and not any(hours.has(local) for hours in self.hours)
+        if not (sold_out or closed):
+            return self
+        gone = self.model_copy(update={"available": False})
+        gone._closed = not sold_out
+        return gone

@@ -1,0 +1,233 @@
+"""The parts of a menu document: sizes, options and their groups, items, taxes.
+
+Fields of the second edition are left out of a document at their default, so that a menu that uses none of
+them reads and prints as in the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+from schemas.menus.hours import MAX_ENTRIES, Offered
+from schemas.writable import only_printed
+
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$")]
+Name = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), AfterValidator(only_printed)
+]
+Money = Annotated[int, Field(ge=0, le=100_000_00, description="minor units of the menu's currency")]
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(only_printed)
+]
+Count = Annotated[int, Field(ge=0, le=99)]
+
+T = TypeVar("T")
+_Optional = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
+_Filled = Annotated[T, Field(exclude_if=lambda value: not value)]
+
+Ref = _Optional[Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(only_printed)]]
+"""The till's own id: opaque, and carried to the cart."""
+
+Amount = Literal["none", "light", "extra"]
+
+
+def _https(url: str) -> str:
+    if not re.fullmatch(r"https://[^\s/\\]+(/[^\s\\]*)?", url):
+        raise ValueError("must be a URL that begins with https://")
+    return url
+
+
+Image = Annotated[
+    str, StringConstraints(max_length=2000), AfterValidator(only_printed), AfterValidator(_https)
+]
+
+
+def _rate(given: Any) -> Any:
+    """Basis points as a whole number, or a percentage in quotes."""
+    points = type(given) is int and 0 <= given <= 10_000
+    written = isinstance(given, str) and re.fullmatch(r"\d{1,2}(\.\d{1,5})?|100", given, re.ASCII)
+    if not (points or written):
+        raise ValueError('must be basis points (875) or a percentage in quotes ("8.75")')
+    return given
+
+
+class Part(BaseModel):
+    """Something with a model of its own in a menu; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tax(Part):
+    """A class of tax that items name. Of items whose prices have it `included` it is told, else added."""
+
+    id: Id
+    name: Name
+    rate: Annotated[int | str, BeforeValidator(_rate)] = Field(
+        description="basis points (875 is 8.75%), or a percentage as text with up to 5 decimals"
+    )
+    included: bool = False
+    ref: Ref = None
+
+    @property
+    def share(self) -> Fraction:
+        """What is added to 1 of the price before tax."""
+        return Fraction(self.rate, 10_000) if isinstance(self.rate, int) else Fraction(self.rate) / 100
+
+    @property
+    def percent(self) -> str:
+        """The rate as people write it: `8.75`."""
+        rate = Decimal(self.rate) / 100 if isinstance(self.rate, int) else Decimal(self.rate)
+        return f"{rate.normalize():f}"
+
+
+class Size(Part):
+    """One size that items may be priced in."""
+
+    id: Id
+    name: Name
+    aliases: tuple[Name, ...] = ()
+    ref: Ref = None
+
+
+class Option(Offered):
+    """One choice of a group. `price` is added for each portion; `prices` for an item in one of these sizes,
+    and `amount_prices` where the option was wanted so, in place of nothing, once or twice that."""
+
+    id: Id
+    name: Name
+    aliases: tuple[Name, ...] = ()
+    price: Money = 0
+    available: bool = True
+    prices: _Filled[dict[Id, Money]] = Field(default_factory=dict)
+    amount_prices: _Filled[dict[Amount, Money]] = Field(default_factory=dict)
+    ref: Ref = None
+
+    def price_in(self, size: str | None) -> int:
+        """What one portion costs on an item in this size."""
+        return self.prices.get(size, self.price) if size is not None else self.price
+
+
+class OptionGroup(Part):
+    """A set of options, and how many of them an item may have.
+
+    `min` and `max` count portions of all its options together, `max_each` those of one. `choose` is
+    shorthand: `one` for one option, however often, and `many` for any number; so is `required` for a `min`
+    of 1. Groups with `halves` may be wanted on one half of the item only, as toppings of a pizza are; the
+    half that has more is counted.
+
+    `defaults` are on the item unless the customer says otherwise, and cost nothing once. Where one option
+    excludes the others, another that is chosen takes the default's place. Of the other portions as many as
+    `free` says cost nothing: the cheapest, whatever was said first, since carts with the same options must
+    cost the same.
+    """
+
+    id: Id
+    name: Name
+    choose: Literal["one", "many"] = "one"
+    required: bool = False
+    halves: bool = False
+    min: _Optional[Annotated[int, Field(ge=0, le=12)]] = None
+    max: _Optional[Annotated[int, Field(ge=1, le=99)]] = None
+    max_each: _Optional[Annotated[int, Field(ge=1, le=12)]] = None
+    free: _Filled[Count] = 0
+    defaults: _Filled[tuple[Id, ...]] = ()
+    options: tuple[Option, ...] = Field(min_length=1)
+    ref: Ref = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shorthand(cls, given: Any) -> Any:
+        """Fill in the shorthand from the counts where only these are given."""
+        if not isinstance(given, Mapping):
+            return given
+        found = dict(given)
+        if found.get("max") is not None or found.get("min") is not None:
+            found.setdefault("choose", "one" if found.get("max") == 1 else "many")
+        if isinstance(least := found.get("min"), int):
+            found.setdefault("required", least > 0)
+        return found
+
+    @property
+    def least(self) -> int:
+        """How many portions an item must have."""
+        return int(self.required) if self.min is None else self.min
+
+
+class OptionOverride(Part):
+    """What differs for an option on one item: its price there in every size, whether it comes by default, and
+    whether it can be had."""
+
+    group: Id
+    option: Id
+    price: Money | None = None
+    default: bool | None = None
+    available: bool | None = None
+
+    def __str__(self) -> str:
+        told = self.model_dump(include={"price", "default", "available"}, exclude_none=True)
+        return f"{self.group}/{self.option}: {', '.join(f'{name} {value}' for name, value in told.items())}"
+
+    def applied(self, option: Option) -> Option:
+        """The option as it is on the item."""
+        changed: dict[str, Any] = {} if self.price is None else {"price": self.price, "prices": {}}
+        if self.available is not None:
+            changed["available"] = self.available and option.available
+        return option.model_copy(update=changed)
+
+
+class Item(Offered):
+    """One thing on the menu, priced either by `price` or by `prices` per size.
+
+    `default_size` is what an order without a size gets, with a finding; without it the order is asked
+    about, unless every size costs the same. `number` is what it is called by on the board.
+    """
+
+    sku: Id
+    name: Name
+    category: Name = "other"
+    aliases: tuple[Name, ...] = ()
+    price: Money | None = None
+    prices: dict[Id, Money] | None = None
+    default_size: Id | None = None
+    option_groups: tuple[Id, ...] = ()
+    available: bool = True
+    max_quantity: int = Field(default=20, ge=1, le=999)
+    kind: Annotated[Literal["item", "meal"], Field(exclude_if=lambda kind: kind == "item")] = "item"
+    number: _Optional[Annotated[int, Field(ge=1, le=999)]] = None
+    description: _Optional[Text] = None
+    image: _Optional[Image] = None
+    allergens: _Filled[Annotated[tuple[Name, ...], Field(max_length=MAX_ENTRIES)]] = ()
+    diet: _Filled[Annotated[tuple[Name, ...], Field(max_length=MAX_ENTRIES)]] = ()
+    tax: _Optional[Id] = None
+    option_overrides: _Filled[tuple[OptionOverride, ...]] = ()
+    ref: Ref = None
+
+    @property
+    def size_ids(self) -> tuple[str, ...]:
+        """Sizes that this item is priced in, in the menu's order of writing; empty when unsized."""
+        return tuple(self.prices or ())
+
+    def own(self, group: OptionGroup) -> OptionGroup:
+        """A group as it is on this item."""
+        here = {one.option: one for one in self.option_overrides if one.group == group.id}
+        if not here:
+            return group
+        options = tuple(here[o.id].applied(o) if o.id in here else o for o in group.options)
+        by_default = {o.id: o.id in group.defaults for o in group.options}
+        by_default |= {one.option: one.default for one in here.values() if one.default is not None}
+        defaults = tuple(option for option, comes in by_default.items() if comes)
+        return group.model_copy(update={"options": options, "defaults": defaults})
