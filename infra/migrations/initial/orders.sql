@@ -30,6 +30,7 @@ CREATE TABLE orders (
     confirm BOOLEAN NOT NULL,
     client VARCHAR,
     source VARCHAR,
+    taken_at {time},
     erased_at {time},
     traceparent VARCHAR,
     PRIMARY KEY (id),
@@ -188,11 +189,15 @@ CREATE TABLE removals (
 
 CREATE INDEX ix_removals_order ON removals (order_id);
 
--- When an order of a shop, with an empty source, or of a source in it was claimed last.
+-- Clocks by which waiting orders take turns; a shop's own has an empty source.
 CREATE TABLE turns (
     shop_id VARCHAR NOT NULL,
     source VARCHAR NOT NULL,
+    begun FLOAT NOT NULL,
+    spent FLOAT NOT NULL,
     at {time} NOT NULL,
     PRIMARY KEY (shop_id, source),
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
+
+CREATE INDEX ix_turns_shops ON turns (begun) WHERE source = '';

@@ -8,10 +8,12 @@ CREATE TABLE shops (
     keep_recordings_days INTEGER,
     keep_transcripts_days INTEGER,
     keep_orders_days INTEGER,
+    needs_second_step BOOLEAN NOT NULL,
     PRIMARY KEY (id)
 );
 
-INSERT INTO shops (id, name, created_at) VALUES ('main', 'Main shop', CURRENT_TIMESTAMP);
+INSERT INTO shops (id, name, created_at, needs_second_step)
+    VALUES ('main', 'Main shop', CURRENT_TIMESTAMP, false);
 
 CREATE TABLE menus (
     shop_id VARCHAR NOT NULL,

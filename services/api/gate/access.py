@@ -21,12 +21,13 @@ from starlette.concurrency import run_in_threadpool
 
 from infra.settings import Settings
 from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
+from schemas.field_problems import MAX_PROBLEMS
 from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
 from schemas.shops.audit import MAX_CHARS, Actor
 from services.api.deps import container
-from services.api.gate.rates import by_address, rates_of
-from services.api.problems import request_id_of
-from services.desk import Desk
+from services.api.gate.rates import rates_of, refused_at
+from services.api.problems import invalid, request_id_of
+from services.shop_scope import ShopScope
 
 _BEARER = HTTPBearer(
     scheme_name="key", description="a shop's key, made by `saycart keys add`", auto_error=False
@@ -53,13 +54,13 @@ async def credential(request: Request) -> Access:
     if scheme.lower() == "bearer" and token.strip():
         found = await run_in_threadpool(box.keys.access, token.strip())
         if found is None:
-            await by_address(request)
+            await refused_at(request)
             raise Unauthorized("Unknown or expired key.")
         await rates.count(("key", found.actor), ("shop", found.shop))
         return found
     if (found := of_anybody(box.settings)) is not None:
         return found
-    await by_address(request)
+    await refused_at(request)
     raise Unauthorized("This call needs a key.")
 
 
@@ -75,6 +76,21 @@ def check(access: Access, scopes: Iterable[Scope]) -> None:
     missing = [scope for scope in scopes if scope not in access.scopes]
     if missing:
         raise Forbidden(f"This needs the scope {', '.join(missing)}, which {access.actor} doesn't have.")
+
+
+def _check_query(request: Request) -> None:
+    """Raises RequestRefused for parameters that the call doesn't know: none is passed over in silence."""
+    known = _parameters(request.scope["route"].dependant)
+    if unknown := sorted(set(request.query_params) - known):
+        listed = f"this call takes {', '.join(sorted(known))}" if known else "this call takes none"
+        raise invalid(
+            [(f"/query/{name[:80]}", f"unknown parameter; {listed}") for name in unknown[:MAX_PROBLEMS]]
+        )
+
+
+def _parameters(of: Dependant) -> set[str]:
+    found = {field.alias for field in of.query_params}
+    return found.union(*(_parameters(below) for below in of.dependencies))
 
 
 def undeclared(app: FastAPI) -> list[str]:
@@ -134,12 +150,12 @@ def acting(request: Request, name: str) -> Actor:
     return Actor(name, address if fit else None, request_id_of(request))
 
 
-def desk(request: Request, access: Access) -> Desk:
+def shop_scope(request: Request, access: Access) -> ShopScope:
     """The desk that a credential opens, for this request."""
-    return Desk(container(request), access, acting(request, access.actor))
+    return ShopScope(container(request), access, acting(request, access.actor))
 
 
-def _desk(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = credential) -> Any:
+def _needs(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = credential) -> Any:
     """A dependency on the desk of the caller's shop, for a key with these scopes; `known` tells whose it is.
 
     Raises (when it is called): Unauthorized, as `credential`; Forbidden, where the key lacks one of them.
@@ -148,29 +164,30 @@ def _desk(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = creden
     # Not as an annotation: inside of a function FastAPI can't find the names in it.
     shown = Security(_BEARER, scopes=[scope.value for scope in scopes])
 
-    async def opened(request: Request, _shown: object = shown) -> Desk:
+    async def opened(request: Request, _shown: object = shown) -> ShopScope:
         access = await known(request)
         check(access, scopes)
+        _check_query(request)
         structlog.contextvars.bind_contextvars(shop=access.shop, actor=access.actor)
-        return desk(request, access)
+        return shop_scope(request, access)
 
     return asking(opened, *scopes)
 
 
-ReadsOrders = Annotated[Desk, _desk(Scope.ORDERS_READ)]
-WritesOrders = Annotated[Desk, _desk(Scope.ORDERS_WRITE)]
-Reviews = Annotated[Desk, _desk(Scope.REVIEWS)]
-ReadsMenus = Annotated[Desk, _desk(Scope.MENUS_READ)]
-WritesMenus = Annotated[Desk, _desk(Scope.MENUS_WRITE)]
+ReadsOrders = Annotated[ShopScope, _needs(Scope.ORDERS_READ)]
+WritesOrders = Annotated[ShopScope, _needs(Scope.ORDERS_WRITE)]
+Reviews = Annotated[ShopScope, _needs(Scope.REVIEWS)]
+ReadsMenus = Annotated[ShopScope, _needs(Scope.MENUS_READ)]
+WritesMenus = Annotated[ShopScope, _needs(Scope.MENUS_WRITE)]
 
 
-async def _brings(request: Request, box: WritesMenus) -> Desk:
+async def _brings(request: Request, box: WritesMenus) -> ShopScope:
     await rates_of(request).count(("menus", box.shop))
     return box
 
 
-BringsMenus = Annotated[Desk, Depends(_brings)]
+BringsMenus = Annotated[ShopScope, Depends(_brings)]
 """As `WritesMenus`, for a change that is new to the model; also TooManyRequests."""
-AsksMasked = Annotated[Desk, _desk(Scope.MASKED)]
-Administers = Annotated[Desk, _desk(Scope.ADMIN)]
-ReadsMetrics = Annotated[Desk, _desk(Scope.METRICS, known=remembered)]
+AsksMasked = Annotated[ShopScope, _needs(Scope.MASKED)]
+Administers = Annotated[ShopScope, _needs(Scope.ADMIN)]
+ReadsMetrics = Annotated[ShopScope, _needs(Scope.METRICS, known=remembered)]

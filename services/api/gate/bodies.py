@@ -147,9 +147,11 @@ def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
     return read
 
 
-def takes(model: type[BaseModel]) -> dict[str, Any]:
-    """`openapi_extra` for a call that reads its body, a `model`, by itself; `app.py` lists the model."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": ref(model)}}}}
+def takes(model: type[BaseModel], example: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """`openapi_extra` for a call that reads its body, a `model`, by itself; `app.py` lists the model. Without
+    an `example` its model has some."""
+    media = {"schema": ref(model)} | ({"example": example} if example else {})
+    return {"requestBody": {"required": True, "content": {"application/json": media}}}
 
 
 def ref(model: type[BaseModel]) -> Mapping[str, str]:

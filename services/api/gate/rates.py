@@ -2,7 +2,8 @@
 
 Counted where the caller becomes known and before anything dear is done for them: who shows nothing
 by address, at once; who shows a key by that key, after the one look-up that tells whose it is. A wrong key
-counts for its address, and so does what no route answers. Nothing else is limited here: not probes, not files
+counts for its address, and so does what no route answers, apart from what its pages are asked for: a till
+with a revoked key shuts no customer out. Nothing else is limited here: not probes, not files
 of ours, not what answers from memory.
 """
 
@@ -88,10 +89,19 @@ async def by_address(request: Request) -> None:
     await rates_of(request).count(("address", address(request)))
 
 
+async def refused_at(request: Request) -> None:
+    """Count a request that is refused for its key, or for want of a route.
+
+    Raises:
+        TooManyRequests: too many came from there.
+    """
+    await rates_of(request).count(("address", f"refused {address(request)}"))
+
+
 async def counted(request: Request, refusal: SaycartError) -> SaycartError:
     """Count a request that no route answers for its address; return `refusal`, or that too many came."""
     try:
-        await by_address(request)
+        await refused_at(request)
     except TooManyRequests as error:
         return error
     return refusal

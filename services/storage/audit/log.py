@@ -17,6 +17,7 @@ without gaps; the database refuses all but the next entry.
 | `order.erased` | `order` | whether a recording went too |
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | the days that differ |
+| `shop.second_step` | `shop` | whether its staff need one |
 | `review.decided`, `review.awaits_second` | `review` | totals and the decision |
 
 What a reviewer did in full is in `review_records` alone, which can be erased with its order.
@@ -34,7 +35,7 @@ from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.shops.audit import UNKNOWN, Actor, Entry, stamp, told
+from schemas.shops.audit import UNKNOWN, Actor, Entry, canonical_json, stamp
 from services.storage.base.changes import reading
 from services.storage.base.tables import AuditRow
 from services.storage.base.tables_staff import StaffRow
@@ -77,8 +78,8 @@ def record(
         action=action,
         object_type=kind,
         object_id=key,
-        before=told(before),
-        after=told(after),
+        before=canonical_json(before),
+        after=canonical_json(after),
     )
     session.add(AuditRow(**asdict(entry)))
     # The next entry of this transaction follows this one.

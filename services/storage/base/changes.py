@@ -106,7 +106,7 @@ def move(
     if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)
     moved = order_of(row)
-    tell(session, now, moved)
+    tell(session, now, order, moved)
     # Written now and not at commit: a violated constraint then names this place.
     session.flush()
     return moved

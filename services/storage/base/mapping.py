@@ -58,6 +58,7 @@ def order_of(row: OrderRow) -> OrderRecord:
         updated_at=row.updated_at,
         confirm=row.confirm,
         source=row.source,
+        taken_at=row.taken_at,
         erased_at=row.erased_at,
         traceparent=row.traceparent,
     )

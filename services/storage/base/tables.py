@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index
+from sqlalchemy import BigInteger, Float, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from services.storage.base.table_base import Base, Document, shop, where
@@ -24,12 +24,13 @@ DECIDED = "review_records.action = 'decided'"
 # The same twice. PostgreSQL may guess that nothing is open and then takes all indexes of what is for equally
 # good: what asks for the messages of one order is worded so that the index by order alone serves it.
 OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
+SHOPS = "source = ''"
 HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
 
 
 class ShopRow(Base):
     """Everything belongs to one: menus, orders, reviews, accounts, keys. What it keeps for how many days: 0
-    is for ever, NULL as the settings say."""
+    is for ever, NULL as the settings say. `needs_second_step`: of its staff, at sign-in."""
 
     __tablename__ = "shops"
 
@@ -39,6 +40,7 @@ class ShopRow(Base):
     keep_recordings_days: Mapped[int | None]
     keep_transcripts_days: Mapped[int | None]
     keep_orders_days: Mapped[int | None]
+    needs_second_step: Mapped[bool]
 
 
 class ApiKeyRow(Base):
@@ -131,18 +133,22 @@ class OrderRow(Base):
     confirm: Mapped[bool]
     client: Mapped[str | None]
     source: Mapped[str | None]
+    taken_at: Mapped[datetime | None]
     erased_at: Mapped[datetime | None]
     traceparent: Mapped[str | None]
 
 
 class TurnRow(Base):
-    """When an order of a shop, under an empty `source`, or of a source in it was claimed last: see
-    `turns.py`."""
+    """The clock by which a shop's orders take turns, under an empty `source`, or a source's in its shop: see
+    `turns.py`. `begun` is where it stood at the last claim, `spent` where it stands, in seconds of work."""
 
     __tablename__ = "turns"
+    __table_args__ = (Index("ix_turns_shops", "begun", **where(SHOPS)),)
 
     shop_id: Mapped[str] = shop(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True)
+    begun: Mapped[float] = mapped_column(Float)
+    spent: Mapped[float] = mapped_column(Float)
     at: Mapped[datetime]
 
 

@@ -1,4 +1,4 @@
-"""How a worker takes an order, keeps it and puts it down: compare-and-set, with the attempt counted."""
+"""How a worker takes an order, keeps it and puts it down: compare-and-set, attempts and seconds counted."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Claims(OfShop):
             return None
         waited_s = max(0.0, (now - due).total_seconds())
         order = replace(order_of(row), claimed_at=now, waited_s=waited_s)
-        turns.take(session, now, order)
+        turns.begin(session, now, order)
         return order
 
     def renew(self, order: OrderRecord, lease_s: float) -> bool:
@@ -105,6 +105,7 @@ class Claims(OfShop):
             free = {"lease_owner": None, "lease_until": None, "next_attempt_at": due, "updated_at": now}
             row = swap_order(session, order, free)
             record_event(session, row, "retry", now, detail, by=order)
+            turns.end(session, now, order)
 
     def hand_back(self, order: OrderRecord, *, retry_in_s: float) -> None:
         """Give a claimed order back as it was, in its place and with no attempt used, due in so many seconds.
@@ -116,6 +117,7 @@ class Claims(OfShop):
             columns = {"attempt": order.attempt - 1, "lease_owner": None, "lease_until": None}
             due = now + timedelta(seconds=retry_in_s) if retry_in_s else None
             swap_order(session, order, columns | {"next_attempt_at": due})
+            turns.end(session, now, order)
 
     def abandon(self, order: OrderRecord, error: OrderError) -> State:
         """End a claimed order in its error state by the columns of that alone, where nothing else of it can
@@ -129,6 +131,7 @@ class Claims(OfShop):
             columns = IDLE | {"state": state.value, "updated_at": now, "error": document_of(error)}
             row = swap_order(session, order, columns)
             record_event(session, row, Event.BROKE.value, now, {"code": error.code}, by=order)
+            turns.end(session, now, order)
             return state
 
     def due(self, *, limit: int, idle_s: float) -> list[tuple[str, State]]:
@@ -174,6 +177,6 @@ class Claims(OfShop):
             return turns.waits_for(session, self._database.now(session), order)
 
     def forget_turns(self, older_than_s: float) -> int:
-        """Drop the notes of shops and sources that had no order for so many seconds; how many there were."""
+        """Drop the clocks of shops and sources that had no order for so many seconds; how many there were."""
         with writing(self._database) as (session, now):
             return turns.forget(session, now, older_than_s)

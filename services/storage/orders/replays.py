@@ -71,7 +71,7 @@ class Replays(OfShop):
             found = session.execute(query.where(text(UNDECIDED), free))
             return [order_id for order_id, reasons in found if reason.value in reasons]
 
-    def sent_back(self, order: OrderRecord) -> int:
+    def times_asked_again(self, order: OrderRecord) -> int:
         """How often the order's client was asked to say it again in the last hour."""
         client = select(OrderRow.client).where(OrderRow.id == order.id).scalar_subquery()
         query = select(OrderRow.error).where(

@@ -6,7 +6,7 @@ What workers do is in `claims.py`, replays are in `replays.py`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
@@ -20,6 +20,7 @@ from services.storage.base.ids import new_id, page_of, paged
 from services.storage.base.mapping import columns_of, document_of, event_of, order_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
+from services.storage.orders import turns
 from services.storage.orders.claims import Claims
 from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
 from services.storage.orders.replays import Replays
@@ -112,13 +113,15 @@ class OrderStore(Claims, Replays):
             if hold_s is not None:
                 until = now + timedelta(seconds=hold_s)
                 columns |= {"attempt": 1, "lease_owner": order.lease_owner, "lease_until": until}
-            return move(
+            moved = move(
                 session, now, order, outcome.event, columns, outcome.detail, by=order, refused=outcome.refused
             )
+            turns.end(session, now, order)
+            return moved
 
-    def cancel(self, order_id: str) -> OrderRecord:
+    def cancel(self, order_id: str, *, completed_s: float = 0) -> OrderRecord:
         """End an order that is waiting, worked on or in review, and release its recording; one that is
-        cancelled stays so.
+        cancelled stays so. A completed one can be cancelled for `completed_s`, until the shop takes it.
 
         Raises:
             NotFound: no such order.
@@ -128,11 +131,25 @@ class OrderStore(Claims, Replays):
             order = order_of(self._one(session, OrderRow, order_id, hold=True))
             if order.state is State.CANCELLED:
                 return order
-            if order.state in TERMINAL:
-                raise Conflict(f"The order is already {STATUS[order.state]}")
+            if _is_final(order, now, completed_s):
+                ended = "taken by the shop" if order.taken_at else f"already {STATUS[order.state]}"
+                raise Conflict(f"The order is {ended}", title="The order can't be cancelled any more")
             cancelled = move(session, now, order, Event.CANCELLED)
             withdraw_review(session, order_id)
             return cancelled
+
+    def take(self, order_id: str) -> OrderRecord:
+        """Note that the shop makes a completed order now; one that it has taken stays as it is.
+
+        Raises:
+            NotFound: no such order.
+            Conflict: it is not completed.
+        """
+        with writing(self._database) as (session, now):
+            order = order_of(self._one(session, OrderRow, order_id, hold=True))
+            if order.state is not State.COMPLETED:
+                raise Conflict(f"The order is {STATUS[order.state]}", title="The order is not completed")
+            return order if order.taken_at else move(session, now, order, Event.TAKEN, {"taken_at": now})
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
         """Move an order in review on by the customer's answer, unless a reviewer is at it. While it stays in
@@ -149,7 +166,11 @@ class OrderStore(Claims, Replays):
                 ReviewRow.order_id == order.id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
             )
             if session.scalars(held).first() is not None:
-                raise Conflict("A reviewer has claimed this order", hint="Wait for the reviewer's decision.")
+                raise Conflict(
+                    "A reviewer has claimed this order",
+                    hint="Wait for the reviewer's decision.",
+                    title="A reviewer has this order",
+                )
             if moved.state is State.IN_REVIEW:
                 session.execute(
                     update(ReviewRow)
@@ -181,6 +202,15 @@ class OrderStore(Claims, Replays):
             old = IdempotencyRow.created_at < now - timedelta(seconds=older_than_s)
             gone = session.execute(delete(IdempotencyRow).where(old).returning(IdempotencyRow.key))
             return len(gone.all())
+
+
+def _is_final(order: OrderRecord, now: datetime, completed_s: float) -> bool:
+    """Whether an order can't be cancelled any more, where that can be for so long after it was completed."""
+    if order.state is not State.COMPLETED:
+        return order.state in TERMINAL
+    # `now` is when the transaction began: an order may have been completed after that.
+    late = not completed_s or now >= order.updated_at + timedelta(seconds=completed_s)
+    return late or order.taken_at is not None
 
 
 def _named(session: Session, states: Collection[State]) -> list[str]:

@@ -1,16 +1,34 @@
-"""Whose order is next: waiting orders take turns by shop, and in a shop by source.
+"""Whose order is next: waiting orders take turns by shop, and in a shop by source, on measured seconds.
 
-A source is a till's key, or for a page its key with the address that the order came from. The shop
-whose order was taken longest ago is next, and in it, tills before pages, the source whose order was. So
-a source with a hundred orders waits for itself. A page's address has one order in hand at a time in each
-stage, since it is not known beforehand which will take long.
+A source is a till's key, or for a page its key with the address that the order came from. Each shop, and
+each source in its shop, has a clock that runs while its orders are worked on; the one whose clock is furthest
+behind is next (start-time fair queueing: https://dl.acm.org/doi/10.1109/90.649569). So a source with a
+hundred orders, or with a few that take long, waits for itself. A source that is new, or back, starts where
+those that are served now stand, and not at zero. In a shop tills go before pages. A page's address has one
+order in hand at a time in each stage, since it is not known beforehand which will take long.
+
+A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down, the
+seconds by the database's clock replace the guess. Those of a worker that died are the guess.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, case, delete, func, or_, select, text, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    TextClause,
+    and_,
+    case,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from schemas.lifecycle import State
@@ -18,12 +36,13 @@ from schemas.records.orders import OrderRecord
 from schemas.shops.source import PAGE
 from services.storage.base.changes import insert_into
 from services.storage.base.scoping import of_shop
-from services.storage.base.tables import WAITS, OrderRow, TurnRow
+from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 
+GUESS_S = 1.0
 _SHOP, _NOBODY = "", "?"
+_OF_SHOPS = text(SHOPS)
 _SOURCE = func.coalesce(OrderRow.source, _NOBODY)
 _PAGED = case((OrderRow.source.startswith(PAGE), 1), else_=0)
-_LONGEST_AGO = TurnRow.at.asc().nulls_first()
 
 
 def claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
@@ -41,7 +60,7 @@ def next_shop(session: Session, now: datetime, state: State, shop: str) -> str |
         select(OrderRow.shop_id)
         .outerjoin(TurnRow, and_(TurnRow.shop_id == OrderRow.shop_id, TurnRow.source == _SHOP))
         .where(*_waiting(session, now, state), of_shop(OrderRow, shop))
-        .order_by(_LONGEST_AGO, OrderRow.updated_at, OrderRow.id)
+        .order_by(_clock(_stands(session, _OF_SHOPS)), OrderRow.updated_at, OrderRow.id)
         .limit(1)
     )
 
@@ -53,19 +72,36 @@ def next_order(session: Session, now: datetime, state: State, shop: str) -> str 
         select(OrderRow.id)
         .outerjoin(TurnRow, and_(TurnRow.shop_id == shop, TurnRow.source == _SOURCE))
         .where(*_waiting(session, now, state), OrderRow.shop_id == shop)
-        .order_by(_PAGED, _LONGEST_AGO, OrderRow.updated_at, OrderRow.id)
+        .order_by(_PAGED, _clock(_stands(session, _sources_of(shop))), OrderRow.updated_at, OrderRow.id)
         .limit(1)
         .with_for_update(of=OrderRow, skip_locked=True)
     )
 
 
-def take(session: Session, now: datetime, order: OrderRecord) -> None:
-    """Note that an order of this shop and source was claimed."""
-    for source in (_SHOP, order.source or _NOBODY):
-        row = insert_into(session, TurnRow).values(shop_id=order.shop, source=source, at=now)
-        session.execute(
-            row.on_conflict_do_update(index_elements=[TurnRow.shop_id, TurnRow.source], set_={"at": now})
+def begin(session: Session, now: datetime, order: OrderRecord) -> None:
+    """Put a claimed order's guess on the clocks of its shop and source."""
+    for source, among in _clocks(order):
+        stands = _stands(session, among)
+        own = _clock(stands)
+        row = insert_into(session, TurnRow).values(
+            shop_id=order.shop, source=source, begun=stands, spent=stands + GUESS_S, at=now
         )
+        session.execute(
+            row.on_conflict_do_update(
+                index_elements=[TurnRow.shop_id, TurnRow.source],
+                set_={"begun": own, "spent": own + GUESS_S, "at": now},
+            )
+        )
+
+
+def end(session: Session, now: datetime, order: OrderRecord) -> None:
+    """Replace the guess of an order that its worker puts down by the seconds since its claim."""
+    if order.claimed_at is None:
+        return
+    took = max(0.0, (now - order.claimed_at).total_seconds()) - GUESS_S
+    for source, _ in _clocks(order):
+        own = TurnRow.shop_id == order.shop, TurnRow.source == source
+        session.execute(update(TurnRow).where(*own).values(spent=TurnRow.spent + took))
 
 
 def holds_others_back(order: OrderRecord) -> bool:
@@ -89,7 +125,7 @@ def waits_for(session: Session, now: datetime, order: OrderRecord) -> str | None
 
 
 def forget(session: Session, now: datetime, older_than_s: float) -> int:
-    """Drop the notes of who had no order for so many seconds; how many there were."""
+    """Drop the clocks of who had no order for so many seconds; how many there were."""
     old = TurnRow.at < now - timedelta(seconds=older_than_s)
     return len(session.execute(delete(TurnRow).where(old).returning(TurnRow.source)).all())
 
@@ -103,3 +139,22 @@ def _waiting(session: Session, now: datetime, state: State) -> list[ColumnElemen
     ).all()
     free = or_(OrderRow.source.is_(None), tuple_(OrderRow.shop_id, OrderRow.source).not_in(busy))
     return [of_stage, *claimable(now), *([free] if busy else [])]
+
+
+def _clocks(order: OrderRecord) -> tuple[tuple[str, ColumnElement[bool] | TextClause], ...]:
+    """The order's clocks, and among which each takes turns."""
+    return (_SHOP, _OF_SHOPS), (order.source or _NOBODY, _sources_of(order.shop))
+
+
+def _sources_of(shop: str) -> ColumnElement[bool]:
+    return and_(TurnRow.shop_id == shop, TurnRow.source != _SHOP)
+
+
+def _stands(session: Session, among: ColumnElement[bool] | TextClause) -> float:
+    """Where those clocks stand whose orders were taken last."""
+    return session.scalar(select(func.max(TurnRow.begun)).where(among)) or 0.0
+
+
+def _clock(stands: float) -> ColumnElement[float]:
+    """The row's clock, no further back than where the others stand."""
+    return case((TurnRow.spent > stands, TurnRow.spent), else_=literal(stands))

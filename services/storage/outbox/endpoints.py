@@ -22,7 +22,7 @@ from infra.webhooks import PREFIX, Target
 from schemas.errors import Conflict, InputError, NotFound
 from schemas.shops.audit import Actor
 from schemas.shops.endpoint import MAX_ENDPOINTS, Allowed, Endpoint
-from schemas.shops.webhook import TYPES
+from schemas.shops.webhook import EVENTS
 from services.storage.audit.log import record
 from services.storage.base.changes import glancing, reading, writing
 from services.storage.base.ids import new_id
@@ -139,9 +139,10 @@ def _record(
 def _checked(events: Sequence[str] | None) -> list[Any] | None:
     if events is None:
         return None
-    known = frozenset(TYPES.values())
-    if unknown := sorted(set(events) - known):
-        raise InputError(f"No such event: {', '.join(unknown)[:200]}", hint=f"Of {', '.join(sorted(known))}.")
+    if unknown := sorted(set(events).difference(EVENTS)):
+        raise InputError(
+            f"No such event: {', '.join(unknown)[:200]}", hint=f"Of {', '.join(sorted(EVENTS))}."
+        )
     if not events:
         raise InputError("An endpoint needs at least one event", hint="Choose some, or leave it out for all.")
     return sorted(set(events))

@@ -8,50 +8,61 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from schemas.cart import MenuRef
+from schemas.corrections import corrections
 from schemas.lifecycle import STATUS
+from schemas.open_questions import question_of
 from schemas.records.orders import OrderRecord
-from schemas.shops.webhook import TYPES, WebhookMessage, WebhookOrder
+from schemas.shops.webhook import ASKS, CHANGED, TAKEN, TYPES, WebhookMessage, WebhookOrder
 from services.storage.base.ids import new_id
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 
 
-def tell(session: Session, now: datetime, order: OrderRecord) -> None:
-    """Add the message of an order's new state, to each endpoint of its shop that asks for it.
+def tell(session: Session, now: datetime, before: OrderRecord, order: OrderRecord) -> None:
+    """Add the message of what an order has become, to each endpoint of its shop that asks for it.
 
     The version that was just won by compare-and-set is the message's place among those of its order.
     """
-    if (kind := TYPES.get(order.state)) is None:
+    if not (kinds := _kinds(before, order)):
         return
+    data = WebhookOrder(
+        order_id=order.id,
+        shop=order.shop,
+        seq=order.version,
+        status=STATUS[order.state],
+        menu=MenuRef(id=order.menu_id, version=order.menu_version),
+        cart=order.cart,
+        question=question_of(order),
+        changed=list(corrections(before.cart, order.cart)),
+        metadata=order.metadata,
+        error=order.error,
+    )
     table = WebhookEndpointRow
     # Not whole: the secrets have no business here.
     query = select(table.id, table.events).where(table.shop_id == order.shop)
     for endpoint_id, events in session.execute(query.order_by(table.created_at, table.id)):
-        if events is None or kind in events:
-            session.add(_message(kind, endpoint_id, now, order))
+        if kind := next((kind for kind in kinds if events is None or kind in events), None):
+            session.add(_message(WebhookMessage(type=kind, timestamp=now, data=data), endpoint_id, now))
 
 
-def _message(kind: str, endpoint_id: str, now: datetime, order: OrderRecord) -> OutboxRow:
-    message = WebhookMessage(
-        type=kind,
-        timestamp=now,
-        data=WebhookOrder(
-            order_id=order.id,
-            shop=order.shop,
-            seq=order.version,
-            status=STATUS[order.state],
-            menu=MenuRef(id=order.menu_id, version=order.menu_version),
-            cart=order.cart,
-            metadata=order.metadata,
-            error=order.error,
-        ),
-    )
+def _kinds(before: OrderRecord, order: OrderRecord) -> list[str]:
+    """What an endpoint is told that takes it, the most telling first; empty while the order is under way."""
+    if order.taken_at != before.taken_at:
+        return [TAKEN]
+    if (by_state := TYPES.get(order.state)) is None:
+        return []
+    if question_of(order) is not None:
+        return [ASKS, by_state]
+    return [CHANGED, by_state] if before.state is order.state else [by_state]
+
+
+def _message(message: WebhookMessage, endpoint_id: str, now: datetime) -> OutboxRow:
     return OutboxRow(
         id=new_id("msg"),
-        order_id=order.id,
+        order_id=message.data.order_id,
         endpoint_id=endpoint_id,
-        seq=order.version,
-        type=kind,
+        seq=message.data.seq,
+        type=message.type,
         payload=message.model_dump(mode="json"),
         version=1,
         attempt=0,

@@ -21,6 +21,7 @@ from schemas.shops.access import Role, of_person
 from schemas.shops.staff import StaffSession, Visit
 from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
+from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import (
     StaffChallengeRow,
     StaffRow,
@@ -181,10 +182,11 @@ def existing(session: Session, name: str, *, hold: bool = False) -> StaffRow:
     return row
 
 
-def _running(now: datetime, idle_s: float) -> Select[StaffSessionRow, StaffRow, datetime | None]:
+def _running(now: datetime, idle_s: float) -> Select[StaffSessionRow, StaffRow, datetime | None, bool]:
     return (
-        select(StaffSessionRow, StaffRow, StaffTotpRow.confirmed_at)
+        select(StaffSessionRow, StaffRow, StaffTotpRow.confirmed_at, ShopRow.needs_second_step)
         .join(StaffRow, StaffRow.id == StaffSessionRow.staff_id)
+        .join(ShopRow, ShopRow.id == StaffRow.shop_id)
         .outerjoin(StaffTotpRow, StaffTotpRow.staff_id == StaffRow.id)
         .where(
             StaffSessionRow.expires_at > now,
@@ -194,12 +196,15 @@ def _running(now: datetime, idle_s: float) -> Select[StaffSessionRow, StaffRow, 
     )
 
 
-def _session(row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | None) -> StaffSession:
+def _session(
+    row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | None, needed: bool
+) -> StaffSession:
     return StaffSession(
         id=row.id,
         staff_id=staff.id,
         name=staff.name,
         second_step=confirmed_at is not None,
+        needs_second_step=needed,
         access=of_person(staff.shop_id, staff.name, Role.stored(staff.role)),
         started_at=row.created_at,
         used_at=row.used_at,

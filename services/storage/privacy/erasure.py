@@ -92,6 +92,7 @@ class ErasureStore(OfShop):
                 raise Conflict(
                     f"The order is {STATUS[state]}",
                     hint="Cancel it first, or wait until it has ended; then erase it.",
+                    title="The order has not ended yet",
                 )
             if row.erased_at is not None and row.audio_key is None:
                 return order_of(row)

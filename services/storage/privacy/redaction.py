@@ -14,9 +14,10 @@ UNNAMED = "something else"
 """Stands for what the menu does not have: only the customer's words named it."""
 
 _LINE = (
-    *("kind", "sku", "quantity", "size", "options", "unit_price", "line_total", "confidence"),
-    "price_is_minimum",
+    *("kind", "sku", "quantity", "size", "size_name", "options", "unit_price", "line_total"),
+    *("confidence", "price_is_minimum", "ref", "size_ref"),
 )
+_CART = ("currency", "menu", "subtotal", "taxes", "total", "total_is_minimum")
 _NAMES = ("decoder", "grammar")
 _COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")
 _HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
@@ -30,7 +31,7 @@ def cart(document: Any) -> dict[str, Any] | None:
         lines = [_line(one) for one in _only(document, ("lines",))["lines"]]
     except (KeyError, TypeError):
         return None
-    return _only(document, ("currency", "menu", "total", "total_is_minimum")) | {"lines": lines}
+    return _only(document, _CART) | {"lines": lines}
 
 
 def error(document: Any) -> dict[str, Any] | None:
@@ -74,7 +75,13 @@ def message(document: Any) -> dict[str, Any]:
     """Of a message to the shop's system: all but what was said and the metadata."""
     data = _only(document, ("data",)).get("data")
     known = {name: _only(data, (name,)).get(name) for name in ("cart", "error")}
-    left = {"metadata": None, "cart": cart(known["cart"]), "error": error(known["error"])}
+    left: dict[str, Any] = {
+        "metadata": None,
+        "question": None,
+        "changed": [],
+        "cart": cart(known["cart"]),
+        "error": error(known["error"]),
+    }
     return _only(document, ("type", "timestamp")) | {"data": _only(data, _MESSAGE) | left}
 
 

@@ -15,6 +15,9 @@ from schemas.records.reviews import ReviewRecord
 from schemas.review import Standing
 from services.storage.base.tables import ReviewRow
 
+# Titles of conflicts.
+HELD, CHANGED = "Someone else has this review", "The review has changed since you read it"
+
 
 def value_of(review: ReviewRecord) -> int:
     """What the order is worth as the machine proposed it, in minor units; 0 where it proposed nothing."""
@@ -53,7 +56,7 @@ def decided(by: Standing, now: datetime) -> dict[str, object]:
 def check_undecided(seen: ReviewRow) -> None:
     """Raises Conflict where the review is settled."""
     if seen.status not in ("open", "claimed"):
-        raise Conflict(f"The review is {seen.status}")
+        raise Conflict(f"The review is {seen.status}", title="The review is closed")
 
 
 def check_free(seen: ReviewRow, reviewer: str, now: datetime) -> None:
@@ -61,11 +64,15 @@ def check_free(seen: ReviewRow, reviewer: str, now: datetime) -> None:
     check_undecided(seen)
     if seen.standing is not None and seen.standing["by"] == reviewer:
         raise Conflict(
-            "You have already decided on this order", hint="It needs a second approval by a colleague."
+            "You have already decided on this order",
+            hint="It needs a second approval by a colleague.",
+            title="The review needs a second person",
         )
     if seen.status == "claimed" and seen.claimed_by != reviewer and _live(seen, now):
         raise Conflict(
-            f"{seen.claimed_by} has this review", hint="Take another one, or wait until it's released."
+            f"{seen.claimed_by} has this review",
+            hint="Take another one, or wait until it's released.",
+            title=HELD,
         )
 
 
@@ -73,9 +80,13 @@ def check_held(seen: ReviewRow, reviewer: str, now: datetime) -> None:
     """Raises Conflict unless `reviewer` holds the review."""
     check_undecided(seen)
     if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
-        raise Conflict("This review isn't assigned to you", hint="Take it again, check it, then decide.")
+        raise Conflict(
+            "This review isn't assigned to you",
+            hint="Take it again, check it, then decide.",
+            title="You haven't claimed this review",
+        )
     if seen.claimed_by != reviewer:
-        raise Conflict(f"{seen.claimed_by} has this review")
+        raise Conflict(f"{seen.claimed_by} has this review", title=HELD)
 
 
 def _live(row: ReviewRow, now: datetime) -> bool:

@@ -93,7 +93,7 @@ class ReviewStore(ReviewQueue):
                 return review_of(seen)
             rules.check_undecided(seen)
             if seen.claimed_by != reviewer:
-                raise Conflict(f"{seen.claimed_by} has this review")
+                raise Conflict(f"{seen.claimed_by} has this review", title=rules.HELD)
             record_act(session, now, review_id, reviewer, "released")
             return _change(session, seen, status="open", claimed_by=None, lease_until=None)
 
@@ -122,14 +122,11 @@ class ReviewStore(ReviewQueue):
             StaleState: the order is not where `outcome` can move it from. Nothing is stored.
         """
         with writing(self._database) as (session, now):
-            row = _locked_order(session, review_id)
-            seen = self._one(session, ReviewRow, review_id, hold=True)
+            order, seen = self._to_decide(session, review_id)
             (rules.check_held if held else rules.check_free)(seen, reviewer, now)
             if seen.version != version:
-                raise Conflict(f"The review is at version {seen.version}, not {version}")
-            if row is None:
-                raise StaleState(f"Review {review_id} has no order")
-            read, order = review_of(seen), order_of(row)
+                raise Conflict(f"The review is at version {seen.version}, not {version}", title=rules.CHANGED)
+            read = review_of(seen)
             cart = outcome.draft if action != "reject" else None
             mine = Standing(by=reviewer, at=now.isoformat(), action=action, reason=reason, cart=cart)
             waits = rules.waits(read, mine, outcome, second_above)
@@ -139,6 +136,14 @@ class ReviewStore(ReviewQueue):
             review = _change(session, seen, lease_until=None, **changed)
             record_decision(session, read, kept, by)
             return review, moved
+
+    def _to_decide(self, session: Session, review_id: str) -> tuple[OrderRecord, ReviewRow]:
+        """A review and its order, both locked; raises as `decide`."""
+        row = _locked_order(session, review_id)
+        seen = self._one(session, ReviewRow, review_id, hold=True)
+        if row is None:
+            raise StaleState(f"Review {review_id} has no order")
+        return order_of(row), seen
 
     def _moved(self, session: Session, now: datetime, order: OrderRecord, outcome: Outcome) -> OrderRecord:
         columns = columns_of(order, outcome)
@@ -174,5 +179,5 @@ def _locked_order(session: Session, review_id: str) -> OrderRow | None:
 def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:
     row = swap(session, ReviewRow, seen.id, seen.version, **columns)
     if row is None:  # can't be while the row is locked; kept so that no lock is trusted alone
-        raise Conflict(f"Review {seen.id} changed in the meantime")
+        raise Conflict(f"Review {seen.id} changed in the meantime", title=rules.CHANGED)
     return review_of(row)

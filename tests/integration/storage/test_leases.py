@@ -17,7 +17,7 @@ from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord, Outcome
 from services.api.present import event as shown
 from services.api.present import nickname
-from services.pipeline import runner
+from services.pipeline import database_retry, runner
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
@@ -147,8 +147,8 @@ def faulty(world: Works, lease_s: float = 60, **script: list[str]) -> Runner:
 
 @pytest.fixture(autouse=True)
 def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "AGAIN_S", 0.01)
-    monkeypatch.setattr(runner, "AGAIN_MOST_S", 0.02)
+    monkeypatch.setattr(database_retry, "WAIT_S", 0.01)
+    monkeypatch.setattr(database_retry, "MAX_WAIT_S", 0.02)
 
 
 @pytest.mark.parametrize("fails", [["before"], ["before"] * 5, ["after"], ["before", "after", "before"]])
@@ -179,7 +179,7 @@ def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
     world: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = world.to_decode()
-    monkeypatch.setattr(runner, "CLAIM_PATIENCE_S", 0.1)
+    monkeypatch.setattr(runner, "CLAIM_LIMIT_S", 0.1)
     assert faulty(world, claim_next=["before"] * 999).run(order_id, "decode") is None
     assert faulty(world, claim_next=["before", "before"]).run(order_id, "decode") is State.COMPLETED
 

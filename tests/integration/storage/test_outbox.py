@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from typer.testing import CliRunner
 
 from infra.settings import Settings
 from infra.sql.database import Database
-from schemas.cart import Cart, MenuRef
+from schemas.cart import Cart, CartLine, Finding, HeardSpan, MenuRef
 from schemas.errors import NotFound, StaleState
 from schemas.lifecycle import SETTLED, Event
 from schemas.order import OrderError
+from schemas.question import Choice, Question
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.shops.webhook import TYPES, WebhookMessage
 from schemas.transcript import Transcript
@@ -22,6 +24,7 @@ from services.bootstrap import bootstrap
 from services.cli import client
 from services.cli.commands.webhooks import app
 from services.storage.base import changes
+from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Message, Outbox
 from services.storage.reviews.store import ReviewStore
@@ -80,11 +83,50 @@ def test_a_completed_order_leaves_one_message_that_says_it_all(orders: OrderStor
         "status": "completed",
         "menu": {"id": "cafe", "version": 1},
         "cart": CART.model_dump(),
+        "question": None,
+        "changed": [],
         "metadata": {"table": 7},
         "error": None,
     }
     assert message.payload["data"]["cart"] == CART.model_dump(mode="json"), "as the API shows it"
     assert str(message.payload["timestamp"]).endswith("Z")
+
+
+SIZE = Question(
+    id="0/size", text="Small or large?", answers=(Choice(id="S", text="small"), Choice(id="L", text="large"))
+)
+LATTE = CartLine(
+    kind="item", heard=HeardSpan(text="a latte"), name="latte", quantity=1, size="S", confidence=1
+)
+
+
+def cart_of(size: str) -> Cart:
+    return CART.model_copy(update={"lines": [LATTE.model_copy(update={"size": size})]})
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_questions_changes_and_taking_are_told_each_by_its_own_type(
+    orders: OrderStore, outbox: Outbox, database: Database, asks: bool
+) -> None:
+    """And to an endpoint that names only the state of the order, by that."""
+    if not asks:
+        with database.everywhere().write() as session:
+            session.execute(
+                update(WebhookEndpointRow).values(events=["order.needs_review", "order.completed"])
+            )
+    order = orders.commit(orders.create(TYPED)[0], Outcome(Event.DECODED))
+    asked = (Finding.blocking("missing_size", "Which?", line=0, question=SIZE),)
+    order = orders.commit(order, Outcome(Event.DOUBTED, cart=cart_of("S"), findings=asked))
+    order = orders.answer(order, Outcome(Event.CHOSEN, cart=cart_of("L"), findings=()))
+    order = orders.answer(order, Outcome(Event.ANSWERED))
+    orders.take(order.id)
+    told = {message.type: message.payload["data"] for message in outbox.list(dead=False, limit=10)}
+    if not asks:
+        assert list(told) == ["order.needs_review", "order.completed"]
+        return
+    assert list(told) == ["order.asks", "order.changed", "order.completed", "order.taken"]
+    assert told["order.asks"]["question"] == SIZE.model_dump(mode="json")
+    assert [one["changed"] for one in told.values()] == [[], ["another size of latte"], [], []]
 
 
 def test_whatever_settles_an_order_has_a_message() -> None:

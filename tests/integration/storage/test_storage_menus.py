@@ -125,7 +125,7 @@ def test_what_is_remembered_is_bounded(database: Database, monkeypatch: pytest.M
         menus.put(menu(price), by=TESTER)
     for version in (1, 2, 3, 1, 4, 5):
         assert menus.get("cafe", version).menu == menu(version - 1)
-    assert [version for _, _, version in menus._versions._known._kept] == [1, 4, 5]
+    assert [version for _, _, version in menus._versions._known._entries] == [1, 4, 5]
     # Remembered versions need no database.
     monkeypatch.setattr(module, "glancing", None)
     assert menus.get("cafe", 4).version == 4

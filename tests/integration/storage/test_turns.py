@@ -1,8 +1,10 @@
-"""Whose order is next: turns by shop and source, on SQLite and on PostgreSQL."""
+"""Whose order is next: turns by shop and source on measured seconds, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +44,20 @@ class Queue:
     def take(self) -> OrderRecord | None:
         return self.orders.claim_next(State.TRANSCRIBED, owner="h:1:1", lease_s=60)
 
-    def served(self, count: int) -> list[str]:
-        """Whose orders are worked on, one after the other."""
+    def served(self, count: int, *, seconds: dict[str, float] | None = None) -> list[str]:
+        """Whose orders are worked on, one after the other, each as long as `seconds` says for its source."""
         found = []
         for _ in range(count):
             order = self.take()
             assert order is not None
             found.append(self.named[order.id])
-            self.put_down(order)
+            self.put_down(order, (seconds or {}).get(found[-1], 1.0))
         return found
 
-    def put_down(self, order: OrderRecord) -> None:
-        self.orders.commit(order, Outcome(Event.DECODED, draft=RIGHT))
+    def put_down(self, order: OrderRecord, seconds: float = 1.0) -> None:
+        with self.database.write() as session:  # as if it had been claimed so long ago
+            since = self.database.now(session) - timedelta(seconds=seconds)
+        self.orders.commit(replace(order, claimed_at=since), Outcome(Event.DECODED, draft=RIGHT))
 
 
 @pytest.fixture
@@ -63,13 +67,6 @@ def queue(database: Database, tmp_path: Path) -> Queue:
 
 def page(address: str, visitor: str = "v") -> str:
     return f"page:/{address}/{visitor}"
-
-
-def test_another_shop_s_order_is_next_whatever_waits_before_it(queue: Queue) -> None:
-    queue.came(*[page("6.6.6.6")] * 30)
-    assert queue.served(1) == ["main:" + page("6.6.6.6")]
-    queue.came(TILL, shop="other")
-    assert queue.served(2) == [f"other:{TILL}", "main:" + page("6.6.6.6")]
 
 
 def test_in_a_shop_the_tills_go_before_the_pages(queue: Queue) -> None:
@@ -82,10 +79,34 @@ def test_the_addresses_of_a_shop_s_pages_take_turns_whatever_browsers_they_name(
     assert [one.split("/")[1] for one in queue.served(4)] == ["6.6.6.6", "7.7.7.7", "8.8.8.8", "6.6.6.6"]
 
 
-def test_two_shops_with_much_to_do_take_turns(queue: Queue) -> None:
+def test_a_shop_with_few_long_orders_gets_no_more_than_its_share(queue: Queue) -> None:
+    queue.came(*[TILL] * 3)
+    queue.came(*[TILL] * 6, shop="other")
+    long, short = f"main:{TILL}", f"other:{TILL}"
+    found = queue.served(7, seconds={long: 4.5, short: 1.0})
+    assert found == [long, short, short, short, short, short, long]
+
+
+def test_a_source_with_few_long_orders_gets_no_more_than_its_share(queue: Queue) -> None:
+    queue.came(*[TILL] * 3, *[OTHER_TILL] * 6)
+    found = queue.served(7, seconds={f"main:{TILL}": 4.5, f"main:{OTHER_TILL}": 1.0})
+    assert found == [f"main:{TILL}", *[f"main:{OTHER_TILL}"] * 5, f"main:{TILL}"]
+
+
+def test_a_shop_that_comes_back_does_not_make_up_for_the_time_away(queue: Queue) -> None:
+    queue.came(TILL, shop="other")
+    queue.served(1)
     queue.came(*[TILL] * 20)
-    queue.came(*[TILL] * 3, shop="other")
-    assert queue.served(5) == [f"{shop}:{TILL}" for shop in ("main", "other", "main", "other", "main")]
+    queue.served(10, seconds={f"main:{TILL}": 3.0})
+    queue.came(*[TILL] * 5, shop="other")
+    assert f"main:{TILL}" in queue.served(5), "it is not 29 seconds behind"
+
+
+def test_orders_in_hand_count_before_they_are_done(queue: Queue) -> None:
+    queue.came(*[TILL] * 4)
+    queue.came(*[TILL] * 4, shop="other")
+    taken = [queue.named[order.id] for _ in range(4) if (order := queue.take()) is not None]
+    assert taken == [f"main:{TILL}", f"other:{TILL}"] * 2
 
 
 def test_an_address_has_one_order_in_hand_and_a_till_as_many_as_there_are_workers(queue: Queue) -> None:
@@ -109,7 +130,7 @@ def test_fifty_workers_at_once_take_fifty_orders(
     assert len({order.id for order in found}) == 50
 
 
-def test_who_orders_no_more_is_forgotten(queue: Queue) -> None:
+def test_the_clock_of_who_orders_no_more_is_forgotten(queue: Queue) -> None:
     queue.came(TILL)
     queue.served(1)
     assert queue.orders.forget_turns(60) == 0
@@ -155,12 +176,3 @@ def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: 
     assert works.bell.rung == [(new, State.TRANSCRIBED, 0.0)] * 9
     assert works.runner().run(new, "decode") is State.COMPLETED
     assert works.orders.get(new).state is State.COMPLETED, "it was first, and so it was next"
-
-
-def test_another_shop_s_order_comes_between_the_pieces_of_a_menu(queue: Queue) -> None:
-    queue.came(TILL)
-    order = queue.take()
-    assert order is not None
-    queue.came(TILL, shop="other")
-    queue.orders.hand_back(order, retry_in_s=0)
-    assert queue.served(2) == [f"other:{TILL}", f"main:{TILL}"]
