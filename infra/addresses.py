@@ -1,4 +1,4 @@
-"""Addresses: whom a limit counts as one, which proxies are believed, what is in a setting's query string."""
+"""Network addresses: as keys of limits, as lists of trusted proxies, and parameters in a setting's URL."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-"""How a setting names this machine itself."""
+"""Host names of the loopback interface in settings."""
 
 
 def counted_as(host: str) -> str:
-    """The key under which an address is counted: itself, or the /64 of an IPv6 address, all of which its
-    owner has to choose from. What is no address (a socket of another kind) stays as it is."""
+    """Return the key under which an address is counted: the address, or the /64 of an IPv6 address, since a
+    client can use all of it. Anything that isn't an IP address is returned unchanged."""
     try:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -25,39 +25,39 @@ def counted_as(host: str) -> str:
 
 
 def networks(text: str, name: str) -> list[Network]:
-    """The addresses and networks of a comma list; `name` is the variable that held it.
+    """Parse a comma-separated list of addresses and networks; `name` is the variable it came from.
 
     Raises:
-        ValueError: one is neither. `*` is none either: whoever is believed can claim any address.
+        ValueError: an entry is neither. `*` isn't allowed: a trusted proxy can claim any address.
     """
-    found = []
-    for one in filter(None, (part.strip() for part in text.split(","))):
+    parsed = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
         try:
-            found.append(ipaddress.ip_network(one, strict=False))
+            parsed.append(ipaddress.ip_network(part, strict=False))
         except ValueError:
-            raise ValueError(f"{name}: {one!r} is no address and no network such as 10.0.0.0/8") from None
-    return found
+            raise ValueError(f"{name}: {part!r} is not an address or a network such as 10.0.0.0/8") from None
+    return parsed
 
 
-def within(host: str, found: list[Network]) -> bool:
-    """Whether an address is in one of the networks; False for what is no address."""
+def within(host: str, networks: list[Network]) -> bool:
+    """Return whether `host` is an address in one of the networks."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    return any(address in network for network in found)
+    return any(address in network for network in networks)
 
 
 def parameters(url: str, *known: str) -> tuple[str, dict[str, str]]:
-    """Take what saycart itself is told out of a URL's query; all else of the URL stays as it is.
+    """Take saycart's own parameters out of a URL's query; return the rest of the URL, and the parameters.
 
     Raises:
-        ValueError: one of them is there twice.
+        ValueError: a parameter is repeated.
     """
     parts = urlsplit(url)
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    own = [(name, value) for name, value in given if name in known]
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    own = [(name, value) for name, value in query if name in known]
     if len(dict(own)) < len(own):
-        raise ValueError("a parameter is there twice")
-    rest = urlencode([pair for pair in given if pair not in own])
+        raise ValueError("a parameter is repeated")
+    rest = urlencode([pair for pair in query if pair not in own])
     return (parts._replace(query=rest).geturl() if own else url), dict(own)

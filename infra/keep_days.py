@@ -1,4 +1,4 @@
-"""What `SAYCART_KEEP_DAYS` says."""
+"""The setting `SAYCART_KEEP_DAYS`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Days = Annotated[int, Field(ge=1, le=36_500)] | Literal["forever"]
 
 
 class KeepDays(BaseModel):
-    """For how many days after an order's end each thing of it is kept."""
+    """Days that an order's data is kept after its end."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -20,9 +20,9 @@ class KeepDays(BaseModel):
 
     @classmethod
     def of(cls, text: str) -> KeepDays:
-        """Read the setting; raises ValueError where it says nothing, or a thing twice."""
+        """Parse the setting; raises ValueError if it is invalid."""
         pairs = [pair.partition("=") for pair in text.split(",")]
-        given = {what.strip(): days.strip() for what, _, days in pairs}
-        if len(given) < len(pairs):
-            raise ValueError("one thing is there twice")
-        return cls.model_validate(given)
+        values = {what.strip(): days.strip() for what, _, days in pairs}
+        if len(values) < len(pairs):
+            raise ValueError("an entry is repeated")
+        return cls.model_validate(values)

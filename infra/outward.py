@@ -1,7 +1,7 @@
-"""Which addresses a URL that a shop named may lead to: none inside of the deployment's own network.
+"""Check that a shop's webhook URL doesn't lead into the deployment's own network.
 
-What a name resolves to is asked for at each send, and the connection goes to the very address that was looked
-at: a name that answers otherwise a moment later (DNS rebinding) gains nothing.
+Names are resolved at each send, and the connection goes to the address that was checked, so a name that
+resolves differently a moment later (DNS rebinding) gains nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import httpx
 MAX_URL_CHARS = 500
 MAX_ADDRESSES = 4
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# What "private" opens, and nothing else that is not public: link-local is where clouds hand out credentials.
+# Networks that "private" opens. Not link-local: clouds hand out credentials there.
 _PRIVATE = [
     ipaddress.ip_network(one)
     for one in (
@@ -23,8 +23,8 @@ _PRIVATE = [
         *("::1/128", "fc00::/7"),
     )
 ]
-# IANA's special-purpose addresses, multicast and what is reserved, as of 2025. Not `is_global`: what that
-# says differs between releases of Python, and it takes some ranges in which no till can be for public.
+# IANA's special-purpose, multicast and reserved addresses, as of 2025. Not `is_global`: it differs between
+# releases of Python, and counts some ranges as public that no till can be in.
 _SPECIAL = [
     ipaddress.ip_network(one)
     for one in (
@@ -36,30 +36,32 @@ _SPECIAL = [
     )
 ]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # of IPv6, all that anybody was given so far
+_GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that was allocated so far
 
 
 class AddressRefused(ValueError):
-    """A sentence that says why, without what the name resolves to."""
+    """A URL was refused. The message says why, without the resolved address."""
 
 
 def usable(text: str, *, private: bool) -> httpx.URL:
-    """A URL to which messages may be sent: https; plain http for this machine alone.
+    """Parse a URL that messages may be sent to: https, or plain http on this machine.
 
-    `private`: also into private networks and to this machine.
+    `private` also allows private networks and this machine.
 
     Raises:
-        AddressRefused: it is none.
+        AddressRefused: messages may not be sent there.
     """
     try:
         url = httpx.URL(text)
         host, port = url.raw_host.decode("ascii"), url.port
     except (httpx.InvalidURL, ValueError, UnicodeError):
-        raise AddressRefused("it is no URL") from None
+        raise AddressRefused("it is not a URL") from None
     if len(text) > MAX_URL_CHARS or not text.isprintable() or " " in text:
-        raise AddressRefused(f"it has over {MAX_URL_CHARS} characters, or some that a URL has not")
+        raise AddressRefused(
+            f"it is over {MAX_URL_CHARS} characters long, or has characters that a URL can't have"
+        )
     if not host or url.userinfo or "#" in text or not (port is None or 0 < port < 65_536):
-        raise AddressRefused("it wants a host, and no user, password or fragment")
+        raise AddressRefused("it needs a host, and no user, password or fragment")
     if url.scheme != "https" and not (url.scheme == "http" and private and is_this_machine(host)):
         raise AddressRefused("it must begin with https://")
     if (literal := _parsed(host)) is not None:
@@ -68,38 +70,38 @@ def usable(text: str, *, private: bool) -> httpx.URL:
 
 
 def resolved(url: httpx.URL, *, private: bool) -> list[str]:
-    """The addresses of a URL's host, to connect to in this order, at most a few; blocks as a look-up does.
+    """Resolve a URL's host to the addresses to connect to, in this order; blocks during the lookup.
 
     Raises:
-        AddressRefused: one of them is none that messages may go to.
-        OSError: the name is not known, or nobody answers who it is.
+        AddressRefused: messages may not be sent to one of them.
+        OSError: the name is unknown, or the lookup failed.
     """
     host = url.raw_host.decode("ascii")
     port = url.port or {"http": 80, "https": 443}[url.scheme]
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:  # a label that is too long for DNS
-        raise OSError(f"{host[:60]} is no name of a host") from None
-    addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
+        raise OSError(f"{host[:60]} is not a host name") from None
+    addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     for address in addresses:
         parsed = _parsed(address)
         if parsed is None:
-            raise AddressRefused("it leads to no address of a network")
+            raise AddressRefused("it doesn't lead to a network address")
         _check(parsed, private=private)
     return addresses[:MAX_ADDRESSES]
 
 
 def _check(address: _Address, *, private: bool) -> None:
-    for one in _meant(address):
-        if private and any(one in network for network in _PRIVATE):
+    for target in _targets(address):
+        if private and any(target in network for network in _PRIVATE):
             continue
-        special = any(one in network for network in _SPECIAL)
-        if special or (one.version == 6 and one not in _GLOBAL_V6):
+        special = any(target in network for network in _SPECIAL)
+        if special or (target.version == 6 and target not in _GLOBAL_V6):
             raise AddressRefused("it leads into a private network or to this machine")
 
 
-def _meant(address: _Address) -> Iterator[_Address]:
-    """The address, or the IPv4 one that is inside of it, to which a gateway would pass it on."""
+def _targets(address: _Address) -> Iterator[_Address]:
+    """Yield the address, or the embedded IPv4 address that a gateway would forward to."""
     if isinstance(address, ipaddress.IPv4Address):
         yield address
     elif address.ipv4_mapped is not None:
@@ -122,6 +124,6 @@ def _parsed(host: str) -> _Address | None:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host, by name or address, is this machine's loopback."""
+    """Return whether a host name or address is this machine's loopback."""
     literal = _parsed(host)
     return host == "localhost" if literal is None else literal.is_loopback

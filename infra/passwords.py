@@ -1,8 +1,8 @@
 """Passwords as argon2id hashes, with the library's own costs (RFC 9106, low memory: 64 MiB, 3 passes).
 
-A hash takes 64 MiB and every core for a while, so `AT_ONCE` run in one process, a short line waits, and
-whoever comes then is sent away at once: sixty attempts side by side took 2.2 GB, and everybody waited. So
-at most 14 of the API's 40 threads are busy with passwords.
+A hash takes 64 MiB and all cores for a while. So a process runs `AT_ONCE` of them, a short queue waits, and
+further attempts are refused: sixty at once took 2.2 GB and blocked everyone. At most 14 of the API's 40
+threads are busy with passwords.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 AT_ONCE = 2
-# Who may wait beside those: anybody, and whoever was here before. Strangers can't fill the second line.
-LINE, KNOWN_LINE = 6, 12
+# How many may wait: anyone, and known visitors, whose longer queue strangers can't fill.
+QUEUE, KNOWN_QUEUE = 6, 12
 
 _HASHER = PasswordHasher()
 
 
 class PasswordsBusy(Exception):
-    """So many hash and wait already that this one was not begun."""
+    """Too many attempts are hashing or waiting."""
 
 
-class Turns:
-    """Turns at the hashing, in one process."""
+class HashQueue:
+    """The queue for hashing in one process."""
 
     def __init__(self) -> None:
         self._turn = threading.BoundedSemaphore(AT_ONCE)
@@ -36,14 +36,14 @@ class Turns:
         self._inside = 0
 
     @contextmanager
-    def one(self, *, known: bool) -> Iterator[None]:
-        """Hold one of `AT_ONCE` turns, after those who came before.
+    def turn(self, *, known: bool) -> Iterator[None]:
+        """Hold one of `AT_ONCE` turns, in order of arrival.
 
         Raises:
-            PasswordsBusy: the line is full.
+            PasswordsBusy: the queue is full.
         """
         with self._lock:
-            if self._inside >= AT_ONCE + (KNOWN_LINE if known else LINE):
+            if self._inside >= AT_ONCE + (KNOWN_QUEUE if known else QUEUE):
                 raise PasswordsBusy
             self._inside += 1
         try:
@@ -54,28 +54,28 @@ class Turns:
                 self._inside -= 1
 
 
-_TURNS = Turns()
+_hashing = HashQueue()
 
 
 def hash_password(password: str) -> str:
-    """The hash to store; it names its own salt and costs.
+    """Return the hash to store, with its salt and costs.
 
     Raises:
         PasswordsBusy: see there.
     """
-    with _TURNS.one(known=True):
+    with _hashing.turn(known=True):
         return _HASHER.hash(password)
 
 
 def verify_password(stored: str | None, password: str, *, known: bool = False) -> bool:
-    """Whether `password` made `stored`. `known`: whoever asks was here before, and may wait in a longer line.
+    """Return whether `password` matches the `stored` hash. A `known` visitor may wait in the longer queue.
 
-    Without a stored hash a made-up one is verified, so that an unknown name takes as long as a known one.
+    Without a stored hash a decoy is verified, so that an unknown name takes as long as a known one.
 
     Raises:
         PasswordsBusy: see there.
     """
-    with _TURNS.one(known=known):
+    with _hashing.turn(known=known):
         try:
             return _HASHER.verify(stored or _DECOY, password) and stored is not None
         except (VerificationError, InvalidHashError):
@@ -83,8 +83,8 @@ def verify_password(stored: str | None, password: str, *, known: bool = False) -
 
 
 def _decoy() -> str:
-    """A hash of nobody's password. It is put together and not computed: the first attempt under an unknown
-    name would take twice as long as all others."""
+    """Return a hash of no password. It is assembled, not computed: otherwise the first attempt under an
+    unknown name would take twice as long as the others."""
     salt, digest = (
         base64.b64encode(secrets.token_bytes(size)).decode().rstrip("=")
         for size in (_HASHER.salt_len, _HASHER.hash_len)

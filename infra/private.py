@@ -1,4 +1,4 @@
-"""Files for this process's user alone: recordings are voices, and the database has what was said."""
+"""Files that only this process's user can read: recordings are voices, the database has transcripts."""
 
 from __future__ import annotations
 
@@ -16,32 +16,31 @@ _OTHERS = 0o077
 
 
 def keep_private() -> None:
-    """From here on, files and folders that this process and its children make are closed to other users."""
+    """Set the umask: new files of this process and its children are closed to other users."""
     os.umask(UMASK)
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file in one step, for its owner's eyes alone at every moment of it."""
-    beside(path, text).replace(path)
+    """Replace a file atomically; it is readable by its owner alone at any moment."""
+    write_temporary(path, text).replace(path)
 
 
-def beside(path: Path, text: str) -> Path:
-    """The same content under a name of its own next to `path`, whole, to be put in its place."""
-    half = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+def write_temporary(path: Path, text: str) -> Path:
+    """Write `text` to a new file next to `path`, to be moved into its place; return the file."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
-    return half
+    return temporary
 
 
 def narrow(home: Path) -> bool:
-    """Close a home that was open to other users, and with it all that is in it; return whether it was open.
-    What can't be changed is logged."""
+    """Close a home that other users can read; return whether it was open. Failures are logged."""
     try:
         mode = stat.S_IMODE(home.stat().st_mode)
         if not mode & _OTHERS:
             return False
         if mode & stat.S_ISVTX:
-            # /tmp and its like are everybody's on purpose.
+            # Shared on purpose, such as /tmp.
             log.warning("home.not_narrowed", path=str(home), error="it is shared by all (sticky)")
             return False
         home.chmod(mode & ~_OTHERS)

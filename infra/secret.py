@@ -1,4 +1,4 @@
-"""The secret that signs what we hand to customers: given, or made once and kept in the home."""
+"""The secret that signs customers' links: from the settings, or generated once and stored in the home."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ _BYTES = 32
 MIN_CHARS = 32
 
 
-def signing_keys(given: str, home: Path) -> list[str]:
-    """The secrets, the one that signs last, as itsdangerous takes them.
+def signing_keys(setting: str, home: Path) -> list[str]:
+    """Return the secrets, the one that signs last, as itsdangerous takes them.
 
-    `given` names them with the newest first; where it is empty, the home's own is made or read.
+    `setting` lists them, the newest first; if it is empty, the home's own secret is read or generated.
 
     Raises:
         InputError: one is shorter than 32 characters.
         OSError: the home can't be written to.
     """
-    named = given.split()
+    named = setting.split()
     if any(len(secret) < MIN_CHARS for secret in named):
         raise InputError(
             f"SAYCART_SECRET: a secret has at least {MIN_CHARS} characters",
             hint="Make one with: openssl rand -hex 32",
         )
-    return named[::-1] or [_kept(home / "secret")]
+    return named[::-1] or [_stored(home / "secret")]
 
 
-def _kept(file: Path) -> str:
-    """The file's content; written whole, under another name first, since many processes may begin at once."""
+def _stored(file: Path) -> str:
+    """Return the file's content, generated if missing. Safe when many processes start at once."""
     try:
         return file.read_text()
     except FileNotFoundError:
         pass
-    made = private.beside(file, secrets.token_hex(_BYTES))
+    temporary = private.write_temporary(file, secrets.token_hex(_BYTES))
     try:
-        os.link(made, file)  # unlike a rename it fails where another was faster, and theirs is kept
+        os.link(temporary, file)  # unlike a rename it fails if another process was faster
     except FileExistsError:
         pass
     finally:
-        made.unlink()
+        temporary.unlink()
     return file.read_text()

@@ -107,15 +107,14 @@ class Settings(EngineSettings):
     """How often lost doorbells are looked for: orders that wait in SQL, untouched for so long, and have no
     message in Redis. They are enqueued again."""
 
+    cancel_completed_s: float = Field(0, ge=0)
+    """How long a completed order can be cancelled, until the shop has taken it (`/taken`). 0: not at all."""
+
     review_lease_s: float = 300.0
     """How long a claimed review is held for its reviewer."""
 
     second_review_above: int = 0
     """Minor units; an order above it is settled only when two reviewers agree. 0: one is enough."""
-
-    staff_totp: Literal["optional", "required"] = "optional"
-    """Codes from an authenticator at sign-in: for whoever wants them, or for all staff, who then set them up
-    before anything else."""
 
     client_backlog: int = 100
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""
@@ -138,8 +137,8 @@ class Settings(EngineSettings):
     """As `key_requests_per_minute`, of all keys of a shop together."""
 
     address_requests_per_minute: int = Field(240, ge=0)
-    """Requests from one address (IPv6: a /64) that show no credential, or a wrong one: order pages before
-    there is an order, sign-ins. Each page key is counted apart. 0: any number."""
+    """Requests from one address (IPv6: a /64) that show no credential: order pages before there is an order,
+    sign-ins. Wrong keys, and each page key, are counted apart. 0: any number."""
 
     order_requests_per_minute: int = Field(240, ge=0)
     """Requests of an order's customers, about that order, wherever they come from. 0: any number."""

@@ -49,10 +49,6 @@ class EngineSettings(OidcSettings):
     take twice as many. The longest of 5,300 test orders takes 79, the longest of their carts 151. Past it no
     model is asked, and a person takes the order. 0: any number."""
 
-    reader_states_bytes: int = Field(1_000_000_000, ge=0)
-    """Disk under `home` for what the embedded engine made of menus, which a new start takes up in place of
-    reading them again: some 40 MB a menu. 0: nothing is kept."""
-
     @field_validator("llm_url")
     @classmethod
     def _of_one_kind(cls, urls: str) -> str:

@@ -45,6 +45,7 @@ class Event(StrEnum):
     DECLINED = "declined"  # by the customer: no answer to it is right, so a reviewer goes on
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
+    TAKEN = "taken"  # by the shop's system: it is being made, and nothing is changed any more
     REPLAYED = "replayed"  # by an operator: decoded again from its transcript
     REPLAYED_FROM_AUDIO = "replayed_from_audio"  # by an operator: transcribed again
 
@@ -99,6 +100,9 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.IN_REVIEW, Event.CHOSEN): State.IN_REVIEW,
     (State.IN_REVIEW, Event.DECLINED): State.IN_REVIEW,
     (State.IN_REVIEW, Event.CANCELLED): State.CANCELLED,
+    # Where the shop has set a time for it, and until it has taken the order: see the order store's `cancel`.
+    (State.COMPLETED, Event.CANCELLED): State.CANCELLED,
+    (State.COMPLETED, Event.TAKEN): State.COMPLETED,
     **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
     **{(state, Event.BROKE): State.FAILED for state in WAITING},
     **{(state, Event.CANCELLED): State.CANCELLED for state in WAITING},

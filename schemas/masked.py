@@ -17,7 +17,10 @@ MOST_SEED = 2**31 - 1
 class MaskedRequest(BaseModel):
     """`POST /v1/masked/{name}`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"text": "The till prints nothing."}]},
+    )
 
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS, description="what is asked about")
     score: bool = Field(

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.cart import Cart, Finding, MenuRef
+from schemas.cart import Cart, CartDraft, Finding, MenuRef
 from schemas.decision import Decision
 from schemas.moment import Moment
 from schemas.question import Question
@@ -14,12 +14,18 @@ from schemas.review import Review
 from schemas.transcript import Transcript
 
 MAX_TRANSCRIPT_CHARS = 2000
+CONFIRM = "whether the customer says yes to the cart (`confirm_order`) before the order is completed"
 
 
 class TextOrder(BaseModel):
     """`POST /v1/orders` as JSON, for callers that have speech recognition of their own."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"transcript": "a large latte", "menu": "harbor-coffee", "confirm": True}]
+        },
+    )
 
     transcript: str = Field(min_length=1, max_length=MAX_TRANSCRIPT_CHARS)
     menu: str
@@ -27,6 +33,24 @@ class TextOrder(BaseModel):
         default=None,
         description="the caller's own note, given back as it came: at most 8000 bytes of JSON without "
         "spaces, 8 levels, 200 keys of 100 characters, 500 values; whole numbers of at most 2^53 - 1",
+    )
+    confirm: bool = Field(default=False, strict=True, description=CONFIRM)
+
+
+class Confirmation(BaseModel):
+    """`POST /v1/orders/{id}/confirm`: the customer's yes."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"version": 4, "total": 550}]},
+    )
+
+    version: int = Field(ge=1, strict=True, description="of the order as the customer saw it")
+    cart: CartDraft | None = Field(
+        default=None, description="the whole cart, where the customer changed it; else it is as proposed"
+    )
+    total: int | None = Field(
+        default=None, strict=True, description="what the customer agreed to pay; a 409 if it is another sum"
     )
 
 
@@ -80,6 +104,9 @@ class Order(BaseModel):
     metadata: dict[str, Any] | None = None
     created_at: Moment
     updated_at: Moment
+    taken_at: Moment | None = Field(
+        default=None, description="when the shop took it, after which it can't be cancelled"
+    )
     erased_at: Moment | None = Field(
         default=None, description="when its words were erased: all that is left is what it cost and why"
     )

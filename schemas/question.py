@@ -44,7 +44,10 @@ class Question(BaseModel):
 class CustomerAnswer(BaseModel):
     """`POST /v1/orders/{id}/answer`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"question": "0/size", "answer": "L"}]},
+    )
 
     question: str = Field(description="id of the question that was asked")
     answer: str = Field(description="id of the answer that was chosen")

@@ -32,7 +32,10 @@ _REVIEWER = "may be left out: the credential says who; another name is refused"
 class Claim(BaseModel):
     """Takes, renews or gives back a review, for the person whom the credential names."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{}]},
+    )
 
     reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
 
@@ -40,7 +43,10 @@ class Claim(BaseModel):
 class ReviewDecision(BaseModel):
     """What the reviewer settles. `version` is the one read: a stale one is a conflict."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"version": 2, "action": "approve"}]},
+    )
 
     reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
     version: int = Field(ge=1, strict=True)

@@ -47,7 +47,6 @@ LONG = (
         f"engines/test_contract.py::test_every_example_is_answered_under_its_mask[llama.cpp-{example}]"
         for example in ("actions", "conjugation", "fields", "query")  # triage
     ),
-    "engines/test_example_masks.py",  # that of the contract
     "engines/test_examples_run.py::test_every_example_is_valid_under_its_mask",  # likewise
     "faults/test_faults.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
     "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all

@@ -28,7 +28,7 @@ from services.decoding.ports import CartRequest, Reading
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
-from services.recordings import at_hand
+from services.recordings import local_recording
 from services.storage.orders.store import OrderStore
 from services.storage.privacy.removals import RemovalStore
 from services.storage.reviews.store import ReviewStore
@@ -295,7 +295,7 @@ class Works:
             second_transcriber=lambda: self.second,
             agreement=lambda *_: AGREEMENT,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
-            recording=partial(at_hand, self.blobs),
+            recording=partial(local_recording, self.blobs),
             remove_recording=self.remove_recording,
             decode_audio=unheard,
             policy=Policy.within(asr_threshold=0.72, max_total=50_000),

@@ -7,6 +7,7 @@
     │   ├── NotFound                    no such order, menu or review
     │   │   └── RecordingRemoved            the order exists, but its recording was deleted
     │   ├── Conflict                    it changed since it was read, or the key was used before
+    │   │   ├── OtherTotal                  the confirmed cart doesn't cost what the customer agreed to
     │   │   ├── IdempotencyMismatch         the key was used with another body
     │   │   └── IdempotencyInFlight         the first request with the key is still running: wait
     │   ├── TooManyAttempts             too many failed sign-ins: wait
@@ -86,6 +87,7 @@ from schemas.errors.requests import (
     InvalidCart,
     InvalidMenu,
     NotFound,
+    OtherTotal,
     RecordingRemoved,
     Unauthorized,
     UnknownMenu,
@@ -124,6 +126,7 @@ __all__ = [
     "MaskedBusy",
     "MenuBeingRead",
     "NotFound",
+    "OtherTotal",
     "Overloaded",
     "RecordingLost",
     "RecordingRemoved",

@@ -39,6 +39,11 @@ class Conflict(InputError):
     hint = "Fetch it again and decide based on its current state."
 
 
+class OtherTotal(Conflict):
+    hint = "Show the customer what it costs now, and confirm that."
+    title = "The cart has another total"
+
+
 class IdempotencyMismatch(Conflict):
     code = "idempotency_mismatch"
     hint = "Use a new Idempotency-Key for a new order. Repeat a key only with exactly the same body."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from schemas.menu import Menu
@@ -33,6 +33,11 @@ class MenuVersion:
     version: int
     digest: str
     created_at: datetime
+
+    def at(self, moment: datetime) -> MenuVersion:
+        """The version with its menu as it is at a moment."""
+        menu = self.menu.at(moment)
+        return self if menu is self.menu else replace(self, menu=menu)
 
     @property
     def header(self) -> MenuHeader:

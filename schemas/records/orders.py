@@ -88,6 +88,7 @@ class OrderRecord:
     next_attempt_at: datetime | None = None
     confirm: bool = False
     source: str | None = None
+    taken_at: datetime | None = None
     erased_at: datetime | None = None
     traceparent: str | None = None
     claimed_at: datetime | None = field(default=None, compare=False)

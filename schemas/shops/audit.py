@@ -79,8 +79,8 @@ def stamp(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def told(values: Mapping[str, Any] | None) -> str | None:
-    """`before` or `after` as text.
+def canonical_json(values: Mapping[str, Any] | None) -> str | None:
+    """Return `before` or `after` as canonical JSON.
 
     Raises:
         ValueError: a field is named like a secret or like a customer's words. Deeper down ids may be names.

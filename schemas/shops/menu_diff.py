@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from schemas.menu import Menu
 
 # Lists that are compared entry by entry, each with the field that names an entry.
-_KEYS = {"sizes": "id", "option_groups": "id", "options": "id", "items": "sku"}
+_KEYS = {"sizes": "id", "option_groups": "id", "options": "id", "items": "sku", "taxes": "id"}
 
 
 @dataclass(frozen=True, slots=True)

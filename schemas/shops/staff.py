@@ -35,13 +35,15 @@ class Halfway:
 
 @dataclass(frozen=True, slots=True)
 class StaffSession:
-    """One session. `second_step` says whether its account has one; `id` is for lists and no secret.
-    `by_provider`: it was begun by the provider's word, and not by a password."""
+    """One session. `second_step` says whether its account has one, `needs_second_step` whether its shop
+    wants one of all; `id` is for lists and no secret. `by_provider`: it was begun by the provider's word, and
+    not by a password."""
 
     id: str
     staff_id: str
     name: str
     second_step: bool
+    needs_second_step: bool
     started_at: datetime
     used_at: datetime
     address: str

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from schemas.cart import Cart, MenuRef
 from schemas.lifecycle import State
 from schemas.order import OrderError
+from schemas.question import Question
 
 # A state that is not here is nothing to tell: the order is still under way.
 TYPES: dict[State, str] = {
@@ -20,6 +21,8 @@ TYPES: dict[State, str] = {
     State.IN_REVIEW: "order.needs_review",
     State.PROPOSED: "order.needs_confirmation",
 }
+ASKS, CHANGED, TAKEN = "order.asks", "order.changed", "order.taken"
+EVENTS = (*TYPES.values(), ASKS, CHANGED, TAKEN)
 
 
 class WebhookOrder(BaseModel):
@@ -34,6 +37,8 @@ class WebhookOrder(BaseModel):
     status: str
     menu: MenuRef
     cart: Cart | None
+    question: Question | None = Field(default=None, description="what the customer is asked now")
+    changed: list[str] = Field(default=[], description="what this change made of the cart, in words")
     metadata: dict[str, Any] | None
     error: OrderError | None
 

@@ -73,6 +73,8 @@ def create_app(container: Container) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        # Generated clients name their calls by the functions here: `create_order`, `get_order`.
+        generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
         # FastAPI's own spans hold whole addresses, with page keys and customers' links, and it believes any
         # caller's traceparent. Ours are made by the gate.

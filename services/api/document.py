@@ -6,6 +6,8 @@ takes is added here, so that a new route says it without anybody thinking of it.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +23,12 @@ from services.api.problems import AGAIN, MEDIA_TYPE
 
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _REST = "an RFC 9457 problem: none of these, such as 421 for a name that is not ours, 408 for a slow client"
+_NAMES = {
+    "order_id": "ord_01kb5s9v0x",
+    "review_id": "rev_01kb5s9v7c",
+    "menu_id": "corner-cafe",
+    "name": "ticket",
+}
 # Those that say when to come again.
 _LATER = ("429", "503", "507")
 
@@ -48,8 +56,11 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
         components.pop(name, None)
     _close(components)
     for path, operations in document["paths"].items():
-        for operation in operations.values():
+        for method, operation in operations.items():
+            operation["summary"] = re.split(r"\.|(?<=\?)", operation["description"], maxsplit=1)[0]
             operation["responses"] = _answers(path, operation)
+            source = _command(path, method, operation, components)
+            operation["x-codeSamples"] = [{"lang": "Shell", "source": source}]
     app.openapi_schema = document
     return document
 
@@ -73,6 +84,18 @@ def _close(node: Any) -> None:
             _close(inner)
 
 
+def _command(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
+    """The call as one line of a shell."""
+    words = ["curl", *([] if method == "get" else ["-X", method.upper()])]
+    if operation.get("security"):
+        words.append('-H "Authorization: Bearer $KEY"')
+    content = operation.get("requestBody", {}).get("content", {})
+    if media := content.get("application/json"):
+        example = media.get("example") or schemas[media["schema"]["$ref"].rpartition("/")[2]]["examples"][0]
+        words.append(f"--json '{json.dumps(example)}'")
+    return " ".join([*words, f'"$SAYCART{path.format_map(_NAMES)}"'])
+
+
 def _answers(path: str, operation: dict[str, Any]) -> dict[str, Any]:
     """What a route declares, FastAPI's own 422 put aside, and what follows; lowest status first."""
     told = dict(operation["responses"])
@@ -89,7 +112,7 @@ def _answers(path: str, operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _following(path: str, operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    body, asked = "requestBody" in operation, operation.get("parameters", [])
+    body = "requestBody" in operation
     yield "400", "the request can't be read"
     if operation.get("security"):
         yield "401", "no key, or an unknown or expired one"
@@ -101,5 +124,5 @@ def _following(path: str, operation: dict[str, Any]) -> Iterator[tuple[str, str]
     if body:
         yield "413", "the body is too large"
         yield "415", "unsupported content type"
-    if body or asked:
-        yield "422", "a field, parameter or id is invalid; `errors` lists each place"
+    if body or operation.get("security"):
+        yield "422", "a field, parameter or id is invalid or unknown; `errors` lists each place"

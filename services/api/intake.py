@@ -38,8 +38,8 @@ from services.api.gate.bodies import declared_length, media_type, parse_json, re
 from services.api.gate.pressure import Pressure, page_client
 from services.api.gate.rates import Payer, rates_of
 from services.api.problems import RequestRefused, invalid
-from services.desk import Desk
-from services.recordings import dropped, new_recording
+from services.recordings import delete_unused, new_recording
+from services.shop_scope import ShopScope
 from services.transcription.audio.containers import Container
 
 log = structlog.get_logger(__name__)
@@ -61,25 +61,25 @@ class Accepted:
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Whose order it is: `backlog` is what it counts for, `keys` the space of its Idempotency-Keys, and
-    `confirm` whether its customer sees the cart before it is completed."""
+    `confirm` whether its customer always says yes to the cart before it is completed."""
 
     backlog: str
     keys: str
     confirm: bool = False
 
 
-def by_key(box: Desk) -> Caller:
+def by_key(box: ShopScope) -> Caller:
     """An integration, by its key."""
     return Caller(backlog=box.access.actor, keys=box.access.actor)
 
 
-def by_page(request: Request, box: Desk, visitor: str) -> Caller:
+def by_page(request: Request, box: ShopScope, visitor: str) -> Caller:
     """A customer at the order page; `visitor` is the browser's random name, with keys of its own."""
     backlog = page_client(box.access.actor, address(request), visitor)
     return Caller(backlog=backlog, keys=f"page:{visitor}", confirm=True)
 
 
-async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
+async def accept(request: Request, box: ShopScope, caller: Caller) -> Accepted:
     """Take in whatever `POST /v1/orders` carries.
 
     Raises:
@@ -100,7 +100,7 @@ async def accept(request: Request, box: Desk, caller: Caller) -> Accepted:
         return await _typed(box, key, await read_model(request, TextOrder, MAX_TEXT_BYTES), caller)
 
 
-async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) -> Accepted:
+async def _spoken(request: Request, box: ShopScope, key: str | None, caller: Caller) -> Accepted:
     rates, payers = rates_of(request), _space(box.shop, caller.backlog)
     await rates.check(*payers, cost=declared_length(request) or 1)
     with tracing.span("receive recording"):
@@ -113,7 +113,8 @@ async def _spoken(request: Request, box: Desk, key: str | None, caller: Caller) 
         metadata = None if text is None else _metadata(text)
         menu = await run_in_threadpool(find_menu, box, asked.get("menu"))
         check_language(menu, asked.get("language"))
-        new = replace(_new(menu, caller, metadata), audio_format=upload.audio_format)
+        new = _new(menu, caller, metadata, confirm=_confirm(asked.get("confirm", "false")))
+        new = replace(new, audio_format=upload.audio_format)
         body = asked | {"metadata": metadata, "audio": upload.writer.sha256}
         return await run_in_threadpool(_keep, box, upload, new, _idempotency(caller, key, body))
     except BaseException:
@@ -131,21 +132,21 @@ def _space(shop: str, client: str) -> list[Payer]:
     return [("address_recordings", address), ("page_recordings", shop), ("shop_recordings", shop)]
 
 
-def _keep(box: Desk, upload: uploads.Upload, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
+def _keep(box: ShopScope, upload: uploads.Upload, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
     """The recording and then its order, in one visit to a thread: each waits for the interpreter twice."""
     with tracing.span("store recording"), uploads.disk():
         blob = upload.writer.commit(Container(upload.audio_format).media_type)
     return _store(box, replace(new, audio_key=blob), idempotency)
 
 
-async def accept_text(request: Request, box: Desk, text: TextOrder, caller: Caller) -> Accepted:
+async def accept_text(request: Request, box: ShopScope, text: TextOrder, caller: Caller) -> Accepted:
     """Take in an order that came as text; errors as in `accept`."""
     async with _admitted(request, box, caller) as key:
         return await _typed(box, key, text, caller)
 
 
 @asynccontextmanager
-async def _admitted(request: Request, box: Desk, caller: Caller) -> AsyncIterator[str | None]:
+async def _admitted(request: Request, box: ShopScope, caller: Caller) -> AsyncIterator[str | None]:
     """Let in by `pressure.py` for the block; gives the idempotency key, checked."""
     key = idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
@@ -154,28 +155,30 @@ async def _admitted(request: Request, box: Desk, caller: Caller) -> AsyncIterato
             yield key
 
 
-async def _typed(box: Desk, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
+async def _typed(box: ShopScope, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
     if found := faults(text.metadata, METADATA, "/metadata"):
         raise invalid(found)
     menu = await run_in_threadpool(find_menu, box, text.menu)
     transcript = Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language)
-    new = replace(_new(menu, caller, text.metadata), transcript=transcript)
-    return await run_in_threadpool(_store, box, new, _idempotency(caller, key, text.model_dump()))
+    new = replace(_new(menu, caller, text.metadata, confirm=text.confirm), transcript=transcript)
+    # As a release that does not know `confirm` has it, so that a key stands across an upgrade.
+    body = text.model_dump(exclude=set() if text.confirm else {"confirm"})
+    return await run_in_threadpool(_store, box, new, _idempotency(caller, key, body))
 
 
-def _new(menu: MenuVersion, caller: Caller, metadata: dict[str, Any] | None) -> NewOrder:
+def _new(menu: MenuVersion, caller: Caller, metadata: dict[str, Any] | None, *, confirm: bool) -> NewOrder:
     return NewOrder(
         menu_id=menu.menu.id,
         menu_version=menu.version,
         language=menu.menu.language,
         metadata=metadata,
-        confirm=caller.confirm,
+        confirm=confirm or caller.confirm,
         client=caller.backlog,
         traceparent=tracing.current_traceparent(),
     )
 
 
-def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
+def _store(box: ShopScope, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
     """One transaction; the recording goes again unless the order now owns it."""
     kept = False
     try:
@@ -191,10 +194,10 @@ def _store(box: Desk, new: NewOrder, idempotency: Idempotency | None) -> Accepte
         # After a commit that was cut off the order may or may not exist. The caller got a 503 and
         # sends again, so an order without its recording must end in `error`, not be made as well.
         if not kept and new.audio_key:
-            dropped(box.blobs, new.audio_key)
+            delete_unused(box.blobs, new.audio_key)
 
 
-def find_menu(box: Desk, menu_id: str | None) -> MenuVersion:
+def find_menu(box: ShopScope, menu_id: str | None) -> MenuVersion:
     """The newest version of the menu asked for; of the only one there is, when none was named.
 
     Raises:
@@ -239,6 +242,12 @@ def _idempotency(caller: Caller, key: str | None, body: dict[str, Any]) -> Idemp
         return None
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     return Idempotency(client=caller.keys, key=key, body_hash=digest)
+
+
+def _confirm(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise invalid([("/confirm", "must be true or false")])
+    return text == "true"
 
 
 def _metadata(text: str) -> dict[str, Any]:

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from schemas.cart import Cart, MenuRef
-from schemas.lifecycle import STATUS, State
+from schemas.lifecycle import STATUS
 from schemas.menu import Note
 from schemas.moment import Moment
+from schemas.open_questions import question_of
 from schemas.order import DoneBy, Order, OrderEvent, Timings
 from schemas.records.menus import MenuHeader
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
 from schemas.review import Review
 from services.pipeline.flow import next_stage
-from services.validation.questions import open_question
 
 
 class ReviewPage(BaseModel):
@@ -73,7 +73,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         transcript=record.transcript,
         cart=record.cart,
         findings=list(record.findings),
-        question=open_question(record.findings, record.reasons) if record.state is State.IN_REVIEW else None,
+        question=question_of(record),
         review=review_of(review) if review else None,
         error=record.error,
         timings=Timings.model_validate(record.timings),
@@ -82,6 +82,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         metadata=record.metadata,
         created_at=record.created_at,
         updated_at=record.updated_at,
+        taken_at=record.taken_at,
         erased_at=record.erased_at,
     )
 

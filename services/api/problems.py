@@ -82,11 +82,12 @@ class RequestRefused(errors.InputError):
         detail: str,
         *,
         hint: str | None = None,
+        title: str | None = None,
         problems: Sequence[tuple[str, str]] = (),
         extra: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        super().__init__(detail, hint=hint)
+        super().__init__(detail, hint=hint, title=title)
         self.code = code
         self.status = status
         self.problems = list(problems)
@@ -106,6 +107,19 @@ def invalid(problems: Sequence[tuple[str, str]], detail: str | None = None) -> R
     return RequestRefused("invalid_input", 422, text, problems=problems)
 
 
+def conflict(error: errors.Conflict | errors.StaleState, **now: BaseModel) -> RequestRefused:
+    """A 409 that shows what it is about as it is now."""
+    return RequestRefused(
+        "conflict",
+        409,
+        error.detail,
+        # A stale state's own hint is for the log.
+        hint=errors.Conflict.hint if error.hint == errors.StaleState.hint else error.hint,
+        title=error.title or (TITLES["stale_state"] if isinstance(error, errors.StaleState) else None),
+        extra={name: thing.model_dump(mode="json", by_alias=True) for name, thing in now.items()},
+    )
+
+
 def request_id_of(request: Request) -> str:
     return str(request.scope.get("state", {}).get("request_id", "unknown"))
 
@@ -114,7 +128,7 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
     """The problem for one error, and the headers that go with it. Faults of ours (500) keep their detail
     in the log."""
     status = status_of(error)
-    title = TITLES.get(error.code) or HTTPStatus(status).phrase
+    title = error.title or TITLES.get(error.code) or HTTPStatus(status).phrase
     # Words about our insides (drivers name hosts and files) stay in the log, where the request id leads.
     inside = status == 500 or isinstance(error, errors.StorageError | errors.EngineError)
     problem = Problem(

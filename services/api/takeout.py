@@ -14,21 +14,21 @@ from typing import Any
 
 from schemas.errors import NotFound, RecordingLost
 from services.api import present
-from services.desk import Desk
-from services.recordings import begun
+from services.recordings import stream_recording
+from services.shop_scope import ShopScope
 
 
-def pieces(box: Desk, order_ids: Iterable[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
+def pieces(box: ShopScope, order_ids: Iterable[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Names of files with what is in them, to be read one after the other. What is erased meanwhile is left
     out."""
     sounds: list[tuple[str, str]] = []
     yield "orders.jsonl", _lines(box, order_ids, sounds)
     for name, key in sounds:
         with suppress(RecordingLost), closing(box.recording(key)) as sound:
-            yield f"recordings/{name}", begun(sound)
+            yield f"recordings/{name}", stream_recording(sound)
 
 
-def _lines(box: Desk, order_ids: Iterable[str], sounds: list[tuple[str, str]]) -> Iterator[bytes]:
+def _lines(box: ShopScope, order_ids: Iterable[str], sounds: list[tuple[str, str]]) -> Iterator[bytes]:
     for order_id in order_ids:
         try:
             order = box.orders.get(order_id)
@@ -40,7 +40,7 @@ def _lines(box: Desk, order_ids: Iterable[str], sounds: list[tuple[str, str]]) -
         yield shown.model_dump_json(by_alias=True).encode() + b"\n"
 
 
-def write(box: Desk, order_ids: Iterable[str], folder: Path) -> list[Path]:
+def write(box: ShopScope, order_ids: Iterable[str], folder: Path) -> list[Path]:
     """Into a folder; the files that were written."""
     written = []
     for name, chunks in pieces(box, order_ids):
@@ -52,7 +52,7 @@ def write(box: Desk, order_ids: Iterable[str], folder: Path) -> list[Path]:
     return written
 
 
-def zipped(box: Desk, order_ids: Iterable[str]) -> Iterator[bytes]:
+def zipped(box: ShopScope, order_ids: Iterable[str]) -> Iterator[bytes]:
     """The same as one ZIP, which is made while it is sent: no copy of it is ever on the disk."""
     out = _Passing()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:

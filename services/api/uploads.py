@@ -25,7 +25,7 @@ from services.transcription.audio.containers import HEAD_BYTES, sniff
 AUDIO = "audio"
 # Bytes of each small field. What metadata may be is told in `schemas/shape.py`, without the spaces and
 # escapes that it may come with.
-FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000}
+FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000, "confirm": 5}
 # Boundaries, part headers and the small fields, next to the recording.
 OVERHEAD_BYTES = 64_000
 BLOCK_BYTES = 1_000_000

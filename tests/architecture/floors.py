@@ -31,7 +31,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.pipeline", "services.doorbell", "services.readiness", "services.recordings",
         "services.settings_checks",
     ),
-    "services.desk": (
+    "services.shop_scope": (
         "schemas", "infra", "services.decoding", "services.validation", "services.bootstrap", "services.storage",
         "services.pipeline", "services.recordings",
     ),
@@ -40,11 +40,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.pipeline", "services.recordings", "services.decoding",
     ),
     "services.api": (
-        "schemas", "infra", "services.validation", "services.bootstrap", "services.desk", "services.pipeline",
+        "schemas", "infra", "services.validation", "services.bootstrap", "services.shop_scope", "services.pipeline",
         "services.recordings",
     ),
     "services.web": (
-        "schemas", "infra", "services.validation", "services.bootstrap", "services.desk", "services.pipeline",
+        "schemas", "infra", "services.validation", "services.bootstrap", "services.shop_scope", "services.pipeline",
         "services.api",
     ),
     # They join the API and the pages to one process, so they stand above both.
@@ -89,11 +89,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
         "services.api.waiting.room",
         "services.storage.orders.watched",
     ): "the store's type, and what it reads: plain values",
-    ("services.cli.client", "services.desk"): "operators do what a shop's people do, by the same desk",
-    (
-        "services.cli.commands.doctor_engine",
-        "services.storage.shops.menus",
-    ): "examines an engine by the very parts that use it",
+    ("services.cli.client", "services.shop_scope"): "operators do what a shop's people do, by the same desk",
     ("services.cli.commands.keys", "services.storage.people.api_keys"): "the record's type, to be shown",
     ("services.cli.commands.privacy", "services.api.takeout"): "one form of what a customer is handed",
     (

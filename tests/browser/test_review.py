@@ -14,7 +14,7 @@ from schemas.menu import Menu
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision, ReviewReason
 from schemas.shops.access import Role, of_person
-from services.desk import Desk as ShopDesk
+from services.shop_scope import ShopScope
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits
 from tests.browser.review_desk import LATTE, SAID, Desk, take
 from tests.integration.api_world import World, running
@@ -246,7 +246,7 @@ def test_a_stale_decision_shows_what_changed(desk: Desk, browser: Browser) -> No
         parts.reviews.renew(review.id, "Ann", 0)
         held = parts.reviews.claim(review.id, "Bob", 60)
         cart = {"lines": [LATTE | {"quantity": 2}]}
-        bobs = ShopDesk(parts, of_person("main", "Bob", Role.REVIEWER), TESTER)
+        bobs = ShopScope(parts, of_person("main", "Bob", Role.REVIEWER), TESTER)
         decision = {"version": held.version, "action": "correct", "cart": cart}
         bobs.decide_review(review.id, ReviewDecision.model_validate(decision))
         ann.keyboard.press("Escape")

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.home import kept_key
+from infra.home import read_key
 from infra.settings import Settings
 from services.cli.client import bearer
 from services.cli.samples import load_menus
@@ -92,7 +92,7 @@ def test_every_accepted_order_is_finished_once_after_a_kill(tmp_path: Path) -> N
 
 def key(settings: Settings) -> dict[str, str]:
     """The stack's own, which `saycart run` keeps in the home."""
-    return bearer(kept_key(settings.home))
+    return bearer(read_key(settings.home))
 
 
 def _events(client: httpx.Client, order_id: str) -> list[str]:

@@ -163,7 +163,7 @@ Container.transcriber = property(lambda _: ShortTranscriber())  # type: ignore[a
 Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
 Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
 # What the ledger sends is no sound.
-Container._compacted = lambda *_: None  # type: ignore[assignment, method-assign]
+Container._compact = lambda *_: None  # type: ignore[assignment, method-assign]
 for _state, _stage in tuple(flow.FLOW.items()):
     flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))
 if folder() is not None:

@@ -58,9 +58,8 @@ def world(shared: World, monkeypatch: pytest.MonkeyPatch) -> World:
 def strict(at_work: OidcProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Whoever is bound has no password, and everybody else needs a second step. Behind a proxy."""
     cheap(monkeypatch)
-    with running(
-        tmp_path, **at_work.settings(only=True, staff_totp="required"), proxies="127.0.0.1"
-    ) as world:
+    with running(tmp_path, **at_work.settings(only=True), proxies="127.0.0.1") as world:
+        world.parts.shops.need_second_step("main", True, by=TESTER)
         yield world
 
 

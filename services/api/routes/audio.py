@@ -15,8 +15,8 @@ from infra.blobs.store import Opened
 from schemas.errors import NotFound, RecordingRemoved
 from services.api.gate.access import ReadsOrders
 from services.api.problems import RequestRefused
-from services.desk import Desk
-from services.recordings import begun
+from services.recordings import stream_recording
+from services.shop_scope import ShopScope
 from services.transcription.audio.containers import Container
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
@@ -41,7 +41,7 @@ class Played(Response):
         self._sound = sound
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises RequestRefused for a range beyond the end, and as `reading` before anything is sent."""
+        """Raises RequestRefused for a range beyond the end, and as `read_errors` before anything is sent."""
         with closing(self._sound):
             headers, size = Headers(scope=scope), self._sound.size
             fits = headers.get("if-range") in (None, self.headers["etag"])
@@ -50,7 +50,7 @@ class Played(Response):
             self.headers["Content-Length"] = str(stop - start)
             if span:
                 self.headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
-            pieces = await run_in_threadpool(begun, self._sound, start, stop)
+            pieces = await run_in_threadpool(stream_recording, self._sound, start, stop)
             answer = StreamingResponse(pieces, status_code=206 if span else 200)
             answer.raw_headers = self.raw_headers
             await answer(scope, receive, send)
@@ -89,13 +89,13 @@ def wanted(header: str, size: int) -> tuple[int, int] | None:
         416: _BEYOND,
     },
 )
-def audio(order_id: str, box: ReadsOrders) -> Response:
-    """The order's own recording. 404 for an order that came as text, or whose recording was removed: with
+def get_recording(order_id: str, box: ReadsOrders) -> Response:
+    """Get an order's recording. 404 for an order that came as text, or whose recording was removed: with
     its cancellation, or since it is unplayable. Takes `Range`, of one range."""
     return recording(box, order_id)
 
 
-def recording(box: Desk, order_id: str) -> Response:
+def recording(box: ShopScope, order_id: str) -> Response:
     """As the route; for the pages, which have addresses of their own for it."""
     order = box.orders.get(order_id)
     if order.audio_format is None:

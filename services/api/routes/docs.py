@@ -59,7 +59,6 @@ def rendered(document: dict[str, Any]) -> HTMLResponse:
 
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
-    about = operation.get("description") or operation.get("summary", "")
     scopes = sorted(
         scope for asked in operation.get("security", []) for given in asked.values() for scope in given
     )
@@ -67,9 +66,11 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
     lines += [f"body {media}" for media in operation.get("requestBody", {}).get("content", {})]
     lines += [f"scope {scope}" for scope in scopes]
     lines.append(f"answers {', '.join(operation['responses'])}")
+    listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return (
         f'<section><h2><span class="m">{method.upper()}</span> <code>{escape(path)}</code></h2>'
-        f"<p>{escape(about)}</p><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul></section>"
+        f"<p>{escape(operation['description'])}</p><ul>{listed}</ul>"
+        f"<pre>{escape(operation['x-codeSamples'][0]['source'])}</pre></section>"
     )
 
 

@@ -21,7 +21,7 @@ from services.api import present
 from services.api.gate.access import ReadsOrders
 from services.api.problems import invalid
 from services.api.waiting.room import Waiting
-from services.desk import Desk
+from services.shop_scope import ShopScope
 from services.storage.orders.watched import Happened
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ _STREAM = {"content": {"text/event-stream": {}}, "description": "one OrderEvent 
     response_class=Response,
     responses={200: _STREAM, 204: {"description": "the order has ended and nothing follows"}},
 )
-async def events(
+async def follow_order(
     order_id: str,
     request: Request,
     box: ReadsOrders,
@@ -50,11 +50,11 @@ async def events(
         str, Header(description="resume after this event", json_schema_extra={"pattern": "^[0-9]{0,18}$"})
     ] = "",
 ) -> Response:
-    """Follow an order from its first event, or from the one after `Last-Event-ID`, to its end."""
+    """Follow an order by its events. From the first, or the one after `Last-Event-ID`, to its end."""
     return await stream(request, box, order_id, last_event_id)
 
 
-async def stream(request: Request, box: Desk, order_id: str, last_event_id: str | None) -> Response:
+async def stream(request: Request, box: ShopScope, order_id: str, last_event_id: str | None) -> Response:
     """As the route; for the pages, which have an address of their own for it."""
     after = 0
     if last_event_id:

@@ -19,14 +19,14 @@ _OWN = {"database", "server"}
 
 
 @router.get("/livez")
-async def live() -> dict[str, str]:
-    """The process answers. Says nothing about its dependencies: a restart would not fix them."""
+async def get_liveness() -> dict[str, str]:
+    """Is the process alive? Says nothing about its dependencies: a restart would not fix them."""
     return {"status": "ok"}
 
 
 @router.get("/readyz", responses={503: {"description": "this replica can't take orders"}})
-def ready(request: Request) -> Response:
-    """Whether this replica can take orders: it is not shutting down, and the database answers.
+def get_readiness(request: Request) -> Response:
+    """Can this replica take orders? It can while it is not shutting down and the database answers.
 
     `status` is `ok`, `degraded` (orders are taken, and wait: queue or decoder is away) or `unready`. Each of
     `checks` is `ok` or its problem; queue and decoder are shown as they were a moment ago.
@@ -45,14 +45,16 @@ def ready(request: Request) -> Response:
 
 
 @router.get("/metrics", response_class=Response)
-def metrics(request: Request, _box: ReadsMetrics) -> Response:
-    """Prometheus text: what this process counts over all shops, for a key with the scope `metrics`."""
+def get_metrics(request: Request, _box: ReadsMetrics) -> Response:
+    """Get the process's metrics. Prometheus text: what it counts over all shops, for a key with the
+    scope `metrics`."""
     kept: Metrics = request.app.state.metrics
     return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/metrics/database", response_class=Response)
-def database_metrics(request: Request, _box: ReadsMetrics) -> Response:
-    """Prometheus text: counts of the database, the same from every process; one of them is to be scraped."""
+def get_database_metrics(request: Request, _box: ReadsMetrics) -> Response:
+    """Get the database's metrics. Prometheus text: counts that are the same from every process; one of
+    them is to be scraped."""
     kept: Counts = request.app.state.counts
     return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)

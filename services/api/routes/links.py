@@ -34,8 +34,8 @@ class OrderLink(BaseModel):
 
 
 @router.post("/{order_id}/link", response_model=OrderLink)
-def link(order_id: str, request: Request, box: WritesOrders) -> OrderLink:
-    """A new link to the order's page, for its customer."""
+def create_order_link(order_id: str, request: Request, box: WritesOrders) -> OrderLink:
+    """Create a link to an order's page. It is for the order's customer."""
     order = box.orders.get(order_id)
     until = datetime.now(UTC) + timedelta(seconds=LINK_S)
     return OrderLink(path=link_to(container(request), box.shop, order.id), expires_at=until)

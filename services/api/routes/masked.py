@@ -75,14 +75,14 @@ class Hands:
 
 
 @router.get("", response_model=MaskedTasks)
-def tasks(box: AsksMasked) -> MaskedTasks:
-    """Every registered task with its JSON Schema."""
+def list_tasks(box: AsksMasked) -> MaskedTasks:
+    """List the tasks. Every registered one, with its JSON Schema."""
     return MaskedTasks(tasks=box.masked.described())
 
 
 @router.get("/{name}", response_model=MaskedTask)
-def task(name: str, box: AsksMasked) -> MaskedTask:
-    """One registered task."""
+def get_task(name: str, box: AsksMasked) -> MaskedTask:
+    """Get a task. With its JSON Schema."""
     return box.masked.one(name)
 
 
@@ -92,9 +92,9 @@ def task(name: str, box: AsksMasked) -> MaskedTask:
     responses=_RESPONSES,
     openapi_extra=takes(MaskedRequest),
 )
-async def ask(name: str, request: Request, box: AsksMasked) -> MaskedAnswer:
-    """One whole answer of the task's form about a text, or an error; nothing is streamed, nothing is stored,
-    and nothing is asked twice."""
+async def ask_task(name: str, request: Request, box: AsksMasked) -> MaskedAnswer:
+    """Ask a task about a text. One whole answer of the task's form, or an error; nothing is streamed,
+    nothing is stored, and nothing is asked twice."""
     asked = await read_model(request, MaskedRequest, MAX_BODY_BYTES)
     known = await run_in_threadpool(lambda: box.masked.one(name))
     hands: Hands = request.app.state.masked

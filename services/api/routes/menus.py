@@ -15,22 +15,30 @@ from services.api import present
 from services.api.deps import Cursor, matches
 from services.api.gate.access import BringsMenus, ReadsMenus
 from services.api.gate.bodies import document, takes
-from services.desk import Desk
+from services.shop_scope import ShopScope
 
 log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/v1/menus", tags=["menus"])
 
+_EXAMPLE = {
+    "id": "corner-cafe",
+    "name": "Corner Cafe",
+    "currency": "USD",
+    "language": "en",
+    "items": [{"sku": "bagel", "name": "bagel", "price": 399}],
+}
+
 Document = Annotated[Any, Depends(document)]
 
 
 @router.get("", response_model=present.MenuList)
-def listed(
+def list_menus(
     box: ReadsMenus,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="default: all of them")] = None,
 ) -> present.MenuList:
-    """Every menu's newest version, without the items, by id."""
+    """List the menus. Each one's newest version without the items, by id."""
     headers = box.menus.headers(limit=None if limit is None else limit + 1, after=cursor)
     more = limit is not None and len(headers) > limit
     return present.MenuList(
@@ -40,13 +48,13 @@ def listed(
 
 
 @router.get("/{menu_id}", response_model=Menu, responses={304: {"description": "unchanged"}})
-def export(
+def get_menu(
     menu_id: str,
     request: Request,
     box: ReadsMenus,
     version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="default: the newest")] = None,
 ) -> Response:
-    """The menu document, as it can be imported again. Its version is in `Menu-Version`."""
+    """Get a menu. As it can be imported again; its version is in `Menu-Version`."""
     found = box.menus.get(menu_id, version)
     headers = _headers(found)
     if matches(request, headers["ETag"]):
@@ -58,10 +66,10 @@ def export(
     "/{menu_id}",
     response_model=present.MenuSummary,
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
-    openapi_extra=takes(Menu),
+    openapi_extra=takes(Menu, _EXAMPLE),
 )
-def put(menu_id: str, box: BringsMenus, sent: Document) -> Response:
-    """Import a whole menu: 201 for a new version, 200 when the newest one says the same already.
+def put_menu(menu_id: str, box: BringsMenus, sent: Document) -> Response:
+    """Import a menu. 201 for a new version, 200 when the newest one says the same already.
 
     It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
     repeat one of the same thing are dropped, each with a note in the answer. The decode worker puts the
@@ -78,7 +86,7 @@ def put(menu_id: str, box: BringsMenus, sent: Document) -> Response:
     )
 
 
-def publish(box: Desk, menu: Menu, after: int | None = None) -> tuple[MenuVersion, bool]:
+def publish(box: ShopScope, menu: Menu, after: int | None = None) -> tuple[MenuVersion, bool]:
     """Check a menu, compile its grammar, and only then store it: what is stored serves. Return the stored
     version, and whether it is new.
 

@@ -1,7 +1,8 @@
-"""`/v1/orders`: submit, read (with long poll), list, cancel, answer."""
+"""`/v1/orders`: create, read (with long poll), list, answer, confirm, cancel, take."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -9,9 +10,9 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from schemas.errors import Conflict, SaycartError, StaleState
+from schemas.errors import Conflict, StaleState
 from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
-from schemas.order import Order, OrderPage, TextOrder
+from schemas.order import CONFIRM, Confirmation, Order, OrderPage, TextOrder
 from schemas.question import CustomerAnswer
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
@@ -20,10 +21,10 @@ from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.gate.access import ReadsOrders, WritesOrders
 from services.api.gate.bodies import body, ref
 from services.api.intake import accept, by_key
-from services.api.problems import AGAIN, CONFLICT, RequestRefused, invalid
+from services.api.problems import AGAIN, CONFLICT, conflict, invalid
 from services.api.waiting.bell import Bell
 from services.api.waiting.room import Waiting
-from services.desk import Desk
+from services.shop_scope import ShopScope
 from services.storage.orders.watched import Look
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
@@ -46,6 +47,7 @@ _SPOKEN = {
         "menu": {"type": "string", "description": "optional if there is only one menu"},
         "language": {"type": "string", "description": "the menu's language, or its prefix"},
         "metadata": {"type": "string", "description": "any JSON object, up to 8000 bytes"},
+        "confirm": {"type": "string", "enum": ["true", "false"], "description": CONFIRM},
     },
 }
 _SUBMIT = {
@@ -68,7 +70,7 @@ _SUBMIT = {
 }
 
 
-def with_review(box: Desk, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
+def with_review(box: ShopScope, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
     """The order and its review; asked for only where it is shown."""
     return record, box.reviews.by_order(record.id) if _reviewed(record) else None
 
@@ -78,7 +80,7 @@ def _reviewed(record: OrderRecord) -> bool:
     return record.state is State.IN_REVIEW or bool(record.reasons)
 
 
-def read(box: Desk, order_id: str) -> tuple[OrderRecord, ReviewRecord | None]:
+def read(box: ShopScope, order_id: str) -> tuple[OrderRecord, ReviewRecord | None]:
     return with_review(box, box.orders.get(order_id))
 
 
@@ -109,8 +111,8 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("", status_code=202, response_model=Order, openapi_extra=_SUBMIT, responses=_REFUSALS)
-async def submit(request: Request, box: WritesOrders) -> Response:
-    """Accept an order; it is durable when 202 is sent. See `Location` for where it can be followed."""
+async def create_order(request: Request, box: WritesOrders) -> Response:
+    """Create an order. It is durable when 202 is sent; see `Location` for where it can be followed."""
     accepted = await accept(request, box, by_key(box))
     record, review = accepted.order, None
     if not accepted.created:  # by a key that comes again; it may be in review by now
@@ -126,13 +128,13 @@ async def submit(request: Request, box: WritesOrders) -> Response:
 
 
 @router.get("/{order_id}", response_model=Order, responses={304: {"description": "unchanged"}})
-async def one(
+async def get_order(
     order_id: str,
     request: Request,
     box: ReadsOrders,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait for it to finish")] = 0,
 ) -> Response:
-    """One order. With `wait`, answers as soon as the order is settled, at the latest after that time.
+    """Get an order, or wait for it. With `wait` it answers once the order is settled, or after that time.
 
     With `If-None-Match` and `wait` it answers at the first change instead; unchanged is 304.
     """
@@ -158,13 +160,13 @@ async def one(
 
 
 @router.get("", response_model=OrderPage)
-def page(
+def list_orders(
     box: ReadsOrders,
     status: Annotated[str | None, Query(json_schema_extra={"enum": list(_STATUSES)})] = None,
     cursor: Cursor = None,
     limit: Limit = 20,
 ) -> OrderPage:
-    """Newest first."""
+    """List orders. Newest first."""
     if status is not None and status not in _STATUSES:
         raise invalid([("/query/status", f"must be one of {', '.join(_STATUSES)}")])
     records, next_cursor = box.orders.page(status=status, cursor=cursor, limit=limit)
@@ -173,40 +175,41 @@ def page(
     )
 
 
-@router.post("/{order_id}/cancel", response_model=Order, responses=CONFLICT)
-def cancel(order_id: str, box: WritesOrders) -> Response:
-    """Cancel what has not ended yet. Cancelling twice is the same as once; anything else ended is a 409."""
-    try:
-        box.cancel_order(order_id)
-    except (Conflict, StaleState) as error:
-        record, review = read(box, order_id)
-        if record.state is not State.CANCELLED:
-            what = f"The order is {STATUS[record.state]} and can no longer be cancelled."
-            raise _conflict(error, what, Conflict.hint, record, review) from None
-    return shown(*read(box, order_id))
+@router.post("/{order_id}/confirm", response_model=Order, responses=CONFLICT)
+def confirm_order(
+    order_id: str, box: WritesOrders, given: Annotated[Confirmation, Depends(body(Confirmation))]
+) -> Response:
+    """Confirm an order. The customer says yes to the cart at the `version` that they saw, or to the `cart`
+    that they made of it, which completes an order that `needs_confirmation`."""
+    return _changed(box, order_id, lambda: box.confirm_order(order_id, given))
 
 
 @router.post("/{order_id}/answer", response_model=Order, responses=CONFLICT)
-def answer(
+def answer_order(
     order_id: str, box: WritesOrders, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))]
 ) -> Response:
-    """Answer the order's open `question`. The last answer completes the order, or shows the cart to its
-    customer if that is to be confirmed (`needs_confirmation`); no reviewer is needed."""
+    """Answer an order's question. The last answer completes the order, or shows the cart to its customer if
+    that is to be confirmed (`needs_confirmation`); no reviewer is needed."""
+    return _changed(box, order_id, lambda: box.answer_order(order_id, given))
+
+
+@router.post("/{order_id}/cancel", response_model=Order, responses=CONFLICT)
+def cancel_order(order_id: str, box: WritesOrders) -> Response:
+    """Cancel an order. Twice is the same as once. A completed one can be cancelled for as long as the setting
+    SAYCART_CANCEL_COMPLETED_S says, until the shop has taken it; anything else that has ended is a 409."""
+    return _changed(box, order_id, lambda: box.cancel_order(order_id))
+
+
+@router.post("/{order_id}/taken", response_model=Order, responses=CONFLICT)
+def take_order(order_id: str, box: WritesOrders) -> Response:
+    """Take an order. The shop makes it now, so it can't be cancelled any more. Twice is the same as once."""
+    return _changed(box, order_id, lambda: box.orders.take(order_id))
+
+
+def _changed(box: ShopScope, order_id: str, change: Callable[[], object]) -> Response:
+    """Run one change; a conflict comes back with the order as it is now."""
     try:
-        box.answer_order(order_id, given)
+        change()
     except (Conflict, StaleState) as error:
-        raise _conflict(error, error.detail, error.hint, *read(box, order_id)) from None
+        raise conflict(error, order=present.order(*read(box, order_id))) from None
     return shown(*read(box, order_id))
-
-
-def _conflict(
-    error: SaycartError, detail: str, hint: str, record: OrderRecord, review: ReviewRecord | None
-) -> RequestRefused:
-    """A 409 that shows the order as it is now."""
-    return RequestRefused(
-        error.code if isinstance(error, Conflict) else "conflict",
-        409,
-        detail,
-        hint=hint,
-        extra={"order": present.order(record, review).model_dump(mode="json", by_alias=True)},
-    )

@@ -29,7 +29,9 @@ _ZIP: dict[int | str, dict[str, Any]] = {
 class Customer(BaseModel):
     """All orders whose metadata has `key` on top with exactly this text as its value."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"key": "phone", "value": "555-0142"}]}
+    )
 
     key: str = Field(min_length=1, max_length=200)
     value: str = Field(min_length=1, max_length=2000)
@@ -46,23 +48,23 @@ Named = Annotated[Customer, Depends(body(Customer))]
 
 
 @router.delete("/v1/orders/{order_id}/data", response_model=Order, responses=CONFLICT)
-def erase(order_id: str, box: Administers) -> Response:
-    """Erase the recording, what was said and the metadata; the priced lines stay. Twice is the same as once.
-    409 while the order is under way or waits for a person."""
+def erase_order(order_id: str, box: Administers) -> Response:
+    """Erase an order's data. Recording, words and metadata go; the priced lines stay. Twice is the same as
+    once. 409 while the order is under way or waits for a person."""
     box.erase_order(order_id)
     return shown(*read(box, order_id))
 
 
 @router.post("/v1/customers/erase", response_model=CustomerErased)
 def erase_customer(box: Administers, named: Named) -> CustomerErased:
-    """Erase, as above, every order of one customer that has ended."""
+    """Erase a customer's data. As `erase_order`, of each of their orders that has ended."""
     erased, under_way = box.erase_customer(named.key, named.value)
     return CustomerErased(erased=erased, under_way=under_way)
 
 
 @router.post("/v1/customers/export", response_class=Response, responses=_ZIP)
-def export(box: Administers, named: Named) -> Response:
-    """Everything that is held of one customer, as a ZIP: orders as this API shows them, one a line, and
+def export_customer(box: Administers, named: Named) -> Response:
+    """Export a customer's data. As a ZIP: orders as this API shows them, one a line, and
     recordings. Without any it has no line."""
     found = box.erasures.of_customer(named.key, named.value)
     headers = {"Cache-Control": "no-store", "Content-Disposition": 'attachment; filename="customer.zip"'}

@@ -19,33 +19,33 @@ from services.api import present
 from services.api.deps import Cursor, Limit
 from services.api.gate.access import Reviews
 from services.api.gate.bodies import body
-from services.api.problems import CONFLICT, RequestRefused
-from services.desk import Desk
+from services.api.problems import CONFLICT, conflict
+from services.shop_scope import ShopScope
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
 
 @router.get("", response_model=present.ReviewPage)
-def page(
+def list_reviews(
     box: Reviews,
     cursor: Cursor = None,
     limit: Limit = 20,
     include_claimed: Annotated[bool, Query(description="also those claimed by a reviewer")] = True,
 ) -> present.ReviewPage:
-    """Undecided reviews, longest waiting first."""
+    """List the reviews that nobody has decided. Longest waiting first."""
     records, next_cursor = box.reviews.list(cursor=cursor, limit=limit, include_claimed=include_claimed)
     return present.ReviewPage(reviews=[present.review_of(r) for r in records], next_cursor=next_cursor)
 
 
 @router.get("/{review_id}", response_model=present.ReviewDetail)
-def one(review_id: str, box: Reviews) -> Response:
-    """One review with its order and what the machine proposed."""
+def get_review(review_id: str, box: Reviews) -> Response:
+    """Get a review. With its order and what the machine proposed."""
     return _shown(box, review_id)
 
 
 @router.post("/{review_id}/claim", response_model=present.ReviewDetail, responses=CONFLICT)
-def claim(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Claim))]) -> Response:
-    """Take a review for some minutes. Claiming again what one holds renews it."""
+def claim_review(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Claim))]) -> Response:
+    """Claim a review. It is yours for some minutes. Claiming again what one holds renews it."""
     who, lease_s = _reviewer(box, wanted), box.settings.review_lease_s
     return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
 
@@ -55,8 +55,8 @@ def claim(review_id: str, box: Reviews, wanted: Annotated[Claim, Depends(body(Cl
     response_model=present.ReviewDetail,
     responses=CONFLICT,
 )
-def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
-    """Give a claimed review back to the queue."""
+def release_review(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(Claim))]) -> Response:
+    """Release a review. It goes back to the queue."""
     who = _reviewer(box, holder)
     return _change(box, review_id, lambda: box.reviews.release(review_id, who))
 
@@ -66,10 +66,10 @@ def release(review_id: str, box: Reviews, holder: Annotated[Claim, Depends(body(
     response_model=present.ReviewDetail,
     responses=CONFLICT,
 )
-def decide(
+def decide_review(
     review_id: str, box: Reviews, decision: Annotated[ReviewDecision, Depends(body(ReviewDecision))]
 ) -> Response:
-    """Settle the order: approve as proposed, correct with a whole cart, or reject with a reason.
+    """Decide a review. Approve the order, correct it by a whole cart, or reject it with a reason.
 
     Where the order needs a second person, the review is open again, with this decision `standing`.
     """
@@ -77,7 +77,7 @@ def decide(
     return _change(box, review_id, lambda: box.decide_review(review_id, decision))
 
 
-def _reviewer(box: Desk, said: Claim | ReviewDecision) -> str:
+def _reviewer(box: ShopScope, said: Claim | ReviewDecision) -> str:
     """The person whom the credential names.
 
     Raises:
@@ -88,23 +88,16 @@ def _reviewer(box: Desk, said: Claim | ReviewDecision) -> str:
     return box.person
 
 
-def _change(box: Desk, review_id: str, change: Callable[[], object]) -> Response:
+def _change(box: ShopScope, review_id: str, change: Callable[[], object]) -> Response:
     """Run one change; a conflict comes back with the review as it is now."""
     try:
         change()
     except (Conflict, StaleState) as error:
-        current = present.review_of(box.reviews.get(review_id))
-        raise RequestRefused(
-            "conflict",
-            409,
-            error.detail,
-            hint=Conflict.hint,
-            extra={"review": current.model_dump(mode="json")},
-        ) from None
+        raise conflict(error, review=present.review_of(box.reviews.get(review_id))) from None
     return _shown(box, review_id)
 
 
-def _shown(box: Desk, review_id: str) -> Response:
+def _shown(box: ShopScope, review_id: str) -> Response:
     review = box.reviews.get(review_id)
     detail = present.review_detail(review, box.orders.get(review.order_id))
     return JSONResponse(

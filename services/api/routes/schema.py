@@ -24,12 +24,12 @@ router = APIRouter(prefix="/v1/schema", tags=["schema"])
         404: {"description": "no such menu"},
     },
 )
-def cart(
+def get_cart_schema(
     request: Request,
     box: ReadsMenus,
     menu: Annotated[str | None, Query(description="restrict the enums to this menu's values")] = None,
 ) -> Response:
-    """What a model may say. With `menu`, the ids are that menu's newest version's."""
+    """Get the cart's JSON Schema. With `menu`, its ids are that menu's newest version's."""
     document = box.cart_schema(menu)
     digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
     headers = {"ETag": f'"{digest[:32]}"', "Cache-Control": "no-cache"}

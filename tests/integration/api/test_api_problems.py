@@ -6,6 +6,7 @@ import base64
 import errno
 import json
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -213,12 +214,25 @@ def test_a_wrong_method_is_told_every_right_one(world: World) -> None:
         assert answer.headers["allow"] == allowed
 
 
-def test_no_caller_sets_how_much_is_read(world: World) -> None:
-    sent = b'{"id": "' + b"x" * 1_100_000 + b'"}'
-    answer = world.http.put(
-        "/v1/menus/x?limit=100000000", content=sent, headers={"Content-Type": "application/json"}
-    )
-    expect_problem(answer, 413, "body_too_large")
+def test_a_parameter_that_the_call_does_not_know_is_refused_with_those_that_it_does(world: World) -> None:
+    found = expect_problem(world.http.get("/v1/orders?state=completed&limit=1"), 422, "invalid_input")
+    takes = "unknown parameter; this call takes cursor, limit, status"
+    assert found["errors"] == [{"pointer": "/query/state", "detail": takes}]
+    # Nor does any caller set how much of a body is read.
+    found = expect_problem(world.http.put("/v1/menus/x?limit=100000000", json={}), 422, "invalid_input")
+    assert found["detail"] == "/query/limit: unknown parameter; this call takes none"
+
+
+def test_every_call_has_a_name_for_code_a_summary_and_an_example(world: World) -> None:
+    paths = httpx.get(f"{world.url}/openapi.json").json()["paths"]
+    calls = [call for operations in paths.values() for call in operations.values()]
+    names = {call["operationId"] for call in calls}
+    assert len(names) == len(calls)
+    assert {f"{verb}_order" for verb in ("create", "get", "answer", "confirm", "cancel", "take")} <= names
+    for call in calls:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+", call["operationId"])
+        assert re.fullmatch(r"[A-Z][^.\n]{6,45}", call["summary"])
+        assert call["x-codeSamples"][0]["source"].startswith("curl ")
 
 
 def test_the_real_container_without_redis_and_decoder(tmp_path: Path) -> None:

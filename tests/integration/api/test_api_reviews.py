@@ -10,7 +10,7 @@ import pytest
 from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from schemas.review import ReviewReason
-from services.desk import Desk
+from services.shop_scope import ShopScope
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World, expect_problem
 
@@ -223,7 +223,7 @@ def test_a_menu_whose_grammar_does_not_compile_never_serves(
     def refuse(*_: Any) -> None:
         raise InvalidMenu([("/items", "the grammar does not compile")])
 
-    monkeypatch.setattr(Desk, "check_menu", refuse)
+    monkeypatch.setattr(ShopScope, "check_menu", refuse)
     expect_problem(put(world, {**MENU, "id": "m-uncompilable"}), 422, "invalid_menu")
     expect_problem(world.http.get("/v1/menus/m-uncompilable"), 404, "not_found")
 

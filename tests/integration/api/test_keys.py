@@ -14,7 +14,7 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from infra.home import kept_key
+from infra.home import read_key
 from infra.secret import signing_keys
 from infra.settings import Settings
 from infra.sql.database import Database
@@ -114,7 +114,7 @@ def test_a_shop_its_people_and_its_keys(saycart: Saycart, keys: KeyStore) -> Non
     assert "ann, admin of harbor-1" in add("ann", "--shop", "harbor-1")
     assert "ben, reviewer of harbor-1" in add("ben", "--shop", "harbor-1")
     assert "cleo, manager of main" in add("cleo", "--role", "manager")
-    assert "ben is manager now" in saycart("staff", "role", "ben", "manager").output
+    assert "ben is now manager" in saycart("staff", "role", "ben", "manager").output
     assert "No shop nowhere" in add("dan", "--shop", "nowhere")
     # Somebody else's people review nothing here.
     assert "No account 'ann'" in saycart("keys", "add", "x", "--scope", "reviews", "--person", "ann").output
@@ -141,14 +141,14 @@ def test_its_last_use_is_written_down_now_and_then(keys: KeyStore) -> None:
 
 def test_the_machine_keeps_a_key_of_its_own(keys: KeyStore, tmp_path: Path) -> None:
     token = _first_key(tmp_path, keys)
-    assert kept_key(tmp_path) == token
+    assert read_key(tmp_path) == token
     assert opens(keys, token) == {str(scope) for scope in ALL_SCOPES - {Scope.REVIEWS}}
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
     assert _first_key(tmp_path, keys) == token, "the same at the next start"
     keys.revoke(token.split("_")[1], by=BY)
     again = _first_key(tmp_path, keys)
     assert again != token
-    assert kept_key(tmp_path) == again
+    assert read_key(tmp_path) == again
     (tmp_path / "key").unlink()
     assert _first_key(tmp_path, keys) not in (token, again)
 

@@ -12,7 +12,7 @@ import structlog
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
-from infra.webhooks import Answer, Target
+from infra.webhooks import PostResult, Target
 from schemas.decision import ModelAnswer
 from schemas.errors import StorageUnavailable, TooMuchToRead
 from schemas.lifecycle import Event, State
@@ -77,7 +77,7 @@ def test_a_stage_that_fails_each_time_ends_with_a_human(
     def broken(*_: Any) -> None:
         raise RuntimeError("each time")
 
-    for name in ("hear", "retrieve", "decide"):
+    for name in ("transcribe_recording", "retrieve", "decide"):
         monkeypatch.setattr(stages, name, broken)
     works.until_settled(order_id)
     assert works.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
@@ -129,7 +129,7 @@ def test_a_result_that_is_refused_after_a_cancellation_is_dropped(
 def test_a_database_that_is_away_ends_nothing(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
     order_id = works.to_decode()
     refusing(monkeypatch, lambda _: True, StorageUnavailable("away"))
-    monkeypatch.setattr(Runner, "_patience_s", 0.0)
+    monkeypatch.setattr(Runner, "_result_limit_s", 0.0)
     for _ in range(ATTEMPTS + 2):
         works.runner().run(order_id, "decode")
         assert works.orders.get(order_id).state is State.TRANSCRIBED
@@ -149,7 +149,7 @@ def test_a_decoder_that_kills_its_workers_is_not_asked_for_ever(works: Works) ->
 # --- Messages to the shop -------------------------------------------------------------------------------
 
 
-def courier(database: Database, post: Callable[[str, str], Answer], attempts: int = 3) -> Courier:
+def courier(database: Database, post: Callable[[str, str], PostResult], attempts: int = 3) -> Courier:
     target, patience = Target("https://till.example", SECRET), Patience(attempts, 0.0, 0.0)
     return Courier(
         Outbox(database), lambda _, key, body: post(key, body), lambda _: target, patience, owner="test"
@@ -176,11 +176,11 @@ def test_a_fault_of_ours_at_each_delivery_ends_the_message_and_lets_the_next_thr
     first = Outbox(database).list(dead=False, limit=1)[0].id
     sent: list[str] = []
 
-    def post(message_id: str, body: str) -> Answer:
+    def post(message_id: str, body: str) -> PostResult:
         if message_id == first:
             raise RuntimeError("each time")
         sent.append(json.loads(body)["type"])
-        return Answer(204, "")
+        return PostResult(204, "")
 
     assert delivered(database, courier(database, post)) == 4
     (dead,) = Outbox(database).list(dead=True, limit=9)
@@ -194,5 +194,5 @@ def test_a_message_that_kills_its_couriers_ends(database: Database) -> None:
     completed(OrderStore(database, "main"))
     for _ in range(3):
         assert Outbox(database).claim(owner="dead", limit=1, lease_s=0.0, endpoint_id=TILL)
-    assert delivered(database, courier(database, lambda *_: Answer(204, ""))) == 1
+    assert delivered(database, courier(database, lambda *_: PostResult(204, ""))) == 1
     assert len(Outbox(database).list(dead=True, limit=9)) == 1

@@ -19,6 +19,7 @@ from services.web.staff.staff import COOKIE
 from tests.integration import api_world
 from tests.integration.api_world import World, running
 from tests.integration.signing import PASSWORD, cheap, code_at, csrf_in
+from tests.stand_ins import TESTER
 
 lone_world = api_world.lone_world
 
@@ -36,9 +37,10 @@ def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """As `world`, where everybody needs a second step."""
+    """As `world`, where the shop requires a second step."""
     cheap(monkeypatch)
-    with running(tmp_path, staff_totp="required") as world:
+    with running(tmp_path) as world:
+        world.parts.shops.need_second_step("main", True, by=TESTER)
         world.parts.staff.add("Ann", PASSWORD)
         sign_in(world.http)
         yield world
@@ -236,6 +238,20 @@ def test_where_it_is_required_it_comes_before_anything_else(strict: World) -> No
     assert strict.http.get("/review").status_code == 200
     kept = act(strict.http, "second-step/off", current=PASSWORD)
     assert (kept.status_code, "Everyone here" in kept.text) == (409, True)
+
+
+def test_a_shop_s_requirement_holds_in_open_sessions_and_for_its_own_staff_alone(
+    world: World, other: httpx.Client
+) -> None:
+    world.parts.shops.add("elsewhere", "Elsewhere", by=TESTER)
+    world.parts.staff.add("Bob", PASSWORD, shop="elsewhere")
+    other.post("/sign-in", data={"name": "Bob", "password": PASSWORD})
+    assert [http.get("/review").status_code for http in (world.http, other)] == [200, 200]
+    world.parts.shops.need_second_step("main", True, by=TESTER)
+    assert world.http.get("/review").headers["location"] == "/account/second-step"
+    assert other.get("/review").status_code == 200
+    (entry,) = world.parts.audit.newest(5, shop="main", action="shop.second_step")
+    assert entry.after == '{"needed":true}'
 
 
 def test_who_must_enrol_may_leave(strict: World) -> None:

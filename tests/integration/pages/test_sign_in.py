@@ -12,7 +12,7 @@ from argon2 import PasswordHasher
 from sqlalchemy import text
 
 from infra import passwords
-from infra.passwords import AT_ONCE, LINE
+from infra.passwords import AT_ONCE, QUEUE
 from infra.sql.database import Database
 from schemas.errors import SignInBusy, TooManyAttempts
 from schemas.shops.staff import Entered, Visit
@@ -126,7 +126,7 @@ def test_a_new_password_lets_strangers_try_again(sign_ins: SignIns, database: Da
 def test_guesses_side_by_side_are_counted_each(
     sign_ins: SignIns, race: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passwords, "LINE", 100)
+    monkeypatch.setattr(passwords, "QUEUE", 100)
     ends = race(12, lambda n: sign_ins.by_password("Ann", f"{WRONG} {n}", HERE, HOUR_S))
     assert Counter(type(end) for end in ends) == {type(None): NARROW.free, TooManyAttempts: 7}
 
@@ -135,7 +135,7 @@ def test_right_ones_side_by_side_leave_nothing_behind(
     sign_ins: SignIns, race: Any, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is taken back in one transaction is not written over by a count in another."""
-    monkeypatch.setattr(passwords, "LINE", 100)
+    monkeypatch.setattr(passwords, "QUEUE", 100)
     monkeypatch.setattr(attempts, "NARROW", WIDE)
     ends = race(12, lambda n: sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S))
     assert {type(end) for end in ends} == {Entered}
@@ -154,12 +154,12 @@ def test_who_is_signed_in_has_places_in_the_line_of_its_own(
             pool.submit(sign_ins.by_password, f"nobody {n}", WRONG, Visit(f"198.51.100.{n}"), HOUR_S)
             for n in range(60)
         ]
-        until(lambda: passwords._TURNS._inside >= AT_ONCE + LINE, 30, every_s=0.005)
+        until(lambda: passwords._hashing._inside >= AT_ONCE + QUEUE, 30, every_s=0.005)
         assert sign_ins.proves(session, PASSWORD)
     refused = sum(isinstance(one.exception(), SignInBusy) for one in crowd)
     assert refused >= 1
     assert hasher.most == AT_ONCE
-    assert passwords._TURNS._inside == 0
+    assert passwords._hashing._inside == 0
 
 
 def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, database: Database) -> None:

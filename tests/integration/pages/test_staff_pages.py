@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import update
 
 from infra import passwords
-from infra.passwords import AT_ONCE, LINE
+from infra.passwords import AT_ONCE, QUEUE
 from schemas.shops.access import Role
 from schemas.shops.staff import StaffSession
 from services.storage.base.tables_staff import StaffSessionRow
@@ -175,7 +175,7 @@ def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
     with ThreadPoolExecutor(60) as pool:
         burst = [pool.submit(attempt, number) for number in range(60)]
         try:
-            api_world.until(lambda: sum(one.done() for one in burst) == 60 - AT_ONCE - LINE, 30)
+            api_world.until(lambda: sum(one.done() for one in burst) == 60 - AT_ONCE - QUEUE, 30)
             # All of them wait for their hash now, and the rest has its answer.
             assert world.http.get("/v1/menus", timeout=10).status_code == 200
             assert httpx.get(f"{world.url}/sign-in", timeout=10).status_code == 200
@@ -185,7 +185,7 @@ def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
     assert held.most <= AT_ONCE
     codes = Counter(answer.status_code for answer in answers)
     # Some find so many of their address under way that they have to wait.
-    assert (codes[401], codes[429] + codes[503]) == (AT_ONCE + LINE, 60 - AT_ONCE - LINE)
+    assert (codes[401], codes[429] + codes[503]) == (AT_ONCE + QUEUE, 60 - AT_ONCE - QUEUE)
     busy = next(answer for answer in answers if answer.status_code == 503)
     assert busy.headers["retry-after"] == "2"
     assert "Too many people are signing in" in busy.text

@@ -19,7 +19,7 @@ from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
 from services.pipeline.runner import Runner
 from services.transcription.audio.audio import DecodeLimits, Samples, read
-from services.transcription.audio.compact import compacted
+from services.transcription.audio.compact import compact
 from services.transcription.audio.containers import sniff_file
 from services.transcription.ports import Recording
 from tests.stand_ins import Works, speech
@@ -51,7 +51,7 @@ class Listening(Works):
         tools = replace(
             made.tools,
             decode_audio=partial(read, limits=LIMITS),
-            compacted=partial(compacted, self.blobs),
+            compact=partial(compact, self.blobs),
             drop_recording=self.blobs.delete,
         )
         return replace(made, tools=tools)

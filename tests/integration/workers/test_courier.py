@@ -27,7 +27,7 @@ from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Message, Outbox
 from services.storage.shops.store import ShopStore
 from services.workers.courier import Courier, Patience
-from services.workers.lanes import EACH
+from services.workers.in_flight import EACH
 from services.workers.stack import as_environment
 from tests.endpoints import SECRET, TILL, till
 from tests.integration.storage.test_outbox import completed, proposed_and_confirmed

@@ -12,8 +12,8 @@ import pytest
 
 from infra.processes import record as processes
 from infra.processes.ports import PortBook
-from infra.processes.record import Known, Record
-from infra.processes.supervisor import Change, Child, ChildFailed, HomeInUse, Restart, Supervisor
+from infra.processes.record import ProcessId, Record
+from infra.processes.supervisor import Child, ChildFailed, HomeInUse, Restart, StatusChange, Supervisor
 from tests.waiting import until
 
 # Says that it is ready, and has a child of its own, as a Celery worker has.
@@ -73,7 +73,7 @@ def pid_of(supervisor: Supervisor, name: str = "part") -> int:
 
 
 def test_starts_in_order_of_need_and_stops_in_reverse(tmp_path: Path) -> None:
-    seen: list[Change] = []
+    seen: list[StatusChange] = []
     supervisor = Supervisor(tmp_path, seen.append)
     supervisor.start([part(tmp_path, name="second", needs=("first",)), part(tmp_path, name="first")])
     pids = [pid_of(supervisor, name) for name in ("first", "second")]
@@ -108,7 +108,7 @@ def environment(pid: int) -> bytes:
 
 @pytest.mark.parametrize("code", [PARENT, TITLED], ids=["marked", "environment written over"])
 def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path, code: str) -> None:
-    seen: list[Change] = []
+    seen: list[StatusChange] = []
     supervisor = Supervisor(tmp_path, seen.append)
     supervisor.start([part(tmp_path, code, restart=Restart(delay_s=0.05))])
     try:
@@ -139,7 +139,7 @@ def test_a_child_that_never_gets_ready_is_a_clear_error(tmp_path: Path) -> None:
     silent = part(
         tmp_path, "import time; print('thinking', flush=True); time.sleep(600)", ready_timeout_s=1.0
     )
-    with pytest.raises(ChildFailed, match=r"part was not ready within 1 s\. Its last words: thinking"):
+    with pytest.raises(ChildFailed, match=r"part was not ready within 1 s\. Its last log line: thinking"):
         Supervisor(tmp_path).start([silent])
     missing = Child("part", ("/no/such/program",), tmp_path / "log", lambda: True)
     with pytest.raises(ChildFailed, match="could not be started"):
@@ -188,9 +188,9 @@ def test_what_a_dead_stack_left_is_ended_by_the_next_and_strangers_are_not(tmp_p
     stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
         until(lambda: _inner(ready))
-        reused = Known(stranger.pid, (processes.started(stranger.pid) or 0) - 5, "reused id")
-        dead_owner = Known(os.getpid(), -5, "supervisor")
-        record = Record(dead_owner, (processes.known(left.pid, "left"), reused))
+        reused = ProcessId(stranger.pid, (processes.started(stranger.pid) or 0) - 5, "reused id")
+        dead_owner = ProcessId(os.getpid(), -5, "supervisor")
+        record = Record(dead_owner, (processes.identify(left.pid, "left"), reused))
         (tmp_path / "run").mkdir()
         record.write(tmp_path / "run" / "children.json")
         supervisor = Supervisor(tmp_path)

@@ -23,7 +23,7 @@ from infra.settings import REPOSITORY, Settings
 from services.api.counts import Counts
 from services.api.metrics import Metrics
 from services.bootstrap import Container
-from services.pipeline import counted
+from services.pipeline import order_metrics
 from tests.shown import labels_in, names_in
 from tests.stand_ins import AWAY, Works
 
@@ -65,7 +65,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     registry = CollectorRegistry()
     measures.open_in(registry, "decode")
     try:
-        measures.expect(counted.RARE, counted.TROUBLES)
+        measures.expect(order_metrics.RARE, order_metrics.TROUBLES)
         with measures.stage_took("decode"), measures.engine_took("decoder"):
             measures.waited("decode", 1)
         with measures.sweeper_took("sweep"):
@@ -118,8 +118,8 @@ def test_every_label_that_is_asked_for_is_there(what: str, text: str) -> None:
 def test_the_rules_labels_for_problems_are_those_that_are_counted() -> None:
     codes = set(re.findall(r'code="([a-z_]+)"', json.dumps(ALERTS).replace('\\"', '"')))
     kinds = set(re.findall(r'kind="([a-z_]+)"', json.dumps(ALERTS).replace('\\"', '"')))
-    assert codes <= {code for _, code in counted.RARE}
-    assert kinds <= {kind for kind, _ in counted._KINDS} | {"hearing", "meaning", measures.FAULT}
+    assert codes <= {code for _, code in order_metrics.RARE}
+    assert kinds <= {kind for kind, _ in order_metrics._KINDS} | {"transcription", "meaning", measures.FAULT}
 
 
 def test_every_alert_is_tried_and_has_its_place_in_the_runbook() -> None:

@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from infra.settings import REPOSITORY, Settings
-from infra.weights.adapters import CONFIG, made_for
+from infra.weights.adapters import CONFIG, adapter_for
 from infra.weights.models import lock
 from services.cli.main import app
-from services.decoding.hosts import vllm_server
 from services.decoding.hosts.embedded import CONTEXT
 from services.decoding.server.__main__ import _parser as reader_words
 from services.pipeline.flow import BY_NAME
 from services.workers.worker import WORKERS, worker_argv
+from tests.servers import vllm as vllm_server
 
 TEXT = (REPOSITORY / "docker-compose.yml").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
@@ -200,7 +200,7 @@ def as_one_word_each(model: str, name: str, adapter: Path | None = None) -> set[
 
 def test_vllm_is_started_as_our_starter_does_it_with_the_adapter() -> None:
     service = SERVICES["vllm"]
-    adapter = made_for(Settings.model_fields["llm_model"].default)
+    adapter = adapter_for(Settings.model_fields["llm_model"].default)
     assert adapter is not None
     command = service["command"]
     assert len(command) == len(set(command))
@@ -231,14 +231,9 @@ def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     args = reader_words().parse_args(with_defaults(arguments("reader")[3:]))
     assert (args.host, args.port) == ("0.0.0.0", 8090)
     assert f"127.0.0.1:{args.port}/health" in SERVICES["reader"]["healthcheck"]["test"][-1]
-    defaults = Settings.model_fields
-    assert args.model.name == defaults["llm_model"].default
-    assert REPOSITORY / args.adapter == made_for(args.model.name)
+    assert args.model.name == Settings.model_fields["llm_model"].default
+    assert REPOSITORY / args.adapter == adapter_for(args.model.name)
     assert args.context == CONTEXT
-    # Kept over a restart, in a volume that the image has a folder of the user's for.
-    assert f"reader:{args.states}" in SERVICES["reader"]["volumes"]
-    assert f" {args.states} " in DOCKERFILE
-    assert args.states_bytes == defaults["reader_states_bytes"].default
 
 
 def test_what_fetches_weights_has_the_pip_that_it_asks_and_nothing_that_serves_has() -> None:

@@ -15,7 +15,7 @@ import typer
 from typer.main import get_command
 
 from infra.settings import REPOSITORY, Settings, addresses
-from infra.weights.adapters import made_for
+from infra.weights.adapters import adapter_for
 from services.cli.main import app
 from services.decoding.hosts.variables import KEY_ENV
 from services.decoding.server.__main__ import _parser as reader_words
@@ -144,6 +144,6 @@ def test_a_decode_server_of_its_own_is_started_as_the_workers_ask_it() -> None:
     assert {url.rpartition(":")[2] for url in addresses(LINES["SAYCART_LLM_URL"])} == {str(args.port)}
     assert str(args.model) == f"${{SAYCART_MODELS_DIR}}/{default}"
     assert service["ExecStartPre"].split()[3:] == [default]
-    assert REPOSITORY / args.adapter == made_for(default)
+    assert REPOSITORY / args.adapter == adapter_for(default)
     assert f"echo {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} |" in GUIDE
     assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["engines"]))

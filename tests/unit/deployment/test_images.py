@@ -35,12 +35,12 @@ from schemas.menu import Menu
 from services.api.app import create_app
 from services.bootstrap import bootstrap
 from services.decoding.wire_mask import check_menu
-from services.desk import Desk
+from services.shop_scope import ShopScope
 
 home = Path(sys.argv[1])
 box = bootstrap(Settings(home=home, redis_url="redis://127.0.0.1:1/0", database_url=""))
 create_app(box), box.doorbell, box.blobs
-Desk(box, Access("main", "test", frozenset()), Actor("test")).cart_schema(None)
+ShopScope(box, Access("main", "test", frozenset()), Actor("test")).cart_schema(None)
 check_menu(Menu.parse({"id": "m", "name": "M", "currency": "USD",
     "items": [{"sku": "tea", "name": "tea", "price": 100}]}))
 """
@@ -146,7 +146,7 @@ def in_context(path: str) -> bool:
             "requirements-vllm.lock",
         ),
         *(
-            "services/__pycache__/desk.cpython-311.pyc",
+            "services/__pycache__/shop_scope.cpython-311.pyc",
             "saycart.egg-info/PKG-INFO",
             "services/learning/training/ask.py",
         ),

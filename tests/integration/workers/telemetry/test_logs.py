@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from infra.observability import logs
-from infra.observability.logs import KEPT, piece, rotate
+from infra.observability.logs import BACKUPS, backup, rotate
 from infra.processes.child import Child, ChildFailed, Restart, log_tail
 from infra.processes.supervisor import Supervisor
 from tests.waiting import until
@@ -55,7 +55,7 @@ def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
         def rotated_often() -> bool:
             nonlocal largest
             largest = max(largest, log.stat().st_size)
-            return piece(log, KEPT).exists()
+            return backup(log, BACKUPS).exists()
 
         until(rotated_often)
         until(lambda: log.stat().st_size > 1000)
@@ -63,12 +63,12 @@ def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
     finally:
         supervisor.stop()
     names = {path.name for path in folder.iterdir()}
-    assert names == {"chatty.log", *(f"chatty.log.{number}" for number in range(1, KEPT + 1))}
-    assert all(piece(log, number).stat().st_size <= 2 * CAP for number in range(1, KEPT + 1))
-    assert size(folder) <= 2 * KEPT * CAP + largest, "and what was written between two looks"
+    assert names == {"chatty.log", *(f"chatty.log.{number}" for number in range(1, BACKUPS + 1))}
+    assert all(backup(log, number).stat().st_size <= 2 * CAP for number in range(1, BACKUPS + 1))
+    assert size(folder) <= 2 * BACKUPS * CAP + largest, "and what was written between two looks"
     lines: dict[bytes, list[int]] = {b"outer": [], b"inner": []}
-    for number in range(KEPT, -1, -1):
-        text = (piece(log, number) if number else log).read_bytes()
+    for number in range(BACKUPS, -1, -1):
+        text = (backup(log, number) if number else log).read_bytes()
         assert b"\0" not in text, "a hole, as of a writer that does not append"
         for line in text.splitlines()[: None if number == 0 else -1]:
             name, count, filler = line.split()
@@ -87,14 +87,14 @@ def test_what_a_flood_leaves_is_bounded_and_ends_with_the_newest(tmp_path: Path)
             assert rotate(log, CAP)
             assert log.stat().st_size == 0
             assert not rotate(log, CAP), "short again"
-            newest = piece(log, 1).read_bytes()
+            newest = backup(log, 1).read_bytes()
             assert CAP < len(newest) <= 2 * CAP
             assert newest.startswith(b"%d line " % number)
             assert newest.endswith(b"%d line 049999\n" % number)
         writer.write(b"after\n")
     assert log.read_bytes() == b"after\n"
-    assert [piece(log, n).read_bytes()[:1] for n in range(1, KEPT + 1)] == [b"7", b"6", b"5"]
-    assert size(tmp_path) <= 2 * KEPT * CAP + 6
+    assert [backup(log, n).read_bytes()[:1] for n in range(1, BACKUPS + 1)] == [b"7", b"6", b"5"]
+    assert size(tmp_path) <= 2 * BACKUPS * CAP + 6
 
 
 def test_with_no_room_for_a_copy_the_log_is_cut_all_the_same(
@@ -120,7 +120,7 @@ def test_the_last_words_are_found_after_the_log_was_put_aside(tmp_path: Path) ->
     child = Child("dies", (sys.executable, "-c", DIES), log, lambda: True, restart=Restart(quick_deaths=1))
     supervisor = Supervisor(tmp_path, log_cap=CAP)
     supervisor.start([child])
-    with pytest.raises(ChildFailed, match="Its last words: its last words"):
+    with pytest.raises(ChildFailed, match="Its last log line: its last words"):
         supervisor.wait(20)
     supervisor.stop()
     assert log_tail(log, since=10**9) == "its last words", "a mark beyond the end is of before"

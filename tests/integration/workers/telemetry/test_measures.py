@@ -88,9 +88,9 @@ def test_syntax_meaning_and_hearing_are_counted_apart(world: Works, measured: Me
     world.transcriber.script = [speech(SAID, confidence=0.3), Transcript(text="", confidence=0.0)]
     world.until_settled(world.spoken())
     world.until_settled(world.spoken())
-    assert measured(PROBLEMS, kind="hearing", code="low_asr_confidence") == 1
-    assert measured(PROBLEMS, kind="hearing", code="nothing_heard") == 1
-    assert measured(PROBLEMS, kind="hearing") == 2
+    assert measured(PROBLEMS, kind="transcription", code="low_asr_confidence") == 1
+    assert measured(PROBLEMS, kind="transcription", code="nothing_heard") == 1
+    assert measured(PROBLEMS, kind="transcription") == 2
     assert measured(PROBLEMS, kind="syntax") == 1
     assert measured(STAGES, stage="transcribe", outcome="review") == 1
 
@@ -130,7 +130,7 @@ def test_leases_in_trouble(world: Works, measured: Measured) -> None:
         beat._thread.join(20)
     beat._thread.join(20)
     assert measured("saycart_lease_troubles_total", stage="decode", trouble="lost") == 1
-    assert measured("saycart_lease_troubles_total", stage="decode", trouble="let_go") == 1
+    assert measured("saycart_lease_troubles_total", stage="decode", trouble="timed_out") == 1
 
 
 def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:

@@ -83,7 +83,7 @@ def test_the_dead_leave_their_counts_and_nothing_in_hand(tmp_path: Path) -> None
     assert (found(STAGES), found(BUSY)) == (3, 0)
     (tmp_path / "histogram_1.db").touch()  # of one that was killed as it began
     assert read(tmp_path)(STAGES) == 3
-    assert list(metrics.emptied(tmp_path).iterdir()) == []
+    assert list(metrics.empty(tmp_path).iterdir()) == []
 
 
 def test_a_port_that_is_taken_costs_no_orders(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ sys.meta_path.insert(0, Hidden())
 
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="SAYCART_TRACES_URL is no http address"):
+    with pytest.raises(InputError, match="SAYCART_TRACES_URL is not an http address"):
         Container(Settings(home=tmp_path, traces_url="collector:4317"))
 
 

@@ -37,7 +37,7 @@ def works(database: Database, tmp_path: Path) -> Works:
 
 
 def settled(works: Works, new: NewOrder) -> OrderRecord:
-    tools = replace(works.runner().tools, sent_back=works.orders.sent_back)
+    tools = replace(works.runner().tools, times_asked_again=works.orders.times_asked_again)
     runner = replace(works.runner(), tools=tools)
     order = works.orders.create(new)[0]
     while order.state in FLOW:

@@ -1,0 +1,130 @@
+"""Honest orders next to an attacker, by the turns of the only decode worker for which they wait.
+
+The short form of `tests/load/attacked.py`: a turn is an order's time, or two seconds of a new menu.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.blobs.folder import BlobFolder
+from infra.settings import Settings
+from infra.sql.database import Database
+from schemas.errors import MenuBeingRead
+from schemas.lifecycle import State
+from schemas.records.orders import NewOrder
+from schemas.review import ReviewReason
+from services.storage.orders.store import OrderStore
+from services.storage.shops.menus import MenuStore
+from services.storage.shops.store import ShopStore
+from tests.load.attacked import DEAR
+from tests.servers.staged_server import Answer, StagedServer, model, spelled, staged_server
+from tests.stand_ins import CAFE, RIGHT, SAID, TESTER, Works, speech
+
+TILL, CUSTOMER = "till", "page:/7.7.7.7/v"
+PIECES = 15
+"""Of a new menu: half a minute."""
+
+
+@pytest.fixture
+def server() -> Iterator[StagedServer]:
+    write = model(spelled(RIGHT, CAFE))
+
+    def answer(body: dict[str, Any]) -> Answer:
+        if "content" in body:
+            return 200, json.dumps({"tokens": [0] * (len(body["content"].encode()) // 3)}).encode()
+        return write(body)
+
+    with staged_server(answer) as staged:
+        yield staged
+
+
+class Stack:
+    """Two shops and one decode worker, which works as long as there is work."""
+
+    def __init__(self, database: Database, folder: Path, server: StagedServer) -> None:
+        self.works = Works(database, BlobFolder(folder))
+        ShopStore(database).add("other", "Other", by=TESTER)
+        MenuStore(database, "other").put(CAFE, by=TESTER)
+        self.database = database
+        most = Settings.model_fields["order_tokens"].default
+        self.works.decoder = server.decoder(order_tokens=most)  # type: ignore[assignment]
+        self.runner = replace(self.works.runner(), orders=OrderStore(database, "*"))
+
+    def post(self, client: str, text: str = SAID, *, shop: str = "main", menu: str = CAFE.id) -> str:
+        new = NewOrder(menu, 1, "en", transcript=speech(text), client=client)
+        return OrderStore(self.database, shop).create(new)[0].id
+
+    def turns(self) -> Counter[str]:
+        """For each honest customer, how many turns it takes until their order is served."""
+        orders = {
+            "till": self.post(TILL),
+            "customer": self.post(CUSTOMER),
+            "other shop": self.post(TILL, shop="other"),
+        }
+        took, turn = Counter[str](), 0
+        while len(took) < len(orders):
+            turn += 1
+            assert self.runner.run("", "decode") is not None, "no order is served any more"
+            for name, order_id in orders.items():
+                if name not in took and self.runner.orders.get(order_id).state is not State.TRANSCRIBED:
+                    took[name] = turn
+        return took
+
+
+@pytest.fixture
+def stack(database: Database, tmp_path: Path, server: StagedServer) -> Stack:
+    return Stack(database, tmp_path / "blobs", server)
+
+
+def test_dear_texts_reach_no_model(stack: Stack, server: StagedServer) -> None:
+    dear = [stack.post(f"page:/6.6.6.6/{number}", DEAR) for number in range(30)]
+    assert max(stack.turns().values()) <= 4
+    while stack.runner.run("", "decode") is not None:
+        pass
+    assert len([body for body in server.bodies if "messages" in body]) == 3
+    assert all(stack.runner.orders.get(order).reasons == (ReviewReason.TOO_MUCH_TO_READ,) for order in dear)
+
+
+@pytest.mark.parametrize("addresses", [1, 10])
+def test_many_orders_wait_for_themselves(stack: Stack, addresses: int) -> None:
+    for number in range(60):
+        stack.post(f"page:/6.6.6.{number % addresses}/{number}")
+    for _ in range(3):
+        stack.runner.run("", "decode")
+    took = stack.turns()
+    assert took["other shop"] <= 2
+    assert took["till"] <= 3
+    assert took["customer"] <= addresses + 3, "one turn an address at most"
+
+
+def test_new_menus_hold_up_who_orders_from_them(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = Counter[str]()
+    for number in range(4):
+        menu = CAFE.model_copy(update={"id": f"new-{number}"})
+        MenuStore(stack.database, "main").put(menu, by=TESTER)
+        left[menu.id] = PIECES
+        stack.post("leaked-key", menu=menu.id)
+    decode = stack.works.decoder.decode
+
+    def in_pieces(request: Any, *asked: Any, **how: Any) -> Any:
+        if left[request.menu.id]:
+            left[request.menu.id] -= 1
+            raise MenuBeingRead("new", wait_s=0.0)
+        return decode(request, *asked, **how)
+
+    monkeypatch.setattr(stack.works.decoder, "decode", in_pieces)
+    stack.runner.run("", "decode")
+    took = stack.turns()
+    assert took["other shop"] <= 2
+    assert took["till"] <= 3
+    while stack.runner.run("", "decode") is not None:
+        pass
+    assert not left.total(), "the new menus are read all the same"
