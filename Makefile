@@ -12,10 +12,9 @@ SUPPLY ?= .venv-supply
 # Of a machine with a GPU: another Python, which has torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
-VLLM_MODEL ?= $(HOME)/.cache/saycart/models/safetensors/qwen2.5-coder-0.5b-instruct-q4_k_m
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-gpu bench-overhead bench-memory evaluation examples calibrate ladder chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots evaluation examples calibrate ladder chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -101,9 +100,6 @@ clean: ## remove the virtual environment and what a stack wrote; weights are kep
 helm-tools: setup ## Helm and the Kubernetes schemas into .tools, for the tests of the chart (97 MB, once; the tests fetch them too)
 	@$(BIN)/python -m tests.helm.tools
 
-bench-gpu: setup $(VLLM_MODEL)/config.json ## all that needs a GPU, in one JSON and one table: adapter, mask, whole carts (ARGS="--device cuda"; docs/engines.md says how without a network)
-	@$(BIN)/python -m tests.bench.engine.gpu --python $(VLLM)/bin/python --model $(VLLM_MODEL) $(ARGS)
-
 examples: weights ## the examples of the masked call over their gold rows, on the embedded engine (some minutes; ARGS="triage --limit 4")
 	@$(BIN)/python -m services.examples $(ARGS)
 
@@ -112,6 +108,9 @@ bench-overhead: setup ## SQL messages, Redis commands and time of an order besid
 
 bench-memory: weights ## the memory of the whole embedded stack after the samples and a masked call, by process (2 minutes)
 	@$(BIN)/python -m tests.bench.memory
+
+screenshots: weights ## the pictures of docs/images, made anew from the running product (needs Chromium; 2 minutes)
+	@$(BIN)/python -m tests.bench.screenshots
 
 load: setup ## orders a second that everything but the engines bears, at random arrivals, on PostgreSQL (20 minutes; docs/sizing.md)
 	@$(BIN)/python -m tests.load $(ARGS)
@@ -146,14 +145,15 @@ chaos-short: setup ## the same in small, as CI runs it (about 90 seconds)
 
 # The suites that docs/security.md lists: what hostile clients tried, and more of it.
 ATTACKS = $(foreach name,access matrix origin connections api_problems api_uploads api_review_rules round_trip poison courier costly_audio audio \
-	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_tokens oidc_accounts \
-	audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
-	masked_call masked_command embedded_engine row_security courier_tls endpoints shape menu \
-	outward oidc_token,$(wildcard tests/*/*/test_$(name).py tests/*/*/*/test_$(name).py))
+	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_tokens oidc_accounts storage_staff \
+	audit audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
+	masked_call masked_command embedded_engine reader_server reader_limits row_security courier_tls endpoints shape menu \
+	outward oidc_token caddy turns beside_an_attacker order_budget compact_recordings accept_faults ask_again,$(wildcard tests/*/*/test_$(name).py tests/*/*/*/test_$(name).py))
 
 attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)
 	@$(BIN)/python -m tests.openapi --examples $(or $(N),60)
+	@$(BIN)/python -m tests.load.attacked
 
 $(VLLM)/.installed: requirements-vllm.lock
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
@@ -161,18 +161,10 @@ $(VLLM)/.installed: requirements-vllm.lock
 	@$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes -r requirements-vllm.lock || { echo "If it is torch that is not found: name PyTorch's index of CPU wheels in PIP_EXTRA_INDEX_URL, remove $(VLLM), and run the same make again with Python 3.11."; exit 1; }
 	@touch $@
 
-VLLM_GGUF := qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 GGUF ?= qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
-# Fetches a model of the lock, turns it into safetensors once, and names the folder.
-define UNPACK
-@$(BIN)/saycart models fetch $(1)
-@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from services.decoding.hosts.vllm_server import weights; print(weights('$(1)', settings().models_dir, Path('$(VLLM)/bin/python'))[0])"
-endef
-$(VLLM_MODEL)/config.json: $(VLLM)/.installed
-	$(call UNPACK,$(VLLM_GGUF))
-
 vllm-weights: setup $(VLLM)/.installed ## a model of the lock as vLLM loads it, in a folder that is named at the end (GGUF=name; minutes, and 4 GB on disk for 1.5B)
-	$(call UNPACK,$(GGUF))
+	@$(BIN)/saycart models fetch $(GGUF)
+	@$(BIN)/python -c "from pathlib import Path; from infra.settings import settings; from infra.weights.safetensors import weights; print(weights('$(GGUF)', settings().models_dir, Path('$(VLLM)/bin/python'))[0])"
 
 test-vllm: setup $(VLLM)/.installed ## the engines' contract on llama.cpp and on a real vLLM server alike (about 10 minutes)
 	@$(BIN)/saycart models fetch --tests qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
