@@ -185,7 +185,7 @@ class Stack:
         if not config.llm_url:
             port = ports.port("reader")
             config = served_at(config, port)
-            children.append(engine_child(config, port, self.log_path("reader")))
+            children.append(engine_child(config, port, self.log_path("reader"), config.home / "reader"))
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         config = config.model_copy(update={"metrics_port": 0})
         self.settings = config

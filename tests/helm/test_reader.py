@@ -10,6 +10,7 @@ from infra.settings import REPOSITORY
 from infra.weights.adapters import adapter_for
 from services.decoding.hosts.embedded import CONTEXT
 from services.decoding.server.__main__ import _parser as reader_words
+from services.decoding.server.states import MOST_BYTES
 from tests.helm.charts import VALUES, Rendered, render
 from tests.helm.tools import HELMS
 from tests.servers import vllm as vllm_server
@@ -39,6 +40,10 @@ def test_it_is_started_as_the_workers_expect_it(whole: Rendered) -> None:
     assert REPOSITORY / args.adapter == adapter_for(args.model.name)
     assert args.context == CONTEXT
     assert reader.main["image"].startswith("saycart-llm:")
+    (mount,) = [one for one in reader.main["volumeMounts"] if one["mountPath"] == str(args.states)]
+    (volume,) = [one for one in reader.spec["volumes"] if one["name"] == mount["name"]]
+    assert volume["emptyDir"]["sizeLimit"] == "2Gi"
+    assert MOST_BYTES < 2 * 2**30
 
 
 def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: Path) -> None:

@@ -34,8 +34,9 @@ def served_at(config: Settings, port: int) -> Settings:
     )
 
 
-def engine_child(config: Settings, port: int, log_path: Path) -> Child:
-    """The embedded engine on loopback `port`, for who shows the key of `config` (`served_at`).
+def engine_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
+    """The embedded engine on loopback `port`, for who shows the key of `config` (`served_at`); states of
+    menus are kept in the folder `states`.
 
     Raises:
         ModelError: its weights are not here.
@@ -49,6 +50,8 @@ def engine_child(config: Settings, port: int, log_path: Path) -> Child:
     }
     if adapter := adapters.adapter_for(config.llm_model):
         options["--adapter"] = adapters.prepared(adapter, config.models_dir)
+    if states is not None:
+        options["--states"] = states
     flat = (str(part) for pair in options.items() for part in pair)
     return Child(
         name="reader",

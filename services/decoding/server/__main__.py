@@ -1,13 +1,14 @@
 """The embedded engine, one process with one copy of the weights: the learned reader, and any masked call.
 
     python -m services.decoding.server --model FILE --port N [--adapter FILE] [--host H]
-        [--name NAME] [--threads T] [--context C]
+        [--name NAME] [--threads T] [--context C] [--states FOLDER]
 
 It checks a guess at the cart in one pass where llama.cpp's server would write one, and keeps what it made of
-the menus that were read last. Its paths (`http.py`) are those of llama.cpp's server. Where `LLAMA_API_KEY` is
-set, they want that key, since other users of the machine reach loopback too; the environment holds it, since
-`ps` shows a command line to all. A grammar that does not compile is refused: no answer leaves without
-its mask. On loopback by default: in a container `--host 0.0.0.0`, which only the parts that ask can reach.
+the menus that were read last, with `--states` over a restart too. Its paths (`http.py`) are those of
+llama.cpp's server. Where `LLAMA_API_KEY` is set, they want that key, since other users of the machine reach
+loopback too; the environment holds it, since `ps` shows a command line to all. A grammar that does not
+compile is refused: no answer leaves without its mask. On loopback by default: in a container
+`--host 0.0.0.0`, which only the parts that ask can reach.
 
 One answer is made at a time; what waits is answered in the order in which threads get at it. A client that
 closes its connection is noticed between two batches of 128 tokens.
@@ -22,13 +23,11 @@ import sys
 import threading
 from pathlib import Path
 
-import uvicorn
-
 from infra.processes.signals import StopSignal
 from infra.weights.adapters import as_gguf
 from schemas.errors import SaycartError
 from services.decoding.hosts.variables import KEY_ENV, OPENMP_ENV
-from services.decoding.server.http import application
+from services.decoding.server.http import server
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,16 +44,14 @@ def main(argv: list[str] | None = None) -> int:
             name=args.name or args.model.name,
             context=args.context,
             threads=args.threads,
+            folder=args.states,
         )
         listener = socket.create_server((args.host, args.port))
     except (SaycartError, OSError) as error:
         reason = f"{error} {error.hint}" if isinstance(error, SaycartError) else str(error)
         print(f"The embedded engine did not start: {reason}", flush=True)
         return 3
-    config = uvicorn.Config(
-        application(reader, os.environ.get(KEY_ENV, "")), lifespan="off", log_config=None, access_log=False
-    )
-    serve = uvicorn.Server(config).run
+    serve = server(reader, os.environ.get(KEY_ENV, "")).run
     threading.Thread(target=serve, kwargs={"sockets": [listener]}, daemon=True).start()
     stop = StopSignal()
     print(f"{reader.name} serves at http://{args.host}:{listener.getsockname()[1]}", flush=True)
@@ -73,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=12_288, help="tokens of the longest prompt and answer")
+    parser.add_argument("--states", type=Path, help="folder in which menus that were read are kept")
     return parser
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from anyio import from_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -13,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, InputError
 
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 LARGEST_BYTES = 4_000_000
 """Of a request: the largest menu and its grammar take less than one."""
+MOST_CONNECTIONS = 64
+"""At once; more are closed unread."""
+SILENT_S = 20
+"""Seconds that a request's body may take, and that a connection may send nothing between two answers."""
 METRICS = """\
 # TYPE llamacpp:requests_processing gauge
 llamacpp:requests_processing {processing}
@@ -30,6 +37,42 @@ llamacpp:requests_deferred {deferred}
 llamacpp:tokens_predicted_total {written}
 """
 """By the names of llama.cpp's server."""
+
+
+def server(reader: Reader, key: str) -> uvicorn.Server:
+    """Return the HTTP server of `application`, with its limits on connections."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            application(reader, key),
+            http=Connection,
+            timeout_keep_alive=SILENT_S,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+        )
+    )
+
+
+class Connection(H11Protocol):
+    """A connection that is closed where a client sends no request: uvicorn waits for the first one without
+    end, and refuses requests in place of connections."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+        else:
+            self._close_if_silent()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:  # a part of a head, or of a refused body
+            self._close_if_silent()
+
+    def _close_if_silent(self) -> None:
+        self._unset_keepalive_if_required()
+        close = self.timeout_keep_alive_handler
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, close)
 
 
 def application(reader: Reader, key: str) -> Starlette:
@@ -96,7 +139,11 @@ class _Paths:
         if not size.isdigit() or int(size) > LARGEST_BYTES:
             raise HTTPException(413, f"A request is {LARGEST_BYTES} bytes at most")
         try:
-            document = json.loads(await request.body())
+            async with asyncio.timeout(SILENT_S):
+                body = await request.body()
+            document = json.loads(body)
+        except TimeoutError:
+            raise HTTPException(408, f"The body did not arrive within {SILENT_S} s") from None
         except ValueError as error:
             raise InputError(f"The request is no JSON: {error}") from None
         if not isinstance(document, dict):
@@ -110,10 +157,11 @@ class _Paths:
 
 
 def _refused(_request: Request, error: Exception) -> Response:
-    status, message = 400, str(error)
-    if isinstance(error, HTTPException):
-        status, message = error.status_code, error.detail
-    return _error(status, "invalid_request_error", message[:500])
+    if not isinstance(error, HTTPException):
+        return _error(400, "invalid_request_error", str(error)[:500])
+    answer = _error(error.status_code, "invalid_request_error", error.detail)
+    answer.headers["Connection"] = "close"  # a body that was not read may still come
+    return answer
 
 
 def _unheard(_request: Request, _error: Exception) -> Response:

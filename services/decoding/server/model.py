@@ -18,6 +18,8 @@ from services.decoding.server.vocabulary import ModelVocabulary
 
 Row = npt.NDArray[np.float32]
 _OFF = 0  # flash attention
+ATTENTION = "plain attention"
+"""Another kind could not take up this one's states."""
 _DONTNEED = 4  # MADV_DONTNEED: of a file, what is mapped is forgotten and can be read again
 
 

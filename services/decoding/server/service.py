@@ -12,24 +12,28 @@ Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens; docs/bench
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import InputError, MenuBeingRead
 from services.decoding.server.answering import Answer, Answering
-from services.decoding.server.model import Llama
+from services.decoding.server.model import ATTENTION, Llama
 from services.decoding.server.prefixes import Prefixes, common_length
 from services.decoding.server.request import Request, request
+from services.decoding.server.states import StateFolder
 
 Document = dict[str, Any]
+PACKAGE = "xllamacpp"
 # Two questions of which nothing but the menu's part is the same.
 _ONE, _OTHER = "a", "b"
 
 
 class Reader:
-    """A model with or without an adapter; one answer at a time."""
+    """A model with or without an adapter; one answer at a time. States of menus are kept in `folder`."""
 
     def __init__(
         self,
@@ -39,11 +43,13 @@ class Reader:
         name: str,
         context: int,
         threads: int,
+        folder: Path | None = None,
     ) -> None:
         self.name, self.adapter = name, adapter.stem if adapter else ""
         self._model = Llama(model, adapter, context=context, threads=threads)
         self._vocabulary = self._model.vocabulary
-        self._prefixes = Prefixes(self._model, adapted=bool(adapter))
+        states = StateFolder(folder, _about(model, adapter)) if folder else None
+        self._prefixes = Prefixes(self._model, states, adapted=bool(adapter))
         self._answering = Answering(self._prefixes, self._vocabulary.tokenizer(), self._vocabulary.end)
         self._turn = threading.Lock()
         self._in_hand: set[int] = set()
@@ -135,6 +141,14 @@ class Reader:
     def _token(self, token: int, logprob: float) -> Document:
         piece = self._vocabulary.piece(token)
         return {"id": token, "token": _shown(piece), "bytes": list(piece), "logprob": logprob}
+
+
+def _about(model: Path, adapter: Path | None) -> str:
+    """Name what states are good for; a model by its file's marks, since to hash 1 GB takes seconds."""
+    file = model.stat()
+    lora = hashlib.sha256(adapter.read_bytes()).hexdigest() if adapter else ""
+    library = f"{PACKAGE} {version(PACKAGE)} {ATTENTION}"
+    return f"{library} {model.name} {file.st_size} {file.st_mtime_ns} {lora}"
 
 
 def _shown(piece: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +22,7 @@ from services.decoding.server.answering import Answer, Answering
 from services.decoding.server.gaps import AGAIN_S
 from services.decoding.server.model import Llama, let_go
 from services.decoding.server.prefixes import LEAST_TOKENS, Prefixes
+from services.decoding.server.states import StateFolder
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 CAKES = "Menu: apple cake, plum cake, cheese cake, lemon tart, pear tart, rye bread, corn bread, scone. " * 3
@@ -164,6 +166,50 @@ def test_memory_holds_no_more_than_it_may_and_the_menu_used_longest_ago_goes_fir
     used = (CAKES, TEAS, CAKES, BREADS, TEAS)
     cached = [desk.ask("one please", menu=menu, grammar="", most=1).cached for menu in used]
     assert [tokens >= LEAST_TOKENS for tokens in cached] == [False, False, True, False, False]
+
+
+def test_a_new_start_takes_up_the_menu_from_disk(model: Llama, tmp_path: Path) -> None:
+    def started(about: str = "a model", *, adapted: bool = True) -> int:
+        model.cut(0)
+        desk = Desk(model, Prefixes(model, StateFolder(tmp_path / "states", about), adapted=adapted))
+        return desk.ask("one plum cake please", menu_s=60).cached
+
+    assert started() == 0
+    (file,) = (tmp_path / "states").iterdir()
+    assert (file.stat().st_mode | file.parent.stat().st_mode) & 0o077 == 0
+    assert started() >= LEAST_TOKENS
+    assert (started("another model"), started(adapted=False)) == (0, 0)
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    assert started() == 0  # and it is written again
+    assert started() >= LEAST_TOKENS
+
+
+def test_the_folder_holds_no_more_than_it_may_and_the_menu_used_longest_ago_goes_first(
+    model: Llama, tmp_path: Path
+) -> None:
+    """Also where a menu was only ever taken up from memory."""
+    model.cut(0)
+    desk = Desk(model, Prefixes(model, StateFolder(tmp_path, "")))
+    for menu in (CAKES, TEAS):
+        desk.ask("one please", menu=menu, grammar="", most=1)
+    states = sorted(tmp_path.iterdir(), key=lambda file: file.stat().st_mtime_ns)
+    for file in states:
+        os.utime(file, (1, 1))
+    desk.ask("one please", menu=CAKES, grammar="", most=1)
+    assert [file.stat().st_mtime > 1 for file in states] == [True, False]
+    room = int(2.5 * states[0].stat().st_size)
+    StateFolder(tmp_path, "", room).put(True, [1], states[0].read_bytes())
+    assert [file.exists() for file in states] == [True, False]
+
+
+def test_a_folder_that_can_not_be_written_costs_time_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    states = StateFolder(tmp_path / "file", "")
+    states.put(True, [1], b"state")
+    states.used(True, [1])
+    assert states.get(True, [1]) is None
 
 
 def test_a_menu_whose_reading_was_called_off_is_gone_on_with_after_another(desk: Desk) -> None:

@@ -1,16 +1,24 @@
-"""What the embedded engine makes of requests that are too large, and of its own faults."""
+"""The embedded engine's limits on clients, and what it makes of its own faults."""
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from services.decoding.server.http import LARGEST_BYTES, application
+from services.decoding.server import http
+from services.decoding.server.http import LARGEST_BYTES, MOST_CONNECTIONS, application
+from tests.waiting import until
 
 CHAT = "/v1/chat/completions"
 KEY = {"Authorization": "Bearer right"}
+HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n".encode()
+WITH_KEY = HEAD + b"Authorization: Bearer right\r\n\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 class Broken:
@@ -37,3 +45,70 @@ def test_a_fault_names_no_words(client: TestClient) -> None:
     answer = client.post(CHAT, headers=KEY, json={})
     assert answer.status_code == 500
     assert "Abernathy" not in answer.text
+
+
+@pytest.fixture
+def port(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(http, "SILENT_S", getattr(request, "param", http.SILENT_S))
+    server = http.server(Broken(), "right")  # type: ignore[arg-type]
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def connected(port: int, sent: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+    connection.sendall(sent)
+    return connection
+
+
+def answer(connection: socket.socket) -> bytes:
+    """Return all that comes until the server closes; nothing where it closed without a word."""
+    received = b""
+    try:
+        while piece := connection.recv(65_536):
+            received += piece
+    except ConnectionError:
+        pass
+    return received
+
+
+@pytest.mark.parametrize("port", [0.2], indirect=True)
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [
+        (b"", b""),
+        (HEAD[:9], b""),
+        (HEALTH + HEAD[:9], b"HTTP/1.1 200 OK"),
+        (WITH_KEY + b"{", b"HTTP/1.1 408 Request Timeout"),
+    ],
+)
+def test_who_sends_nothing_more_is_let_go(port: int, sent: bytes, answered: bytes) -> None:
+    with connected(port, sent) as slow:
+        assert answer(slow).partition(b"\r\n")[0] == answered
+
+
+def test_without_the_key_no_body_is_waited_for(port: int) -> None:
+    with connected(port, HEAD + b"\r\n") as stranger:
+        assert b" 401 " in answer(stranger).splitlines()[0]
+
+
+def test_connections_past_the_most_are_closed_unread(port: int) -> None:
+    held = [connected(port) for _ in range(MOST_CONNECTIONS)]
+    for _ in range(20):
+        with connected(port) as more:
+            assert answer(more) == b""
+    held[0].sendall(HEALTH)
+    assert b" 200 " in held[0].recv(65_536)
+    held.pop().close()
+
+    def served() -> bool:
+        with connected(port, HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")) as next_one:
+            return b" 200 " in answer(next_one)
+
+    until(served)
+    for one in held:
+        one.close()
