@@ -168,6 +168,10 @@ class OpenAIDecoder:
         if text != PROBE_WORD:
             raise EngineMisconfigured(f"The decode server ignores the mask: it said {text[:40]!r}")
 
+    def answer(self, lark: str, longest: int) -> str:
+        """Return a text of this grammar, not held against it; for checks of an engine. Raises as `decode`."""
+        return self._base.whole(_HELLO, Mask(lark, "check", longest))[0]
+
     def _look_for_reader(self) -> bool | None:
         """Whether the server has the adapter; None while it does not say."""
         vllm = self._base.dialect == "vllm"

@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field
 from schemas.cart import CartDraft
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.menu import Menu
+from services.cli.commands.doctor_engine import AWKWARD
 from services.decoding import reading
 from services.decoding import servers as several
 from services.decoding.mask import Mask
@@ -64,11 +65,6 @@ BEYOND = '%llguidance {}\nstart: %json {"type": "object", "not": {"required": ["
 CHAT = [{"role": "user", "content": "Say something."}]
 ENDLESS = Mask("%llguidance {}\nstart: /[a-z]{4000}/\n", "endless", 4000)
 WORD = Mask('%llguidance {}\nstart: "quixotry"\n', "word", 16)
-# Texts of which a careless tokenizer or mask loses a byte.
-AWKWARD = (
-    "café", "🍵", "👨‍👩‍👧", "🇫🇷", "½ ﬁ ß", "中文", "مرحبا",
-    '"quoted"', "back\\slash", "2", " two", "don't", "x" * 60,
-)  # fmt: skip
 WHOLE = 900  # tokens; of an endless answer more were seen
 
 

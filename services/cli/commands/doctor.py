@@ -26,11 +26,18 @@ def doctor(
     probe: Annotated[
         bool, typer.Option(help="start the embedded engine, if no server is set, and probe its mask")
     ] = True,
+    engine: Annotated[
+        bool, typer.Option("--engine", help="check what each decode server makes of the masks instead")
+    ] = False,
 ) -> None:
     """Check this installation part by part; exit code 1 when something is missing."""
     console = Console(highlight=False)
     checks = [_python, _packages, _libraries, _models, _database, _recordings, _queue, _stack]
-    if probe:
+    if engine:
+        from services.cli.commands.doctor_engine import engine_checks
+
+        checks = [engine_checks]
+    elif probe:
         checks.append(_decoder)
     missing = 0
     for check in checks:

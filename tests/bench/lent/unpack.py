@@ -5,9 +5,8 @@
 `MARKS/N` says that piece number N, of PIECE bytes, is in MODEL.gguf, which has its whole size from the start
 (`truncate -s`). Each tensor is unpacked to bfloat16 once its bytes are there, on all cores: on 16 the 84 s of
 carrying 1.1 GB hid it all, where transformers takes 90 s by itself. CONFIG has `config.json` and the
-tokenizer (`infra/weights/safetensors.py` writes them). For Qwen2's names of layers alone. Needs numpy and gguf;
-what it
-made of the 0.5B was equal bit by bit to what transformers makes.
+tokenizer (`infra/weights/safetensors.py` writes them). For Qwen2's names of layers alone. Needs numpy and
+gguf; what it made of the 0.5B was equal bit by bit to what transformers makes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,109 @@
+"""`saycart doctor --engine`: what each decode server makes of the masks that it is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+
+from infra.processes.supervisor import SupervisorError
+from infra.settings import Settings, addresses
+from infra.sql.database import Database
+from infra.weights.models import ModelError
+from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
+from schemas.menu import Menu
+from schemas.shops.access import EVERY_SHOP
+from services.cli.checks import Check, checked
+from services.cli.samples import load_menus
+from services.decoding.completion import ROOM
+from services.decoding.decoder import OpenAIDecoder
+from services.decoding.hosts.embedded import decode_server
+from services.decoding.ports import CartRequest
+from services.decoding.wire_mask import check_menu
+from services.storage.shops.menus import MenuStore
+
+MENUS = 1000
+# Texts of which a careless tokenizer or mask loses a byte.
+AWKWARD = (
+    "café", "crème brûlée", "🍵", "👨‍👩‍👧", "🇫🇷", "½ ﬁ ß",
+    "中文", "שלום", "مرحبا", '"quoted"', "back\\slash",
+    "2", " two", "don't", "10,000", "a/b", "x" * 60,
+)  # fmt: skip
+
+
+def engine_checks(config: Settings) -> Iterator[Check]:
+    """Check the grammar of each menu, and each server; the embedded engine is started where none is set."""
+    for menu in known_menus(config):
+        yield from checked(f"menu {menu.id}", partial(_compiles, menu), "")
+    try:
+        with decode_server(config) as served:
+            for url in addresses(served.llm_url):
+                decoder = OpenAIDecoder(
+                    url, dialect=served.llm_dialect, model=served.llm_model, api_key=served.llm_api_key
+                )
+                for what, check in SERVER_CHECKS.items():
+                    yield from checked(what, partial(check, decoder), f"See `saycart doctor` for {url}.")
+    except (SaycartError, ModelError, SupervisorError) as error:
+        yield "server", error.detail, error.hint
+
+
+def known_menus(config: Settings) -> list[Menu]:
+    """Return the newest version of each imported menu, up to a thousand; else the sample menus."""
+    stored: list[Menu] = []
+    if config.database_url or (config.home / "saycart.db").exists():
+        database = Database(config.database)
+        try:
+            stored = [version.menu for version in MenuStore(database, EVERY_SHOP).lately_used(MENUS)]
+        except SaycartError:
+            pass  # `saycart doctor` reports it
+        finally:
+            database.close()
+    return stored or [Menu.parse(document) for document in load_menus().values()]
+
+
+def _compiles(menu: Menu) -> str:
+    check_menu(menu)
+    return "its grammar compiles"
+
+
+def _probe(decoder: OpenAIDecoder) -> str:
+    decoder.probe()
+    return f"{decoder.url} applies it"
+
+
+def _awkward(decoder: OpenAIDecoder) -> str:
+    for text in AWKWARD:
+        spelled = json.dumps(text, ensure_ascii=False)
+        answer = decoder.answer(f"%llguidance {{}}\nstart: {spelled}\n", len(text.encode()))
+        if answer != text:
+            raise EngineMisconfigured(
+                f"The mask allows {text!r} alone, and the answer was {answer!r}",
+                hint="Use llguidance 1.7 or newer, as the backend `guidance`, and a byte-level tokenizer.",
+            )
+    return f"all {len(AWKWARD)} come back whole"
+
+
+def _cart(decoder: OpenAIDecoder) -> str:
+    menu = Menu.parse(next(iter(load_menus().values())))
+    decoder.decode(CartRequest(f"a {menu.items[0].name} please", menu))
+    return "is one that the mask allows"
+
+
+def _cut_short(decoder: OpenAIDecoder) -> str:
+    """An answer that the token limit cuts must come as an error, not as half a cart."""
+    try:
+        answer = decoder.answer("%llguidance {}\nstart: /[a-z]{40}/\n", 1 - ROOM)
+    except DecodeTruncated:
+        return "is reported as an error"
+    raise EngineMisconfigured(
+        f"It was reported as complete: {answer!r}",
+        hint="The server must report `finish_reason: length`; check for a proxy that hides it.",
+    )
+
+
+SERVER_CHECKS = {
+    "mask": _probe,
+    "awkward texts": _awkward,
+    "cart": _cart,
+    "truncated answer": _cut_short,
+}
