@@ -13,7 +13,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from tests.architecture.floors import EXCEPTIONS, FLOORS
+from tests.architecture.floors import FLOORS
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("schemas", "infra", "services")
@@ -87,13 +87,7 @@ def test_every_module_has_a_floor() -> None:
 
 
 def test_imports_go_down_only() -> None:
-    up = [pair for pair in broken() if pair not in EXCEPTIONS]
-    assert not up, "\n".join(f"{module} imports {name}" for module, name in up)
-
-
-def test_no_exception_is_kept_for_nothing() -> None:
-    assert not EXCEPTIONS.keys() - set(broken())
-    assert all(EXCEPTIONS.values())
+    assert not (up := broken()), "\n".join(f"{module} imports {name}" for module, name in up)
 
 
 def test_schemas_need_pydantic_and_nothing_else() -> None:
