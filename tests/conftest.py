@@ -40,8 +40,6 @@ SECOND_TRY = ("browser", "e2e", "engines", "integration")
 
 # What `make test` leaves to `make test-long`, by a piece of its name; beside each, the short form that stays.
 LONG = (
-    "browser/test_review_stack.py",  # test_review.py, and a reviewer at work in e2e/test_samples.py
-    "browser/test_second_step.py::test_enrolling_and_signing_in_with_a_code[desktop]",  # [phone]
     "engines/test_contract.py::test_every_order_gives_a_cart_inside_its_mask[llama.cpp-copper-skillet]",
     *(
         f"engines/test_contract.py::test_every_example_is_answered_under_its_mask[llama.cpp-{example}]"
@@ -58,7 +56,7 @@ LONG = (
 # one process: a new test belongs there unless it is of this sort.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
-    "api_orders api_problems called_off costly_audio decode_worker decoder embedded_engine leases",
+    "api_orders api_problems costly_audio decode_worker decoder embedded_engine leases",
     "masked_api masked_command rates_shared reader worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
@@ -66,7 +64,7 @@ ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 # at a time, in this order, the longest files first. What is left runs one after the other.
 WAITING = (
     "customer review short menu api_orders worker decoder api_problems leases second_step",
-    "decode_worker restart oidc masked_api called_off rates_shared masked_command",
+    "decode_worker restart oidc masked_api rates_shared masked_command",
     "telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import httpx
+
 
 def until(
     happens: Callable[[], object],
@@ -21,3 +23,11 @@ def until(
     while not happens():
         assert time.monotonic() < end, told()
         time.sleep(every_s)
+
+
+def answers(url: str) -> bool:
+    """Whether a server of this machine answers there, and well."""
+    try:
+        return httpx.get(url, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False

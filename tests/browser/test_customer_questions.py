@@ -18,7 +18,7 @@ from services.validation.facts import check_facts
 from services.validation.price import price_cart
 from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
 from tests.browser.review_desk import Desk, take
-from tests.browser.test_customer import LATTE, placed
+from tests.browser.test_customer import LATTE, placed, proposed
 from tests.integration.api_world import MENU, World
 
 TAQUERIA: dict[str, Any] = {
@@ -148,13 +148,7 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
 
 
 def test_while_something_is_changed_one_total_can_be_ordered(page: Page, cafe: World) -> None:
-    order = placed(cafe)
-    draft = CartDraft.model_validate({"lines": [LATTE]})
-    stored = cafe.parts.menus.get(order.menu_id, order.menu_version)
-    cart = price_cart(draft, stored.menu, stored.version, order.transcript, [])
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
-    cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
-    page.goto(cafe.link(order.id))
+    page.goto(cafe.link(proposed(cafe).id))
     page.get_by_text("Change something").click()
     expect(page.get_by_role("button", name="Order it this way")).to_be_visible()
     expect(page.get_by_role("button", name="Yes, order for")).to_be_hidden()

@@ -75,18 +75,6 @@ def test_an_order_is_spoken_into_the_microphone(
     assert [line["sku"] for line in order["cart"]["lines"]] == ["cold-brew"]
 
 
-def test_a_recording_is_uploaded_without_scripts(
-    browser: Browser, stack: Stack, client: httpx.Client
-) -> None:
-    with watched(browser, stack.base_url, java_script_enabled=False) as page:
-        page.goto("/?menu=harbor-coffee")
-        page.get_by_label("Choose a recording").set_input_files(RECORDINGS / "hc-01.flac")
-        page.get_by_role("button", name="Send recording").click()
-        page.wait_for_url("**/orders/ord_*")
-        order = confirmed(page, client)
-    assert order["cart"]["lines"][0]["sku"] == "latte"
-
-
 def test_silence_is_told_and_leads_back(browser: Browser, stack: Stack, client: httpx.Client) -> None:
     with watched(browser, stack.base_url) as page:
         page.goto("/?menu=harbor-coffee")

@@ -146,26 +146,6 @@ def test_a_menu_is_imported_from_a_file(staff: Page, cafe: World, menu_id: str, 
     expect(staff.locator("tbody tr")).to_have_text(f"{SCRIPT} name Corner Cafe {SCRIPT}", use_inner_text=True)
 
 
-def test_names_that_were_dropped_are_named(staff: Page, cafe: World, menu_id: str, tmp_path: Path) -> None:
-    file = tmp_path / "menu.json"
-    latte = {**MENU["items"][0], "aliases": ["café-latte", "Café Latte"]}
-    file.write_text(json.dumps({**MENU, "id": menu_id, "items": [latte, MENU["items"][1]]}))
-    staff.goto("/menu")
-    staff.get_by_label("Menu file").set_input_files(file)
-    staff.get_by_role("button", name="Check and import").click()
-    expect(staff.get_by_role("status")).to_contain_text("“Café Latte” reads like “café-latte”")
-    expect(staff.get_by_role("status")).to_contain_text("/items/0/aliases/1")
-    assert_accessible(staff)
-    staff.get_by_role("link", name="Continue").click()
-    staff.wait_for_url(f"**/menu/{menu_id}/versions")
-    assert newest(cafe, menu_id).items[0].aliases == ("café-latte",)
-    staff.goto(f"/menu/{menu_id}/items/latte")
-    staff.get_by_label("Also called").fill("flat one\nFlat-One")
-    staff.get_by_role("button", name="Save").click()
-    expect(staff.get_by_role("status")).to_contain_text("“Flat-One” reads like “flat one”")
-    assert newest(cafe, menu_id).items[0].aliases == ("flat one",)
-
-
 def test_the_menu_pages_are_accessible_and_fit_a_phone(staff: Page, cafe: World, menu_id: str) -> None:
     for address in (
         "/menu",

@@ -190,21 +190,6 @@ def test_a_decision_waits_for_what_was_just_taken_off(desk: Desk, page: Page) ->
     assert desk.world.parts.orders.get(review.order_id).cart.lines[0].options == []
 
 
-def test_a_rejection_needs_a_reason(desk: Desk, page: Page) -> None:
-    review = desk.order()
-    take(page, review.id)
-    page.keyboard.press("x")
-    expect(page.get_by_label("Reason")).to_be_focused()
-    page.keyboard.press("Enter")
-    assert after(desk, review).status == "claimed"
-    page.keyboard.type("only laughter")
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(r"/review\?after="))
-    settled = after(desk, review)
-    assert (settled.decision, settled.reason) == ("reject", "only laughter")
-    expect(page.get_by_role("status").first).to_contain_text("Rejected")
-
-
 def test_words_and_lines_are_heard_and_it_is_put_on_record(desk: Desk, page: Page) -> None:
     review = desk.order(sure={"latte": 0.41, "oat": 0.72})
     take(page, review.id)
@@ -312,7 +297,7 @@ def test_pages_are_accessible_and_fit(desk: Desk, browser: Browser, size: dict[s
     )
     desk.order("", [], reasons=(ReviewReason.NOTHING_HEARD,), recording=None)
     with desk.staff(browser, **({"viewport": size} if size else {})) as page:
-        for address in ("/review", "/review/stats", f"/review/{review.id}"):
+        for address in ("/account", "/review", "/review/stats", f"/review/{review.id}"):
             page.goto(address)
             assert_accessible(page)
             assert_fits(page)
@@ -328,15 +313,3 @@ def test_pages_are_accessible_and_fit(desk: Desk, browser: Browser, size: dict[s
             approve = page.get_by_role("button", name="Approve").bounding_box()
             assert approve is not None
             assert approve["y"] + approve["height"] <= size["height"]
-
-
-def test_statistics_count_what_was_settled(desk: Desk, page: Page) -> None:
-    take(page, desk.order().id)
-    page.keyboard.press("a")
-    page.wait_for_url(re.compile(r"/review\?after="))
-    page.keyboard.press("s")
-    page.wait_for_url("**/review/stats")
-    expect(page.locator(".figures .number").first).not_to_have_text("0")
-    expect(page.locator("svg.plot .bar").first).to_be_visible()
-    page.keyboard.press("1")
-    page.wait_for_url("**/review/stats?days=1")

@@ -25,7 +25,7 @@ from tests.conftest import PostgreSQL
 from tests.credentials import header_at
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
 from tests.stand_ins import TESTER
-from tests.waiting import until
+from tests.waiting import answers, until
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 # The API as it is, killed at the one place where a recording has no order yet.
@@ -192,15 +192,8 @@ def _killed_before_the_transaction(settings: Settings) -> None:
         env={**os.environ, **as_environment(settings)},
         stderr=subprocess.DEVNULL,
     )
-
-    def lives() -> bool:
-        try:
-            return httpx.get(f"{url}/livez", trust_env=False).is_success
-        except httpx.HTTPError:
-            return False
-
     try:
-        until(lives, 30)
+        until(lambda: answers(f"{url}/livez"), 30)
         with pytest.raises(httpx.HTTPError):
             httpx.post(
                 f"{url}/v1/orders",

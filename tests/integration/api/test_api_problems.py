@@ -235,19 +235,6 @@ def test_every_call_has_a_name_for_code_a_summary_and_an_example(world: World) -
         assert call["x-codeSamples"][0]["source"].startswith("curl ")
 
 
-def test_the_real_container_without_redis_and_decoder(tmp_path: Path) -> None:
-    redis_url = "redis://127.0.0.1:1/0"
-    with running(tmp_path, container=Container, redis_url=redis_url) as real:
-        assert upload(real).status_code == 202
-        ready = real.http.get("/readyz")
-        assert ready.status_code == 200, "an order is accepted, as above"
-        assert ready.json()["status"] == "degraded"
-        checks = ready.json()["checks"]
-        assert checks["database"] == "ok"
-        assert checks["queue"] != "ok"
-        assert checks["decoder"] != "ok"
-
-
 def test_a_decoder_that_hangs_delays_no_probe(tmp_path: Path) -> None:
     """An orchestrator waits for a second, and takes what did not answer for a replica that is ill."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as silent:

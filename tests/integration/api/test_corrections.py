@@ -14,7 +14,6 @@ from infra.blobs.folder import BlobFolder
 from infra.settings import REPOSITORY
 from infra.sql.database import Database
 from schemas.cart import CartDraft
-from schemas.corrections import corrections
 from schemas.lifecycle import Event
 from schemas.records.orders import Outcome
 from schemas.review import ReviewDecision, ReviewReason
@@ -107,24 +106,6 @@ def test_figures_of_what_was_settled(works: Works) -> None:
         "blueberry muffin taken off": 1,
     }
     assert shown.people == [("ann", 3)]
-
-
-def test_each_kind_of_correction_has_its_words() -> None:
-    def cart(*lines: dict[str, Any]) -> Any:
-        return price_cart(CartDraft.model_validate({"lines": lines}), CAFE, 1, speech(SAID), [])
-
-    other = LATTE | {"size": "M", "quantity": 1, "options": [
-        {"group": "milk", "id": "soy"}, {"group": "syrup", "id": "vanilla", "amount": "extra"}]}  # fmt: skip
-    before = LATTE | {"options": [*LATTE["options"], {"group": "syrup", "id": "vanilla"}]}
-    assert list(corrections(cart(before), cart(other, MUFFIN))) == [
-        "another size of latte",
-        "another number of latte",
-        "without oat milk",
-        "with soy milk",
-        "another amount of vanilla",
-        "blueberry muffin added",
-    ]
-    assert list(corrections(None, cart(MUFFIN))) == []
 
 
 def test_the_command_writes_a_gold_file(works: Works, database_url: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from infra.webhooks import PostResult, Target
 from schemas.decision import ModelAnswer
-from schemas.errors import StorageUnavailable, TooMuchToRead
+from schemas.errors import StorageUnavailable
 from schemas.lifecycle import Event, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -26,7 +26,7 @@ from services.storage.outbox.store import Outbox
 from services.workers.courier import Courier, Patience
 from tests.endpoints import SECRET, TILL, till
 from tests.integration.storage.test_outbox import completed, proposed_and_confirmed
-from tests.stand_ins import ATTEMPTS, RIGHT, SAID, ScriptedDecoder, Works
+from tests.stand_ins import ATTEMPTS, RIGHT, Works
 
 
 @pytest.fixture
@@ -35,22 +35,6 @@ def works(database: Database, tmp_path: Path) -> Iterator[Works]:
     structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
     yield Works(database, BlobFolder(tmp_path / "blobs"))
     structlog.configure(**before)
-
-
-# --- Too much to read -----------------------------------------------------------------------------------
-
-
-def test_too_much_to_read_goes_to_a_human_once(works: Works) -> None:
-    works.decoder = ScriptedDecoder([TooMuchToRead("The words take 900 tokens")])
-    order_id = works.to_decode()
-    order = works.until_settled(order_id)
-    assert works.reasons(order_id) == {ReviewReason.TOO_MUCH_TO_READ}
-    assert [finding.code for finding in order.findings] == ["too_much_to_read"]
-    assert "900 tokens" in str(order.findings[0].detail)
-    assert order.transcript is not None
-    assert order.transcript.text == SAID, "whoever takes it by hand has its words"
-    assert works.types(order_id)[-1] == "doubted"
-    assert len(works.decoder.asked) == 1
 
 
 # --- Faults that stay, at each stage --------------------------------------------------------------------
@@ -79,8 +63,9 @@ def test_a_stage_that_fails_each_time_ends_with_a_human(
 
     for name in ("transcribe_recording", "retrieve", "decide"):
         monkeypatch.setattr(stages, name, broken)
-    works.until_settled(order_id)
+    order = works.until_settled(order_id)
     assert works.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
+    assert "each time" not in str(order.findings), "a fault's words are for the log"
     assert works.types(order_id).count("retry") == ATTEMPTS - 1
 
 
@@ -119,7 +104,7 @@ def test_a_result_that_storage_refuses_each_time_ends(
 def test_a_result_that_is_refused_after_a_cancellation_is_dropped(
     works: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order_id = works.to_decode()
+    order_id = works.typed()
     works.decoder.meanwhile = lambda: works.orders.cancel(order_id)
     refusing(monkeypatch, lambda _: True, ValueError("poison"))
     assert works.runner().run(order_id, "decode") is None
@@ -127,7 +112,7 @@ def test_a_result_that_is_refused_after_a_cancellation_is_dropped(
 
 
 def test_a_database_that_is_away_ends_nothing(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
-    order_id = works.to_decode()
+    order_id = works.typed()
     refusing(monkeypatch, lambda _: True, StorageUnavailable("away"))
     monkeypatch.setattr(Runner, "_result_limit_s", 0.0)
     for _ in range(ATTEMPTS + 2):
@@ -136,14 +121,17 @@ def test_a_database_that_is_away_ends_nothing(works: Works, monkeypatch: pytest.
         works.drop_lease(order_id)
 
 
-def test_a_decoder_that_kills_its_workers_is_not_asked_for_ever(works: Works) -> None:
-    order_id = works.to_decode()
+@pytest.mark.parametrize("state", FLOW)
+def test_an_order_that_kills_its_workers_goes_to_a_human(works: Works, state: State) -> None:
+    order_id = order_at(works, state)
     for _ in range(ATTEMPTS):
-        assert works.orders.claim(order_id, State.TRANSCRIBED, owner="dead", lease_s=60) is not None
+        assert works.orders.claim(order_id, state, owner="dead", lease_s=60) is not None
         works.drop_lease(order_id)
-    assert works.runner().run(order_id, "decode") is State.IN_REVIEW
-    assert works.reasons(order_id) == {ReviewReason.DECODER_UNAVAILABLE}
-    assert works.decoder.asked == []
+    assert works.runner().run(order_id, FLOW[state].name) is State.IN_REVIEW
+    decoding = state is State.TRANSCRIBED
+    reason = ReviewReason.DECODER_UNAVAILABLE if decoding else ReviewReason.STAGE_FAILED
+    assert works.reasons(order_id) == {reason}
+    assert (works.transcriber.heard, works.decoder.asked) == ([], []), "the poison was tried again"
 
 
 # --- Messages to the shop -------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ def test_enrolment_needs_the_first_code(ann: Ann) -> None:
     assert StaffStore(ann.database).list()[0].second_step is True
     # The session that came without a code is over, and the one that confirmed goes on.
     assert ann.sessions.of(got.token, HOUR_S) is None
+    assert ann.enter(typed) is None, "the code that confirmed is used up"
     for again in (ann.steps.begin, lambda by: ann.steps.confirm(by, ann.code(1))):
         with pytest.raises(Conflict):
             again(ann.session)
@@ -114,13 +115,6 @@ def test_a_code_counts_once_and_none_before_it(ann: Ann) -> None:
     assert ann.enter(ann.code(-1)) is None
     assert ann.enter(ann.code(1)) is not None
     assert ann.enter(ann.code(2)) is None  # not yet good
-
-
-def test_the_code_that_confirmed_is_used_up(ann: Ann) -> None:
-    ann.begin()
-    first = ann.code()
-    ann.steps.confirm(ann.session, first)
-    assert ann.enter(first) is None
 
 
 @pytest.mark.parametrize("kind", ["phone", "recovery"])

@@ -20,7 +20,6 @@ from services.storage.base.tables_staff import StaffSessionRow
 from services.storage.people import attempts
 from services.storage.people.attempts import NARROW
 from services.web.staff.staff import COOKIE, safe_next
-from services.web.staff.visits import browser_of
 from tests.integration import api_world
 from tests.integration.api_world import World, running
 from tests.integration.signing import PASSWORD, Counting, cheap
@@ -239,24 +238,3 @@ def test_nobody_is_sent_to_another_site(wanted: str) -> None:
 
 def test_paths_of_ours_are_kept() -> None:
     assert safe_next("/menu/harbor-coffee?x=1") == "/menu/harbor-coffee?x=1"
-
-
-@pytest.mark.parametrize(
-    ("agent", "words"),
-    [
-        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Linux"),
-        (
-            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 "
-            "Safari/537.36 Edg/140.0",
-            "Edge on Windows",
-        ),
-        (
-            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
-            "Version/18.0 Mobile/15E148 Safari/604.1",
-            "Safari on iPhone",
-        ),
-        ("<script>alert(1)</script>", "A program"),
-    ],
-)
-def test_browsers_in_words(agent: str, words: str) -> None:
-    assert browser_of(agent) == words

@@ -11,7 +11,6 @@ from sqlalchemy import event, text, update
 
 from infra.passwords import hash_password
 from infra.sql.database import Database
-from schemas.errors import NotFound
 from schemas.shops.staff import Entered, StaffSession, Visit
 from services.storage.base.tables_staff import StaffSessionRow
 from services.storage.people.sessions import NOTED_EVERY_S, SessionStore, end_sessions, held
@@ -100,14 +99,6 @@ def test_use_is_noted_once_a_minute(sessions: SessionStore, database: Database) 
         assert len(written) == 1
     finally:
         event.remove(database._engine, "before_cursor_execute", note)
-
-
-def test_signing_out_everywhere_ends_every_session(sessions: SessionStore, database: Database) -> None:
-    entered, other = enter(database), enter(database)
-    sessions.end_all("Ann")
-    assert sessions.of(entered.token, HOUR_S) is sessions.of(other.token, HOUR_S) is None
-    with pytest.raises(NotFound):
-        sessions.end_all("nobody")
 
 
 def test_no_session_begins_behind_the_back_of_a_new_password(

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from services.workers.stack import Stack, api_child, as_environment
 from tests.credentials import UNLIMITED, header_for
 from tests.integration.api_world import MENU
 from tests.stand_ins import TESTER
-from tests.waiting import until
+from tests.waiting import answers, until
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 
@@ -114,32 +114,6 @@ def test_a_long_poll_is_answered_when_the_api_is_to_end(api: Api) -> None:
         assert http.get(f"/v1/orders/{order}").status_code == 200
 
 
-def test_without_an_inherited_socket_it_binds_its_own(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
-    child = subprocess.Popen(
-        [sys.executable, "-m", "services.api"],
-        env={**os.environ, **as_environment(settings)},
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        url = f"http://127.0.0.1:{settings.api_port}/livez"
-        until(lambda: _answers(lambda: httpx.get(url, trust_env=False)), 30)
-        child.terminate()
-        assert child.wait(10) == -signal.SIGTERM  # passed on once all was in order
-        with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.1", settings.api_port), timeout=1)
-    finally:
-        child.kill()
-        child.wait()
-
-
-def _answers(ask: Callable[[], httpx.Response]) -> bool:
-    try:
-        return ask().status_code == 200
-    except httpx.HTTPError:
-        return False
-
-
 def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     """Most systems start a process with 1,024 files at most; here it is fewer, to need fewer clients."""
     wanted = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0)
@@ -157,7 +131,7 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{wanted.api_port}"
     waiting: list[socket.socket] = []
     try:
-        until(lambda: _answers(lambda: httpx.get(f"{url}/livez", trust_env=False)), 30)
+        until(lambda: answers(f"{url}/livez"), 30)
         order = httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).json()["id"]
         for _ in range(150):
             waiting.append(socket.create_connection(("127.0.0.1", wanted.api_port)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,24 +60,24 @@ def silence(works: Works) -> NewOrder:
     return NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="wav", client=BROWSER, confirm=True)
 
 
-@pytest.mark.parametrize("draft", [OFF_MENU, EMPTY], ids=["off the menu", "nothing"])
-def test_nonsense_is_said_again_twice_and_then_a_person_looks(works: Works, draft: CartDraft) -> None:
+@pytest.mark.parametrize(
+    ("draft", "clients", "states"),
+    [
+        (OFF_MENU, (BROWSER,) * 3, [AGAIN, AGAIN, PERSON]),
+        (EMPTY, (BROWSER,) * 3, [AGAIN, AGAIN, PERSON]),
+        (OFF_MENU, (BROWSER, BROWSER, OTHER), [AGAIN] * 3),
+        (OFF_MENU, [f"{BROWSER}{n}" for n in range(5)], [AGAIN] * 5),
+    ],
+    ids=["off the menu", "nothing", "another browser", "a new browser each time"],
+)
+def test_nonsense_is_said_again_twice_by_each_browser_and_then_a_person_looks(
+    works: Works, draft: CartDraft, clients: Sequence[str], states: list[State]
+) -> None:
     works.decoder.script = [unsure(draft)]
-    orders = [settled(works, typed()) for _ in range(3)]
-    assert [order.state for order in orders] == [AGAIN, AGAIN, PERSON]
+    orders = [settled(works, typed(client=client)) for client in clients]
+    assert [order.state for order in orders] == states
     assert orders[0].error is not None
     assert (orders[0].error.code, orders[0].error.hint) == ("say_it_again", "Please say it again.")
-
-
-def test_who_names_another_browser_each_time_reaches_no_person(works: Works) -> None:
-    works.decoder.script = [unsure(OFF_MENU)]
-    assert {settled(works, typed(client=f"{BROWSER}{n}")).state for n in range(5)} == {AGAIN}
-
-
-def test_a_browser_is_not_asked_for_what_another_said(works: Works) -> None:
-    works.decoder.script = [unsure(OFF_MENU)]
-    assert [settled(works, typed()).state for _ in range(2)] == [AGAIN, AGAIN]
-    assert settled(works, typed(client=OTHER)).state is AGAIN
 
 
 def test_silence_is_said_again_and_its_recording_goes(works: Works) -> None:

@@ -26,7 +26,7 @@ from schemas.shops.access import Role
 from services.api.app import create_app
 from services.bootstrap import Container
 from tests.integration.api_world import MENU, World, running
-from tests.waiting import until
+from tests.waiting import answers, until
 
 CADDYFILE = REPOSITORY / "infra/caddy/Caddyfile"
 NAME = "order.test"
@@ -78,7 +78,7 @@ def caddy(home: Path, world: World, port: int, **named: str) -> Iterator[Front]:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         root = home / "data/caddy/pki/authorities/local/root.crt"
-        until(lambda: process.poll() is not None or root.exists(), 30)
+        until(lambda: process.poll() is not None or (root.exists() and root.stat().st_size), 30)
         context = ssl.create_default_context(cafile=str(root))
         with httpx.Client(
             base_url=f"https://{NAME}:{port}",
@@ -262,13 +262,6 @@ def second_api(world: World, home: Path, port: int) -> Iterator[subprocess.Popen
         process.wait(20)
 
 
-def _ready(port: int) -> bool:
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).is_success
-    except httpx.TransportError:
-        return False
-
-
 @needs_caddy
 def test_of_two_apis_one_may_die(front: Front, tmp_path: Path) -> None:
     other = any_free()
@@ -287,7 +280,7 @@ def test_of_two_apis_one_may_die(front: Front, tmp_path: Path) -> None:
         return (tmp_path / "two/api.log").read_text().count("path='/v1/orders")
 
     with second_api(front.world, tmp_path / "two", other) as process:
-        until(lambda: process.poll() is not None or _ready(other), 60)
+        until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{other}/readyz"), 60)
         with caddy(tmp_path, front.world, any_free(), **both) as two:
             orders("both")
             assert served() >= 4, "each is given half"

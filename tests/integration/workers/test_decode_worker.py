@@ -7,11 +7,13 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra.blobs.folder import BlobFolder
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from infra.sql.database import Database
@@ -79,7 +81,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
         try:
             _until(lambda: "prompt" in asked, process)
             assert not (tmp_path / "ready").exists(), "the first order would wait for a prompt"
-            order_id = works.to_decode()
+            order_id = works.typed()
             assert parts.doorbell.ring(order_id, State.TRANSCRIBED)
             _until(lambda: works.orders.get(order_id).state is State.COMPLETED, process)
             assert server.gone.is_set(), "the prompt that was being warmed went on"
@@ -120,3 +122,30 @@ def test_it_serves_when_the_server_masks_or_may_yet_come(
             process.kill()
     assert server.bodies, "it did not ask for the proof"
     assert not (tmp_path / "ready").exists(), "it still says that it can work"
+
+
+def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path) -> None:
+    world = Works(database, BlobFolder(tmp_path / "blobs"))
+    order_id, begun = world.typed(), threading.Event()
+
+    with staged_server(lambda body: completion("")) as server:
+
+        def slow(body: dict[str, Any]) -> Answer:
+            begun.set()
+            server.gone.wait(20)
+            return completion(spelled(RIGHT, CAFE))
+
+        server.answer = slow
+        runner = world.runner()
+        tools = replace(runner.tools, decoder=lambda: server.decoder())
+        runner = replace(runner, tools=tools, lease_s=0.6, attempts=1)  # a heartbeat each third of it
+        work = threading.Thread(target=runner.run, args=(order_id, "decode"))
+        work.start()
+        assert begun.wait(20)
+        world.orders.cancel(order_id)
+        work.join(20)
+        assert not work.is_alive()
+        assert server.gone.wait(5), "the server was left to decode for nobody"
+    after = world.orders.get(order_id)
+    assert (after.state, after.draft) == (State.CANCELLED, None)
+    assert world.types(order_id) == ["received", "transcribed", "cancelled"]

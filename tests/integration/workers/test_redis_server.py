@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 import redis
-from redis.exceptions import LockNotOwnedError
 
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Supervisor
 from infra.redis.broker import make_celery, messages, send
 from infra.redis.server import EmbeddedRedis
-from infra.redis.transport import PlainLock
 from tests.waiting import until
 
 
@@ -152,15 +150,3 @@ def test_a_worker_and_kombus_lock_need_no_script(running: Supervisor, server: Em
             channel.qos.restore_visible(interval=1)
             assert client.get("unacked_mutex") == b"another's"
     assert set(messages(app, ["decode"], fresh_s=30)) == {("saycart.decode", ("ord_1", "decode"))}
-
-
-def test_a_lock_that_ran_out_is_not_taken_from_whoever_has_it_now(
-    running: Supervisor, server: EmbeddedRedis
-) -> None:
-    with redis.Redis.from_url(server.url) as client:
-        lock = client.lock("mutex", timeout=60, lock_class=PlainLock)
-        assert lock.acquire(blocking=False)
-        client.set("mutex", "another's")
-        with pytest.raises(LockNotOwnedError):
-            lock.release()
-        assert client.get("mutex") == b"another's"

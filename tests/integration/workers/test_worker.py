@@ -107,7 +107,7 @@ class Worker:
 
     def order(self) -> str:
         """A new order, rung for."""
-        order_id = self.world.to_decode()
+        order_id = self.world.typed()
         assert self.parts.doorbell.ring(order_id, State.TRANSCRIBED)
         return order_id
 
@@ -169,7 +169,7 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
 
     # Redis loses everything while it listens: a sweep is all that it takes.
     worker.redis.flushall()
-    orders = [world.to_decode() for _ in range(5)]
+    orders = [world.typed() for _ in range(5)]
     assert sweep(worker.parts, idle_s=0) == 5
     worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
     event = world.orders.events(orders[0])[-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -18,7 +17,7 @@ from schemas.review import ReviewReason
 from schemas.shops.access import ALL_SCOPES, Access, Role, Scope
 from schemas.shops.audit import Actor
 from services.api.app import create_app
-from services.api.gate.access import PUBLIC, declared, undeclared
+from services.api.gate.access import PUBLIC, declared
 from services.api.routes import links
 from services.api.routes.links import capability
 from services.bootstrap import bootstrap
@@ -80,16 +79,6 @@ def ask(world: World, method: str, path: str, header: Header) -> httpx.Response:
     return answer
 
 
-def test_no_route_is_open_by_mistake(world: World) -> None:
-    app: Any = world.server._app
-    assert undeclared(app) == []
-    app.get("/new")(lambda: "hello")
-    try:
-        assert undeclared(app) == ["GET /new"]
-    finally:
-        app.router.routes.pop()
-
-
 def test_an_app_with_an_open_route_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.api.gate.access.PUBLIC", frozenset())
     with pytest.raises(RuntimeError, match=r"ask for no scope: .*/livez"):
@@ -111,13 +100,6 @@ def test_bad_credentials_are_no_credentials(world: World) -> None:
     for header in ({"X-API-Key": good}, {"Cookie": f"Authorization=Bearer {good}"}):
         assert world.http.get("/v1/orders", headers=header).status_code == 401
     assert world.http.get("/v1/orders", params={"key": good, "access_token": good}).status_code == 401
-
-
-def test_the_key_of_somebody_who_left_opens_nothing(world: World) -> None:
-    header = world.bearing("zoe")
-    assert world.http.get("/v1/reviews", headers=header).status_code == 200
-    world.parts.staff.disable("zoe")
-    assert world.http.get("/v1/reviews", headers=header).status_code == 401
 
 
 @pytest.mark.parametrize("scope", sorted(ALL_SCOPES))
@@ -226,17 +208,8 @@ def test_a_customer_holds_their_own_order_alone(world: World) -> None:
         other, _ = _things(world)
         for path in ("", "/events", "/audio"):
             assert ann.get(f"/orders/{other}{path}").status_code == 404
-        token = cookie.partition("=")[2].partition(";")[0]
-        stolen = {"Cookie": f"{ORDER_COOKIE}={token}"}
-        assert ann.get(f"/orders/{other}", headers=stolen).status_code == 404
         for call in ("again", "confirm", "change", "answer"):
             assert ann.post(f"/orders/{other}/{call}", data={"version": "1"}).status_code == 404
-        # A capability is no key.
-        for path in (f"/v1/orders/{order_id}", "/v1/orders", "/review", "/metrics"):
-            assert ann.get(path, headers={"Authorization": f"Bearer {token}"}).status_code in (401, 303)
-    with httpx.Client(base_url=world.url) as nobody:
-        for path in ("", "/events", "/audio"):
-            assert nobody.get(f"/orders/{order_id}{path}").status_code == 404
 
 
 def test_a_capability_that_was_made_by_others_or_is_old_opens_nothing(world: World) -> None:
@@ -287,9 +260,6 @@ def test_a_page_key_opens_its_shops_page(world: World) -> None:
         made = kiosk.post("/orders", data={"transcript": "a latte", "menu": MENU["id"]})
         order = OrderStore(world.parts.database, "*").get(made.headers["location"].rpartition("/")[2])
         assert (order.shop, order.confirm) == (OTHER, True)
-        # It is public, and so no key of the API.
-        for token in (page_key.id, f"saycart_{page_key.id}_", f"saycart_{page_key.id[:10]}_{'A' * 43}"):
-            assert kiosk.get("/v1/orders", headers={"Authorization": f"Bearer {token}"}).status_code == 401
         world.parts.keys.revoke(page_key.id, by=BY)
         assert kiosk.get(f"/at/{page_key.id}").status_code == 404
         assert "Corner Cafe" in kiosk.get("/").text

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -15,9 +13,8 @@ from infra.sql.database import Database
 from schemas.lifecycle import Event
 from services.api.gate import pressure
 from services.storage.orders.load import Load, LoadStore
-from services.storage.orders.store import OrderStore
 from tests.integration import api_world
-from tests.integration.api_world import MENU, World, expect_problem, running, wav
+from tests.integration.api_world import MENU, World, expect_problem, running
 from tests.waiting import until
 
 lone_world = api_world.lone_world
@@ -94,20 +91,6 @@ def test_the_body_is_not_waited_for(small: World) -> None:
     assert small.recordings == []
 
 
-def test_a_page_says_it_in_words(small: World) -> None:
-    sentence = {"transcript": "a large latte", "menu": MENU["id"]}
-    for _ in range(3):
-        assert small.http.post("/orders", data=sentence).status_code == 303
-    for answer in (
-        small.http.post("/orders", data=sentence),
-        small.http.post("/orders", files={"audio": wav()}, data={"menu": MENU["id"]}),
-    ):
-        assert answer.status_code == 429
-        assert "3 orders from this client are already waiting; try again in" in answer.text
-        assert "Nothing was stored. Wait, then try again." in answer.text
-        assert answer.headers["content-type"].startswith("text/html")
-
-
 def test_zero_means_any_number(tmp_path: Path) -> None:
     with running(tmp_path, client_backlog=0, shop_backlog=0, max_backlog=0) as world:
         world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # asked by nobody
@@ -140,35 +123,6 @@ def test_what_is_counted(small: World) -> None:
     assert counted.per_second == pytest.approx(1 / 60)
 
 
-def test_a_key_in_flight_is_a_409_until_its_request_ends(
-    lone_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go, entered = threading.Event(), threading.Event()
-    create: Callable[..., Any] = OrderStore.create
-
-    def slow(*args: Any, **kwargs: Any) -> Any:
-        entered.set()
-        assert go.wait(20)
-        return create(*args, **kwargs)
-
-    monkeypatch.setattr(OrderStore, "create", slow)
-    answers: list[httpx.Response] = []
-    first = threading.Thread(target=lambda: answers.append(post(lone_world, key="k")))
-    first.start()
-    assert entered.wait(10)
-    refused = post(lone_world, key="k")
-    assert expect_problem(refused, 409, "idempotency_in_flight")["retryable"]
-    assert refused.headers["retry-after"] == "1"
-    monkeypatch.undo()
-    # The same key of another client is another key.
-    assert post(lone_world, "bob", key="k").status_code == 202
-    go.set()
-    first.join(20)
-    repeat = post(lone_world, key="k")
-    assert repeat.json()["id"] == answers[0].json()["id"]
-    assert repeat.headers["idempotency-replayed"] == "true"
-
-
 def test_a_key_is_free_again_after_a_refusal_and_after_a_client_that_left(lone_world: World) -> None:
     headers = {"Idempotency-Key": "k"}
     bad = lone_world.http.post("/v1/orders", json={"transcript": "x", "menu": "nowhere"}, headers=headers)
@@ -180,12 +134,11 @@ def test_a_key_is_free_again_after_a_refusal_and_after_a_client_that_left(lone_w
     with socket.create_connection(("127.0.0.1", lone_world.port), timeout=10) as line:
         line.sendall(head)
 
-        def held() -> bool:
-            return lone_world.http.post("/v1/orders", json=TEXT, headers=headers).status_code == 409
-
         # Seen from outside only as a refusal; a request before that would take the key for itself.
         state = lone_world.server._app.state.pressure
         until(lambda: state._keys)
-        assert held()
+        refused = lone_world.http.post("/v1/orders", json=TEXT, headers=headers)
+        assert expect_problem(refused, 409, "idempotency_in_flight")["retryable"]
+        assert refused.headers["retry-after"] == "1"
     until(lambda: not state._keys)
     assert lone_world.http.post("/v1/orders", json=TEXT, headers=headers).status_code == 202

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -15,8 +14,9 @@ from services.storage.base.tables import ApiKeyRow
 from services.web.customers.order_access import ORDER_COOKIE
 from services.web.staff.staff import COOKIE
 from tests.credentials import header_for
+from tests.integration.api.gate import test_access
 from tests.integration.api.gate.test_access import BY, OTHER, ask, of_every_route
-from tests.integration.api_world import MENU, World, expect_problem, running
+from tests.integration.api_world import MENU, World, expect_problem
 
 API = ("/v1/", "/metrics")
 KINDS = (
@@ -25,12 +25,7 @@ KINDS = (
 )
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with running(tmp_path_factory.mktemp("matrix"), masked_tasks="tests.masked_tasks:TASKS") as shared:
-        shared.parts.shops.add(OTHER, "The other shop", by=BY)
-        shared.http.headers.pop("authorization")
-        yield shared
+world = test_access.world
 
 
 def _bearing(token: str) -> dict[str, str]:

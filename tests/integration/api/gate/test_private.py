@@ -21,7 +21,7 @@ from services.workers.stack import as_environment
 from services.workers.worker import celery_argv
 from tests.credentials import header_at
 from tests.integration.api_world import MENU, wav
-from tests.waiting import until
+from tests.waiting import answers, until
 
 # As a shell with `umask 0` starts them: what closes the files is our own doing.
 OPEN = 0
@@ -108,14 +108,7 @@ def test_what_all_parts_write_is_their_users_alone(
     until(server.answers, STARTED_S)
     start([sys.executable, "-m", "services.api"], config)
     url = f"http://127.0.0.1:{config.api_port}"
-
-    def alive() -> bool:
-        try:
-            return httpx.get(f"{url}/livez", trust_env=False).status_code == 200
-        except httpx.HTTPError:
-            return False
-
-    until(alive, STARTED_S)
+    until(lambda: answers(f"{url}/livez"), STARTED_S)
     ready = home / "run"
     ready.mkdir(mode=0o700)
     start([sys.executable, "-m", "services.workers.sweeper"], config, SAYCART_READY_FILE=str(ready / "s"))

@@ -27,7 +27,7 @@ from infra.sql.prepare import prepare
 from infra.sql.revisions import Standing, TablesTooNew, TablesTooOld, known
 from services.workers.stack import as_environment
 from tests.servers.postgresql import PostgreSQL
-from tests.waiting import until
+from tests.waiting import answers, until
 
 HEAD = known()[-1]
 
@@ -140,10 +140,3 @@ def test_the_job_and_an_api_that_waits_for_it(tmp_path: Path, saycart: Callable[
     finally:
         api.terminate()
         api.wait(30)
-
-
-def answers(url: str) -> bool:
-    try:
-        return httpx.get(url, trust_env=False).status_code == 200
-    except httpx.HTTPError:
-        return False

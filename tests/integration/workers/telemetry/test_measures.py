@@ -68,54 +68,32 @@ def test_an_order_that_goes_through(world: Works, measured: Measured) -> None:
     assert measured("saycart_worker_slots_busy", part="decode") == 0
 
 
-def test_an_outage_is_retried_and_then_a_human_is_asked(world: Works, measured: Measured) -> None:
-    world.decoder.script = [AWAY]
-    assert world.until_settled(world.typed()).state is State.IN_REVIEW
-    assert measured(STAGES, stage="decode", outcome="retry") == 2
-    assert measured(STAGES, stage="decode", outcome="review") == 1
-    assert measured(PROBLEMS, kind="outage", code="engine_unavailable") == measured(PROBLEMS) == 3
-    assert measured(f"{SETTLED}_count", source="typed", state="in_review") == 1
-
-
-def test_syntax_meaning_and_hearing_are_counted_apart(world: Works, measured: Measured) -> None:
-    world.decoder.script = [DecodeTruncated("finish_reason 'length'")]
-    world.until_settled(world.typed())
-    assert measured(PROBLEMS, kind="syntax", code="decode_truncated") == measured(PROBLEMS) == 1
-    world.decoder.script = [CartDraft(lines=())]
-    world.until_settled(world.typed())
-    assert measured(PROBLEMS, kind="meaning", code="empty_cart") == 1
-    world.decoder.script = [RIGHT]
-    world.transcriber.script = [speech(SAID, confidence=0.3), Transcript(text="", confidence=0.0)]
+@pytest.mark.parametrize(
+    ("stage", "script", "outcome", "trouble", "times"),
+    [
+        ("decode", [AWAY], "review", "outage/engine_unavailable", 3),
+        ("decode", [DecodeTruncated("finish_reason 'length'")], "review", "syntax/decode_truncated", 1),
+        ("validate", [CartDraft(lines=())], "review", "meaning/empty_cart", 1),
+        ("validate", [speech(SAID, confidence=0.3)], "review", "transcription/low_asr_confidence", 1),
+        ("transcribe", [Transcript(text="", confidence=0.0)], "review", "transcription/nothing_heard", 1),
+        ("transcribe", [AudioDamaged("There is no audio in it.")], "error", "input/audio_damaged", 1),
+        ("transcribe", [ZeroDivisionError("secret words")], "review", "fault/internal", 3),
+    ],
+)
+def test_each_kind_of_trouble_is_counted_by_its_name(
+    world: Works, measured: Measured, stage: str, script: list[Any], outcome: str, trouble: str, times: int
+) -> None:
+    kind, code = trouble.split("/")
+    decoded = kind in ("outage", "syntax", "meaning")
+    (world.decoder if decoded else world.transcriber).script = script
     world.until_settled(world.spoken())
-    world.until_settled(world.spoken())
-    assert measured(PROBLEMS, kind="transcription", code="low_asr_confidence") == 1
-    assert measured(PROBLEMS, kind="transcription", code="nothing_heard") == 1
-    assert measured(PROBLEMS, kind="transcription") == 2
-    assert measured(PROBLEMS, kind="syntax") == 1
-    assert measured(STAGES, stage="transcribe", outcome="review") == 1
-
-
-def test_bad_input_and_faults_end_by_their_names(world: Works, measured: Measured) -> None:
-    world.transcriber.script = [AudioDamaged("There is no audio in it."), ZeroDivisionError("secret words")]
-    assert world.until_settled(world.spoken()).state is State.FAILED
-    assert measured(STAGES, stage="transcribe", outcome="error") == 1
-    assert measured(PROBLEMS, kind="input", code="audio_damaged") == 1
-    assert world.until_settled(world.spoken()).state is State.IN_REVIEW
-    assert measured(PROBLEMS, kind="fault", code="internal") == 3
-    assert measured(STAGES, stage="transcribe", outcome="retry") == 2
-
-
-def test_a_result_that_comes_too_late_is_dropped(world: Works, measured: Measured) -> None:
-    order_id = world.to_decode()
-    world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
-    assert world.runner().run(order_id, "decode") is None
-    assert measured(STAGES, stage="decode", outcome="dropped") == 1
-    assert measured(f"{SETTLED}_count") == 0, "it was the client who settled it"
-    assert measured(PROBLEMS) == 0
+    assert measured(PROBLEMS, kind=kind, code=code) == times
+    assert measured(STAGES, stage=stage, outcome=outcome) == 1
+    assert measured(STAGES, outcome="retry") == times - 1
 
 
 def test_leases_in_trouble(world: Works, measured: Measured) -> None:
-    order = world.orders.claim(world.to_decode(), State.TRANSCRIBED, owner="a", lease_s=9)
+    order = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="a", lease_s=9)
     assert order is not None
 
     class Gone:
@@ -134,7 +112,7 @@ def test_leases_in_trouble(world: Works, measured: Measured) -> None:
 
 
 def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
-    order_id = world.to_decode()
+    order_id = world.typed()
     answers = [(503, b""), completion(spelled(RIGHT, CAFE))]
     with staged_server(lambda body: answers[0] if len(answers) == 2 else answers[-1]) as server:
         server.adapters = (200, b'[{"id": 0}]')
@@ -184,12 +162,3 @@ def test_no_label_is_taken_from_an_order(world: Works, measured: Measured) -> No
     assert "saycart_stage_seconds" in text
     for word in (order_id, "zyzzyva", "quux", '"main"', "ValueError", "worker-1"):
         assert word not in text
-
-
-def test_without_anybody_to_see_it_nothing_is_measured(world: Works) -> None:
-    assert world.until_settled(world.typed()).state is State.COMPLETED
-    registry = CollectorRegistry()
-    measures.open_in(registry, "decode")
-    measures.close()
-    assert world.until_settled(world.typed()).state is State.COMPLETED
-    assert shown_by(registry)(STAGES) == 0
