@@ -172,10 +172,8 @@ class ScriptedTranscriber:
     fitted: Transcript | None = None
     denoised: Transcript | None = None
     quiet: str = ""
-    loaded: int = 0
 
-    def load(self) -> None:
-        self.loaded += 1
+    def load(self) -> None: ...
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         self.heard.append((recording.file, language))
@@ -200,7 +198,6 @@ class ScriptedDecoder:
 
     script: list[Exception | CartDraft | Reading]
     asked: list[CartRequest] = field(default_factory=list)
-    warmed: list[Menu] = field(default_factory=list)
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
 
@@ -218,8 +215,7 @@ class ScriptedDecoder:
             raise step
         return step if isinstance(step, Reading) else read_as(step, self.name)
 
-    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
-        self.warmed.append(menu)
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -235,8 +231,7 @@ class GatedDecoder:
             time.sleep(0.02)
         return read_as(RIGHT)
 
-    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
-        """Nothing to warm."""
+    def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
 
 def read_as(draft: CartDraft, engine: str = "stand-in") -> Reading:
@@ -316,10 +311,6 @@ class Works:
         """An order that came as text."""
         transcript = Transcript(text=text, confidence=confidence)
         return self.orders.create(NewOrder("trap-cafe", 1, "en", transcript=transcript))[0].id
-
-    def to_decode(self, text: str = SAID) -> str:
-        """An order of text, which waits for the decoder."""
-        return self.typed(text)
 
     def until_settled(self, order_id: str) -> OrderRecord:
         """Run stage after stage, retries without their wait, as workers would."""

@@ -7,7 +7,7 @@ test that looks for the word there.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,11 @@ from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
 from schemas.records.orders import NewOrder, Outcome
-from services.decoding.ports import Reading
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
 from tests.endpoints import TILL, till
 from tests.integration.api_world import World, running, wav
-from tests.stand_ins import CAFE, RIGHT, ScriptedTranscriber, Works, speech
+from tests.stand_ins import CAFE, RIGHT, ScriptedTranscriber, Works, read_as, speech
 
 WORD = "zyzzyva"
 SAID = f"a large latte and a {WORD} please"
@@ -142,21 +141,8 @@ class Marked:
     def read_twice(self) -> str:
         """Settled without a doubt, and then held against a learned reader's words."""
         order_id = self.submit(key=5)
-        self.works.decoder.script = [
-            Reading(
-                lines=tuple(
-                    {name: line[name] for name in line if name != "heard"} for line in (LATTE, OTHER)
-                ),
-                text=f"1 latte large\n1 {WORD}",
-                logprob=-3.0,
-                overruled=0,
-                engine="stand-in",
-                prompt_tokens=1,
-                completion_tokens=1,
-                cached_tokens=0,
-                seconds=0.1,
-            )
-        ]
+        reading = replace(read_as(DRAFT), text=f"1 latte large\n1 {WORD}", logprob=-3.0)
+        self.works.decoder.script = [reading]
         try:
             assert self.works.until_settled(order_id).state is State.IN_REVIEW
         finally:

@@ -9,12 +9,18 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from infra.blobs.folder import BlobFolder
 from infra.processes.ports import any_free
 from infra.settings import Settings
+from infra.sql.database import Database
 from services.cli import client
 from services.cli.main import app
+from services.storage.orders.store import OrderStore
+from services.storage.outbox.store import Outbox
+from tests.endpoints import till
 from tests.integration.api_world import running
 from tests.integration.marked import TELLS, Marked
+from tests.stand_ins import Works
 
 
 @pytest.fixture
@@ -28,6 +34,22 @@ def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) 
         return CliRunner().invoke(app, list(words), env={"COLUMNS": "250"})
 
     return run
+
+
+@pytest.fixture
+def orders(database: Database) -> OrderStore:
+    return OrderStore(database, "main")
+
+
+@pytest.fixture
+def world(database: Database, tmp_path: Path) -> Works:
+    return Works(database, BlobFolder(tmp_path / "blobs"))
+
+
+@pytest.fixture
+def outbox(database: Database) -> Outbox:
+    till(database)
+    return Outbox(database)
 
 
 @pytest.fixture

@@ -3,22 +3,18 @@ becomes of what waits."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
+from click.testing import Result
 from sqlalchemy import select, text, update
-from typer.testing import CliRunner
 
-from infra.settings import Settings
 from infra.sql.database import Database
 from infra.webhooks import Target
 from schemas.errors import Conflict, InputError, NotFound
 from schemas.lifecycle import Event
 from schemas.shops.access import EVERY_SHOP
 from schemas.shops.endpoint import MAX_ENDPOINTS, Endpoint
-from services.bootstrap import bootstrap
-from services.cli import client
-from services.cli.commands.webhooks import app
 from services.storage.audit.log import AuditLog
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
@@ -30,11 +26,6 @@ from tests.integration.storage.test_outbox import completed, moved, proposed_and
 from tests.stand_ins import TESTER
 
 URL = "https://8.8.8.8/hook?token=t0psecret"
-
-
-@pytest.fixture
-def orders(database: Database) -> OrderStore:
-    return OrderStore(database, "main")
 
 
 @pytest.fixture
@@ -175,27 +166,23 @@ def test_the_audit_log_has_each_act_and_neither_secret_nor_token(
     assert "t0psecret" not in entries
 
 
-def test_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> None:
-    config = Settings(home=tmp_path, database_url=database_url, webhook_endpoints="private")
-    monkeypatch.setattr(client, "settings", lambda: config)
-    monkeypatch.setenv("COLUMNS", "250")
-
-    def saycart(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, list(words))
+def test_the_command_line(
+    saycart: Callable[..., Result], database: Database, endpoints: EndpointStore
+) -> None:
+    def run(*words: str, code: int = 0) -> str:
+        done = saycart("webhooks", *words, webhook_endpoints="private")
         assert done.exit_code == code, done.output
         return done.output
 
-    secret = saycart("add", URL, "--events", "order.completed,order.failed").split()[-1]
-    box = bootstrap(config)
-    [one] = box.endpoints.list()
+    secret = run("add", URL, "--events", "order.completed,order.failed").split()[-1]
+    [one] = endpoints.list()
     assert secret.startswith("whsec_")
-    shown = saycart("endpoints")
+    shown = run("endpoints")
     for part in (one.id, URL, "order.completed order.failed"):
         assert part in shown
     assert secret not in shown
-    assert "0 waiting messages dropped" in saycart("remove", one.id)
-    saycart("remove", one.id, code=1)
-    saycart("add", "http://10.0.0.1", code=1)
-    entries = box.audit.entries(action="webhook")
+    assert "0 waiting messages dropped" in run("remove", one.id)
+    run("remove", one.id, code=1)
+    run("add", "http://10.0.0.1", code=1)
+    entries = AuditLog(database).entries(action="webhook")
     assert all(entry.actor.startswith("operator:") for entry in entries)
-    box.close()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.errors import EngineUnavailable, StorageUnavailable
 from schemas.lifecycle import State
@@ -25,11 +23,6 @@ from tests.stand_ins import AWAY, RIGHT, Works
 from tests.waiting import until
 
 GONE = StorageUnavailable("The database can't take it now")
-
-
-@pytest.fixture
-def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def held(world: Works, lease_s: float = 60) -> OrderRecord:
@@ -163,13 +156,13 @@ def test_a_result_is_stored_once_the_database_is_back(world: Works, fails: list[
 
 def test_a_retry_is_stored_once_the_database_is_back(world: Works) -> None:
     world.decoder.script = [AWAY]
-    order_id = world.to_decode()
+    order_id = world.typed()
     assert faulty(world, release=["before"] * 3).run(order_id, "decode") is State.TRANSCRIBED
     assert world.types(order_id)[-1] == "retry"
 
 
 def test_a_result_that_can_not_be_stored_is_run_again_after_its_lease(world: Works) -> None:
-    order_id = world.to_decode()
+    order_id = world.typed()
     assert faulty(world, lease_s=0.1, commit=["before"] * 999).run(order_id, "decode") is None
     until(lambda: world.runner().run(order_id, "decode"))
     assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
@@ -178,7 +171,7 @@ def test_a_result_that_can_not_be_stored_is_run_again_after_its_lease(world: Wor
 def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
     world: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order_id = world.to_decode()
+    order_id = world.typed()
     monkeypatch.setattr(runner, "CLAIM_LIMIT_S", 0.1)
     assert faulty(world, claim_next=["before"] * 999).run(order_id, "decode") is None
     assert faulty(world, claim_next=["before", "before"]).run(order_id, "decode") is State.COMPLETED
@@ -186,7 +179,7 @@ def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
 
 def test_events_name_stage_attempt_and_worker(world: Works) -> None:
     world.decoder.script = [EngineUnavailable("away"), RIGHT]
-    order_id = world.to_decode()
+    order_id = world.typed()
     for _ in range(2):
         world.make_due(order_id)
         world.runner("host:1:2").run(order_id, "decode")

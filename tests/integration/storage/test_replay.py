@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 from click.testing import Result
 
-from infra.blobs.folder import BlobFolder
-from infra.sql.database import Database
 from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
 from schemas.lifecycle import Event, State
 from schemas.records.orders import Outcome
@@ -19,11 +16,6 @@ from services.storage.base.changes import writing
 from services.storage.base.tables import ReviewRow
 from services.validation.price import price_cart
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, Works, speech
-
-
-@pytest.fixture
-def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
 def in_review(world: Works, *, spoken: bool = False) -> str:

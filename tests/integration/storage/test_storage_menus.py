@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 
 from infra.sql.database import Database
 from schemas.errors import Conflict
@@ -16,25 +12,9 @@ from schemas.menu import Menu
 from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
 from services.storage.orders.store import OrderStore
-from services.storage.shops import menus as module
-from services.storage.shops.menus import MenuStore, Versions
+from services.storage.shops.menus import MenuStore
+from tests.integration.storage.schema.test_growth import asked
 from tests.stand_ins import TESTER
-
-
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """What is sent to this database within the block, without what begins and ends a transaction."""
-    sent: list[str] = []
-
-    def note(connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if connection.engine.url == database.url and not statement.startswith("BEGIN"):
-            sent.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 def menu(price: int = 300, menu_id: str = "cafe") -> Menu:
@@ -96,16 +76,16 @@ def test_a_header_says_what_its_document_says(menus: MenuStore) -> None:
     assert (header.version, header.items, header.sold_out) == (2, 2, 1)
 
 
-def test_menus_are_listed_and_found_without_a_document(menus: MenuStore, database: Database) -> None:
+def test_menus_are_listed_and_found_without_a_document(menus: MenuStore) -> None:
     for number in range(3):
         menus.put(menu(menu_id=f"cafe-{number}"), by=TESTER)
     menus.get("cafe-1")
-    with statements(database) as sent:
+    with asked() as sent:
         assert len(menus.headers()) == 3
         assert menus.get("cafe-1").version == 1
     # The headers, and the number of one menu's newest version.
     assert len(sent) == 2
-    assert not [statement for statement in sent if "document" in statement]
+    assert not [statement for statement, _ in sent if "document" in statement]
 
 
 def test_versions_under_concurrent_puts(menus: MenuStore, race: Any) -> None:
@@ -116,16 +96,3 @@ def test_versions_under_concurrent_puts(menus: MenuStore, race: Any) -> None:
     stored = race(8, lambda _n: menus.put(menu(999), by=TESTER))
     assert {version.version for version, _ in stored} == {13}
     assert sum(created for _, created in stored) == 1
-
-
-def test_what_is_remembered_is_bounded(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "written_bytes", lambda menu: 10)
-    menus = MenuStore(database, "main", Versions(3 * 10 * module._TIMES))
-    for price in range(6):
-        menus.put(menu(price), by=TESTER)
-    for version in (1, 2, 3, 1, 4, 5):
-        assert menus.get("cafe", version).menu == menu(version - 1)
-    assert [version for _, _, version in menus._versions._known._entries] == [1, 4, 5]
-    # Remembered versions need no database.
-    monkeypatch.setattr(module, "glancing", None)
-    assert menus.get("cafe", 4).version == 4

@@ -40,11 +40,6 @@ PATHS: dict[State, tuple[Event, ...]] = {
 }
 
 
-@pytest.fixture
-def orders(database: Database) -> OrderStore:
-    return OrderStore(database, "main")
-
-
 def order_in(orders: OrderStore, state: State) -> OrderRecord:
     order, _ = orders.create(SPOKEN)
     for event in PATHS[state]:

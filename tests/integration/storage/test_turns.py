@@ -138,7 +138,7 @@ def test_the_clock_of_who_orders_no_more_is_forgotten(queue: Queue) -> None:
 
 
 def test_a_message_says_that_there_is_work_and_not_whose(queue: Queue) -> None:
-    order_id = queue.works.to_decode()
+    order_id = queue.works.typed()
     assert queue.works.runner().run("ord_that_was_served_before", "decode") is State.COMPLETED
     assert queue.works.orders.get(order_id).state is State.COMPLETED
 
@@ -158,7 +158,7 @@ def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(que
 
 def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: Queue) -> None:
     works = queue.works
-    new, other = works.to_decode(), works.to_decode()
+    new, other = works.typed(), works.typed()
     asked: list[str] = []
 
     def decode(request: CartRequest, *_asked: object, in_gaps: bool, **_how: object) -> Reading:

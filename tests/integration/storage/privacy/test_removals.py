@@ -26,11 +26,6 @@ own_world = own_world
 REFUSED = OrderError(code="audio_damaged", message="cut off", hint="Send it again.", stage="transcribe")
 
 
-@pytest.fixture
-def works(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "blobs"))
-
-
 def spoken(world: World) -> str:
     answer = world.http.post("/v1/orders", files={"audio": ("a", wav())})
     assert answer.status_code == 202
@@ -43,8 +38,8 @@ def waiting(database: Database) -> int:
         return len(session.scalars(select(RemovalRow.key)).all())
 
 
-def files(works: Works) -> list[Path]:
-    return [path for path in works.blobs._root.rglob("*") if path.is_file()]
+def files(world: Works) -> list[Path]:
+    return [path for path in world.blobs._root.rglob("*") if path.is_file()]
 
 
 def test_a_cancelled_order_stays_and_its_recording_goes(own_world: World) -> None:
@@ -76,27 +71,27 @@ def test_taken_back_on_its_page_it_goes_too(own_world: World) -> None:
 
 
 @pytest.mark.parametrize("error", [AudioDamaged("cut off"), AudioTooCostly("it burns")])
-def test_what_nobody_can_hear_is_not_kept(works: Works, error: Exception) -> None:
-    works.transcriber.script = [error]
-    order_id = works.spoken()
-    order = works.until_settled(order_id)
+def test_what_nobody_can_hear_is_not_kept(world: Works, error: Exception) -> None:
+    world.transcriber.script = [error]
+    order_id = world.spoken()
+    order = world.until_settled(order_id)
     assert (order.state, order.audio_key, order.spoken) == (State.FAILED, None, True)
-    assert files(works) == []
-    assert waiting(works.database) == 0
+    assert files(world) == []
+    assert waiting(world.database) == 0
     with pytest.raises(Conflict, match="was refused and deleted"):
-        works.orders.replay(order_id)
+        world.orders.replay(order_id)
 
 
-def test_what_a_human_may_still_want_is_kept(works: Works) -> None:
+def test_what_a_human_may_still_want_is_kept(world: Works) -> None:
     """In review it is listened to; a fault that is not the recording's may be mended and replayed."""
-    works.transcriber.script = [RuntimeError("a fault of ours")]
-    reviewed = works.spoken()
-    assert works.until_settled(reviewed).state is State.IN_REVIEW
-    assert works.orders.get(reviewed).reasons == (ReviewReason.STAGE_FAILED,)
-    assert len(files(works)) == 1
-    works.orders.cancel(reviewed)
-    works.remove_recording(reviewed)
-    assert files(works) == []
+    world.transcriber.script = [RuntimeError("a fault of ours")]
+    reviewed = world.spoken()
+    assert world.until_settled(reviewed).state is State.IN_REVIEW
+    assert world.orders.get(reviewed).reasons == (ReviewReason.STAGE_FAILED,)
+    assert len(files(world)) == 1
+    world.orders.cancel(reviewed)
+    world.remove_recording(reviewed)
+    assert files(world) == []
 
 
 def test_what_a_crash_left_is_found(own_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,61 +125,61 @@ def test_what_a_crash_left_is_found(own_world: World, monkeypatch: pytest.Monkey
     assert own_world.recordings == []
 
 
-def test_a_worker_that_reads_it_right_now_is_not_hurt(works: Works) -> None:
+def test_a_worker_that_reads_it_right_now_is_not_hurt(world: Works) -> None:
     """The file may go before it is opened, while it is read, or after it was heard: its result is dropped."""
-    order_id, opened = works.spoken(), []
+    order_id, opened = world.spoken(), []
 
     def cancelled_meanwhile() -> None:
-        key = works.orders.get(order_id).audio_key
+        key = world.orders.get(order_id).audio_key
         assert key is not None
-        with works.blobs.path(key).open("rb") as reading_it:
-            works.orders.cancel(order_id)
-            works.remove_recording(order_id)
+        with world.blobs.path(key).open("rb") as reading_it:
+            world.orders.cancel(order_id)
+            world.remove_recording(order_id)
             opened.append(reading_it.read())
 
-    hear = works.transcriber.transcribe
+    hear = world.transcriber.transcribe
 
     def interrupted(recording: Recording, language: str) -> Transcript:
         cancelled_meanwhile()
         return hear(recording, language)
 
-    works.transcriber.transcribe = interrupted  # type: ignore[method-assign]
-    assert works.runner().run(order_id, "transcribe") is None
+    world.transcriber.transcribe = interrupted  # type: ignore[method-assign]
+    assert world.runner().run(order_id, "transcribe") is None
     assert opened == [b"RIFF"]
-    assert works.orders.get(order_id).state is State.CANCELLED
-    assert works.types(order_id) == ["received", "cancelled"]
+    assert world.orders.get(order_id).state is State.CANCELLED
+    assert world.types(order_id) == ["received", "cancelled"]
 
 
 def test_many_are_removed_in_pieces_and_one_that_is_stuck_holds_up_none(
-    works: Works, monkeypatch: pytest.MonkeyPatch
+    world: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.storage.privacy.removals.CHUNK", 7)
-    orders = [works.spoken() for _ in range(30)]
-    stuck = works.orders.get(orders[11]).audio_key
-    with writing(works.database) as (session, _):
+    orders = [world.spoken() for _ in range(30)]
+    stuck = world.orders.get(orders[11]).audio_key
+    with writing(world.database) as (session, _):
         for order_id in orders:
-            let_go(session, works.orders.get(order_id))
+            let_go(session, world.orders.get(order_id))
         session.execute(text("UPDATE orders SET audio_key = NULL"))
         session.add(RemovalRow(key="no/key", order_id="x"))
 
     def remove(key: str) -> None:
         if key == stuck:
             raise OSError("stuck")
-        works.blobs.delete(key)
+        world.blobs.delete(key)
 
-    assert works.removals.carry_out(remove) == 30
-    assert (len(files(works)), waiting(works.database)) == (1, 1)
-    assert works.removals.carry_out(works.blobs.delete) == 1
-    assert files(works) == []
+    assert world.removals.carry_out(remove) == 30
+    assert (len(files(world)), waiting(world.database)) == (1, 1)
+    assert world.removals.carry_out(world.blobs.delete) == 1
+    assert files(world) == []
 
 
-def test_an_order_that_moved_meanwhile_loses_nothing(works: Works, race: Callable[..., list[Any]]) -> None:
+def test_an_order_that_moved_meanwhile_loses_nothing(world: Works, race: Callable[..., list[Any]]) -> None:
     """Cancelled by many at once: one removal, no error; the others find it cancelled."""
-    order_id = works.spoken()
+    order_id = world.spoken()
 
     def cancel(_: int) -> int:
-        works.orders.cancel(order_id)
-        return works.remove_recording(order_id)
+        world.orders.cancel(order_id)
+        return world.remove_recording(order_id)
 
     assert not [found for found in race(6, cancel) if isinstance(found, Exception)]
-    assert files(works) == []
+    assert files(world) == []

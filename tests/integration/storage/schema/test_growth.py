@@ -14,21 +14,20 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from infra.sql.database import Database
-from schemas.lifecycle import Event, State
-from schemas.records.orders import NewOrder, OrderRecord, Outcome
+from schemas.lifecycle import Event
 from schemas.review import ReviewReason
-from schemas.transcript import Transcript
 from services.storage.base import changes
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Outbox
 from services.storage.reviews.statistics import decided
 from services.storage.reviews.store import ReviewStore
-from tests.endpoints import TILL, till
+from tests.endpoints import TILL
+from tests.integration.storage.test_outbox import claim, moved
 from tests.plans import plans
 from tests.servers.postgresql import PostgreSQL
 
-TYPED = NewOrder("cafe", 1, "en", transcript=Transcript(text="a latte", confidence=1.0))
+PROPOSED = (Event.DECODED, Event.PROPOSED)
 Asked = list[tuple[str, Any]]
 
 
@@ -41,32 +40,6 @@ def _no_statistics(request: pytest.FixtureRequest, database_url: str) -> None:
     url = server.url(request.getfixturevalue("migrated_postgresql"), "postgres").replace("+psycopg", "")
     with psycopg.connect(url) as admin:
         admin.execute("DELETE FROM pg_statistic WHERE starelid IN ('orders'::regclass, 'outbox'::regclass)")
-
-
-@pytest.fixture
-def orders(database: Database) -> OrderStore:
-    return OrderStore(database, "main")
-
-
-@pytest.fixture
-def outbox(database: Database) -> Outbox:
-    till(database)
-    return Outbox(database)
-
-
-def proposed(orders: OrderStore) -> OrderRecord:
-    """An order with its first message; confirming it adds the second."""
-    order, _ = orders.create(TYPED)
-    order = orders.commit(order, Outcome(Event.DECODED))
-    return orders.commit(order, Outcome(Event.PROPOSED))
-
-
-def confirmed(orders: OrderStore) -> OrderRecord:
-    return orders.commit(proposed(orders), Outcome(Event.CONFIRMED))
-
-
-def claimed(outbox: Outbox, limit: int = 10) -> list[tuple[str, int]]:
-    return [(m.order_id, m.seq) for m in outbox.claim(owner="c", limit=limit, lease_s=60, endpoint_id=TILL)]
 
 
 @contextmanager
@@ -85,28 +58,12 @@ def asked() -> Iterator[Asked]:
         event.remove(Engine, "before_cursor_execute", note)
 
 
-def test_each_way_to_close_lets_the_next_go(orders: OrderStore, outbox: Outbox) -> None:
-    order = confirmed(orders)
-    [first] = outbox.claim(owner="c", limit=9, lease_s=60, endpoint_id=TILL)
-    assert outbox.failed(first, "no", retry_in_s=None)
-    assert claimed(outbox) == [(order.id, first.seq + 1)], "dead"
-    another = confirmed(orders)
-    [first] = outbox.claim(owner="c", limit=9, lease_s=60, endpoint_id=TILL)
-    assert outbox.delivered(first)
-    # Back in front of one that goes already: that one waits again, and goes after it.
-    assert outbox.replay([first.id]) == [first.id]
-    [again] = outbox.claim(owner="c", limit=9, lease_s=60, endpoint_id=TILL)
-    assert (again.order_id, again.id, again.attempt) == (another.id, first.id, 1)
-    assert outbox.delivered(again)
-    assert claimed(outbox) == [(another.id, first.seq + 1)]
-
-
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)  # SQLite has one writer at a time
 def test_a_message_that_comes_while_the_one_before_is_closed_goes(
     database: Database, orders: OrderStore, outbox: Outbox
 ) -> None:
-    order = proposed(orders)
-    [first] = outbox.claim(owner="c", limit=9, lease_s=60, endpoint_id=TILL)
+    order = moved(orders, *PROPOSED)
+    [first] = claim(outbox)
     closing = threading.Thread(target=outbox.delivered, args=[first])
     blocked = text(
         "SELECT count(*) FROM pg_stat_activity "
@@ -123,41 +80,17 @@ def test_a_message_that_comes_while_the_one_before_is_closed_goes(
                     break
             time.sleep(0.02)
     closing.join(20)
-    assert claimed(outbox) == [(order.id, first.seq + 1)]
+    assert [(one.order_id, one.seq) for one in claim(outbox)] == [(order.id, first.seq + 1)]
 
 
 def test_the_list_goes_on_where_it_ended(orders: OrderStore, outbox: Outbox) -> None:
     for _ in range(5):
-        proposed(orders)
+        moved(orders, *PROPOSED)
     whole = [message.id for message in outbox.list(dead=False, limit=10)]
     pages = [outbox.list(dead=False, limit=2)]
     while len(pages[-1]) == 2:
         pages.append(outbox.list(dead=False, limit=2, after=pages[-1][-1].cursor))
     assert [message.id for page in pages for message in page] == whole
-
-
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_claims_and_heartbeats_of_orders_change_no_index(database_url: str, database: Database) -> None:
-    """Heap-only updates: PostgreSQL says how many of all were."""
-    counted = text("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'orders'")
-    ids = [OrderStore(database, "main").create(TYPED)[0].id for _ in range(5)]
-    with database.read() as session:
-        updated, hot = session.execute(counted).one()
-    another = Database(database_url)  # its server process tells its counts when it ends
-    store = OrderStore(another, "main")
-    for order_id in ids:
-        order = store.claim(order_id, State.TRANSCRIBED, owner="w", lease_s=60)
-        assert order is not None
-        assert store.renew(order, 90)
-    another.close()
-    end = time.monotonic() + 20
-    while True:
-        with database.read() as session:
-            now_updated, now_hot = session.execute(counted).one()
-        if now_updated - updated >= 10 or time.monotonic() > end:
-            break
-        time.sleep(0.05)
-    assert (now_updated - updated, now_hot - hot) == (10, 10)
 
 
 def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders: OrderStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -121,12 +122,13 @@ def test_sqlite_is_durable(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_locked_file_is_unavailable(
-    migrated_sqlite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def file(migrated_sqlite: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(migrated_sqlite, tmp_path / "own.db"))
+
+
+def test_a_locked_file_is_unavailable(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialects, "BUSY_S", 0.2)
-    file = tmp_path / "locked.db"
-    file.write_bytes(migrated_sqlite.read_bytes())
     database = Database(f"sqlite:///{file}")
     orders = OrderStore(database, "main")
     other = sqlite3.connect(file, isolation_level=None)
@@ -141,9 +143,7 @@ def test_a_locked_file_is_unavailable(
     database.close()
 
 
-def test_a_writer_waits_for_a_short_lock(migrated_sqlite: Path, tmp_path: Path) -> None:
-    file = tmp_path / "busy.db"
-    file.write_bytes(migrated_sqlite.read_bytes())
+def test_a_writer_waits_for_a_short_lock(file: Path) -> None:
     database = Database(f"sqlite:///{file}")
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
@@ -155,9 +155,7 @@ def test_a_writer_waits_for_a_short_lock(migrated_sqlite: Path, tmp_path: Path) 
     database.close()
 
 
-def test_a_full_disk_is_said(migrated_sqlite: Path, tmp_path: Path) -> None:
-    file = tmp_path / "full.db"
-    file.write_bytes(migrated_sqlite.read_bytes())
+def test_a_full_disk_is_said(file: Path) -> None:
     database = Database(f"sqlite:///{file}")
     orders = OrderStore(database, "main")
     with database.read() as session:  # the pool hands the same connection out again
