@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Child, Supervisor
@@ -28,7 +29,6 @@ from tests.processes.parts import part
 from tests.servers.postgresql import PostgreSQL
 from tests.stand_ins import TESTER
 
-TICK = os.sysconf("SC_CLK_TCK")
 # Orders that may be at an engine at once; it waits for an answer, so threads cost little.
 IN_FLIGHT = 128
 
@@ -44,8 +44,7 @@ class Running:
 
     def used(self) -> dict[str, float]:
         """Seconds of processor time that each part has used so far, with its children."""
-        table = _processes()
-        return {name: _used(pid, table) for name, pid in self.pids.items()}
+        return {name: _used(pid) for name, pid in self.pids.items()}
 
 
 @contextmanager
@@ -110,20 +109,10 @@ def _children(config: Settings, home: Path, listener: socket.socket, times: dict
     return [*workers, part("sweeper", (sys.executable, "-m", "services.workers.sweeper"), home, env), api]
 
 
-def _processes() -> dict[int, tuple[int, float]]:
-    """Of each process its parent, and the seconds that it and its dead children have used."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        found[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / TICK)
-    return found
-
-
-def _used(pid: int, table: dict[int, tuple[int, float]]) -> float:
-    own = table.get(pid, (0, 0.0))[1]
-    return own + sum(_used(child, table) for child, (parent, _) in table.items() if parent == pid)
+def _used(pid: int) -> float:
+    """What a process, those below it and their dead have used."""
+    whole, seconds = psutil.Process(pid), 0.0
+    for process in (whole, *whole.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            seconds += sum(process.cpu_times()[:4])
+    return seconds

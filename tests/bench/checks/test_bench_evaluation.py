@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from infra.settings import REPOSITORY
-from services.learning.evaluation.statistics import wilson
 from services.learning.training.orders import shops
 from services.learning.training.score import cart_of
 from tests.bench.evaluation.__main__ import environment, is_done
-from tests.bench.evaluation.report import ANSWERED, COUNTS, gather, joined, table
+from tests.bench.evaluation.report import ANSWERED, COUNTS, gather
 from tests.bench.evaluation.sets import (
     STRANGERS,
     Set,
@@ -116,14 +115,3 @@ def test_counts_are_published_and_nothing_that_was_said(tmp_path: Path) -> None:
     ]  # fmt: skip
     told = {"set", "condition", "menu", "gold", "wer", *COUNTS, *ANSWERED}
     assert all(set(one) == told for one in found["sets"])
-
-
-def counts(name: str, rows: int, exact: int) -> dict[str, Any]:
-    return {"set": name, "wer": 0.1, **dict.fromkeys((*COUNTS, *ANSWERED), 0), "rows": rows, "exact": exact}
-
-
-def test_the_table_has_shares_with_their_intervals() -> None:
-    low, high = wilson(50, 93)
-    both = joined([counts("clean-harbor-coffee", 48, 30), counts("clean-copper-skillet", 45, 20)])
-    row = table(both).splitlines()[-1]
-    assert row.startswith(f"| clean, both menus | 93 | 50, 53.8% ({100 * low:.1f}–{100 * high:.1f}%) | 0,")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tarfile
 import unicodedata
 import zipfile
@@ -109,18 +110,8 @@ class Voices:
         accent, rules = _SPOKEN[voice[0]]
         sentences = self._espeak.phonemize(voice.partition("/")[2] or accent, text)
         ipa = unicodedata.normalize("NFC", " ".join("".join(s).strip() for s in sentences))
-        longest = max(map(len, rules))
-        out, at = [], 0
-        while at < len(ipa):
-            for size in range(longest, 0, -1):
-                if (piece := ipa[at : at + size]) in rules:
-                    out.append(rules[piece])
-                    at += size
-                    break
-            else:
-                out.append(ipa[at])
-                at += 1
-        return "".join(out)
+        longest_first = sorted(rules, key=len, reverse=True)
+        return re.sub("|".join(map(re.escape, longest_first)), lambda sign: rules[sign[0]], ipa)
 
     def _say(self, text: str, voice: str, speed: float) -> Audio:
         phonemes = self.phonemes(text, voice)

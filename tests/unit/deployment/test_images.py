@@ -66,22 +66,22 @@ def test_packages_left_out_are_in_the_lock() -> None:
     assert sum(map(len, named)) == len(set().union(*named))
 
 
-def test_the_api_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
-    run_without(API_WITHOUT, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
+HEARS = "import av, faster_whisper, services.transcription.whisper, services.transcription.audio.audio"
+SERVES = "import xllamacpp, services.decoding.server.__main__, services.decoding.server.service"
 
 
-def test_a_worker_that_decodes_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
-    run_without(WORKER_WITHOUT, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
-
-
-def test_a_worker_that_hears_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
-    hears = "import av, faster_whisper, services.transcription.whisper, services.transcription.audio.audio"
-    run_without(f"{WORKER_WITHOUT}\n{hears}", ["DEVELOPMENT", "LLM"], tmp_path)
-
-
-def test_the_readers_server_works_without_what_its_image_leaves_out(tmp_path: Path) -> None:
-    serves = "import xllamacpp, services.decoding.server.__main__, services.decoding.server.service"
-    run_without(serves, ["DEVELOPMENT", "HEARING"], tmp_path)
+@pytest.mark.parametrize(
+    ("code", "left_out"),
+    [
+        (API_WITHOUT, ["HEARING", "LLM"]),
+        (WORKER_WITHOUT, ["HEARING", "LLM"]),
+        (f"{WORKER_WITHOUT}\n{HEARS}", ["LLM"]),
+        (SERVES, ["HEARING"]),
+    ],
+    ids=["api", "worker", "worker that hears", "reader"],
+)
+def test_each_image_works_without_what_it_leaves_out(code: str, left_out: list[str], tmp_path: Path) -> None:
+    run_without(code, ["DEVELOPMENT", *left_out], tmp_path)
 
 
 def test_adapters_are_turned_without_what_the_images_that_do_it_leave_out(tmp_path: Path) -> None:

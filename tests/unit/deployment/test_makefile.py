@@ -87,15 +87,6 @@ def test_the_lock_pins_all_that_the_project_needs_on_each_python(version: str) -
             assert wanted.specifier.contains(str(pin.specifier).removeprefix("==")), wanted
 
 
-def test_make_allows_what_the_project_allows() -> None:
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["requires-python"]
-    rule = r"\((\d), (\d+)\) <= sys.version_info\[:2\] < \((\d), (\d+)\)"
-    bounds = re.search(rule, (REPOSITORY / "Makefile").read_text())
-    assert bounds is not None
-    low, least, high, most = bounds.groups()
-    assert project == f">={low}.{least},<{high}.{most}"
-
-
 def test_what_make_test_runs_alone_is_there_under_that_name() -> None:
     tests = REPOSITORY / "tests"
     files = {file.name for file in (tests / "integration").rglob("test_*.py")}

@@ -77,12 +77,6 @@ def test_times_leave_out_stages_that_were_not_reached() -> None:
     assert ms["total"] == {"rows": 5, "p50": 4002.0, "p95": 4002.0}
 
 
-def test_no_rows_and_only_right_rows_make_a_report(tmp_path: Path) -> None:
-    for name, some in (("none", []), ("right", rows()[:1])):
-        page = write_report(tmp_path / name, some, {})
-        assert "Exact carts" in page.read_text()
-
-
 def hostile() -> Scored:
     gold = gold_row(HOSTILE, HOSTILE, utterance=HOSTILE, tags=[HOSTILE], speech={"voice": HOSTILE})
     predicted = prediction(HOSTILE, f"{HOSTILE}!", review=HOSTILE, transcript=HOSTILE, reasons=[HOSTILE])

@@ -38,13 +38,8 @@ item Cola: L 210
 
 
 @cache
-def taught() -> dict[str, Shop]:
-    """The menus of tests/told/taught with their orders, those that are tuned on as well."""
-    return {shop.menu.id: shop for part in ("train", "tune") for shop in shops(part) if _taught(shop)}
-
-
-def _taught(shop: Shop) -> bool:
-    return shop.menu.id in TUNED or any(row.source.startswith("taught/") for row in shop.rows)
+def dragon() -> Shop:
+    return next(shop for shop in shops("train") if shop.menu.id == "golden-dragon")
 
 
 class Letters:
@@ -177,7 +172,7 @@ def test_of_a_sequence_only_carts_are_learned(tmp_path: Path) -> None:
 
 @pytest.fixture
 def one_shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
-    shop = taught()["golden-dragon"]
+    shop = dragon()
     monkeypatch.setattr(pack, "shops", lambda part: [shop])
     monkeypatch.setattr(pack, "MOST_TOKENS", 2_000)
     return shop
@@ -194,7 +189,7 @@ def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
 
 
 def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = taught()["golden-dragon"]
+    shop = dragon()
     spoken = replace(shop.rows[0], utterance="Written 111 times", transcript="Heard 222 times")
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[spoken])])
     monkeypatch.setattr(pack, "GENERATED", 0)
@@ -224,19 +219,3 @@ def test_what_was_heard_is_of_orders_that_are_learned() -> None:
     said = {row.id: row.utterance for shop in shops("train") for row in shop.rows}
     assert [row["id"] for row in rows if said.get(row["id"]) != row["said"]] == []
     assert len({row["id"] for row in rows}) == len(rows) > 1000
-
-
-def test_sequences_are_the_same_from_the_same_seed(one_shop: Shop) -> None:
-    made = [training(Chat(Letters()), epochs=1, seed=seed, sequence=LETTERS).tokens for seed in (0, 0, 1)]
-    assert made[0] == made[1] != made[2]
-
-
-def test_the_lock_of_training_is_of_every_version_and_names_no_address() -> None:
-    lock = (REPOSITORY / "requirements-train.lock").read_text()
-    assert "python_full_version < '3.12'" in lock, "made with --universal"
-    assert not re.search(r"https?://|--(extra-)?index-url|--find-links", lock)
-    assert not re.search(r"^(nvidia|cuda|triton)", lock, re.M), "of the CPU build"
-    makefile = (REPOSITORY / "Makefile").read_text()
-    cpu = re.search(r"^TORCH_CPU := (torch==\S+ --hash=sha256:\w{64})$", makefile, re.M)
-    assert cpu is not None
-    assert re.findall(r"^torch==.*", lock, re.M) == [cpu[1]]

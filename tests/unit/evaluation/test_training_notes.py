@@ -156,25 +156,3 @@ def test_pairs_are_learned_from_either_of_which_may_come_first(
     straight, swapped = told.count("A pizza\nOr: Apis, ah"), told.count("Apis, ah\nOr: A pizza")
     assert straight + swapped == 60
     assert 8 < swapped < 32
-
-
-def test_what_is_left_out_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = shop_of(tmp_path)
-    long = replace(shop.rows[1], utterance="a pizza " * 100, lines=[{"sku": "pizza", "quantity": 1}])
-    monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[*shop.rows, long])])
-    monkeypatch.setattr(pack, "GENERATED", 0)
-    packed = training(Chat(Letters()), epochs=1, seed=0, sequence=LETTERS)
-    assert packed.left_out["the words of a wish off the menu were not noted"] == 1
-    assert packed.left_out["too long"] == 1
-
-
-def test_a_menu_that_leaves_no_room_is_shown_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    more = "".join(f"item Dish {n}: 100\n" for n in range(400))
-    menu = read_menu(written(tmp_path, menu=MENU + more))
-    row = Row("slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}])
-    monkeypatch.setattr(pack, "shops", lambda part: [Shop(MenuContext(menu), [row] * 30)])
-    monkeypatch.setattr(pack, "GENERATED", 0)
-    monkeypatch.setattr(pack, "as_transcribed", lambda said, dice: said)
-    packed = training(Chat(Letters()), epochs=1, seed=0, sequence=2_500)
-    assert sum(packed.left_out.values()) == 0
-    assert "".join(map(chr, packed.tokens)).count("<user>one pizza") == 30

@@ -14,7 +14,7 @@ import pytest
 from llguidance import LLMatcher
 
 from services.decoding.mask import BYTES, Mask
-from services.examples import actions, conjugation, fields, query, triage
+from services.examples import conjugation, fields, query, triage
 from services.examples.registered import EXAMPLES, TASKS
 from services.examples.runner import Example
 from tests.any_text import any_texts
@@ -140,17 +140,3 @@ def test_no_query_writes_or_names_what_is_not_there() -> None:
         "SELECT name FROM products WHERE",
     ]
     assert allowed(query.TASK.output.mask, texts) == []
-
-
-@pytest.mark.parametrize(
-    ("action", "gold", "exact"),
-    [
-        ({"kind": "search", "text": "red sofa"}, {"kind": "search", "text": ["sofa"]}, True),
-        ({"kind": "search", "text": "who bought it, the sofa"}, {"kind": "search", "text": ["sofa"]}, False),
-        ({"kind": "finish", "text": "It is 8443."}, {"kind": "finish", "text": ["8443"]}, True),
-        ({"kind": "finish", "text": "18443"}, {"kind": "finish", "text": ["8443"]}, False),
-        ({"kind": "read_file", "path": "a.txt"}, {"kind": "finish", "text": ["a.txt"]}, False),
-    ],
-)  # fmt: skip
-def test_an_action_is_exact_in_tool_and_arguments(action: Any, gold: Any, exact: bool) -> None:
-    assert actions.exact(actions.TASK.output.read(compact(action)), gold) is exact

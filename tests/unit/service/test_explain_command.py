@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from infra.settings import settings
-from schemas.explanation import Explanation
+from schemas.decision import Verdict
+from schemas.explanation import MATCHES, VERDICTS, Explanation, MatchKind
 from services.bootstrap import bootstrap
 from services.cli.main import app
 from tests.stand_ins import CAFE, SAMPLE_MENUS, TESTER
@@ -49,9 +51,22 @@ def test_a_stored_menu_is_found_by_its_id() -> None:
         box.menus.of("main").put(CAFE, by=TESTER)
     finally:
         box.close()
-    shown = explain("a small latte", "--menu", CAFE.id, "--json")
+    shown = explain("twenty one muffins and a coffee dark rowst", "--menu", CAFE.id, "--json")
     found = Explanation.model_validate_json(shown.stdout)
     assert (found.menu, found.menu_version, found.unexplained) == (CAFE.id, 1, ())
+    assert [(one.words, one.value) for one in found.numbers] == [("twenty one", 21)]
+    matches = {(one.words, one.meaning, one.match) for one in found.mentions}
+    assert matches >= {
+        ("muffins", "blueberry muffin (item)", "partial"),
+        ("dark rowst", "dark roast (option)", "misheard"),
+    }
+    for one in (*found.numbers, *found.mentions):
+        assert found.text[one.start : one.end] == one.words
+
+
+def test_every_match_and_verdict_is_said_in_words() -> None:
+    assert set(MATCHES) == set(get_args(MatchKind))
+    assert set(VERDICTS) == set(Verdict)
 
 
 @pytest.mark.parametrize(

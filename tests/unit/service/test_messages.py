@@ -19,35 +19,6 @@ from services.validation.price import price_cart
 from tests.stand_ins import CAFE, speech
 from tests.unit.validation.test_facts import draft, item, off
 
-CARTS: list[tuple[list[dict[str, Any]], dict[str, str]]] = [
-    ([off("a unicorn")], {"not_on_menu": "“a unicorn” isn't on the menu."}),
-    ([], {"empty_cart": "We couldn't make out an order."}),
-    ([item("truffle")], {"item_unavailable": "“truffle tart” is sold out right now."}),
-    ([item("latte")], {"missing_size": "What size “latte” would you like?"}),
-    ([item("iced-latte", 1, "M")], {"size_not_offered": "“iced latte” doesn't come in “medium”."}),
-    ([item("mocha", 1, None, ("syrup", "mocha-syrup"))], {
-        "option_not_offered": "“mocha” doesn't come with a choice of syrup."}),
-    ([item("nuggets", 1, "P10", ("sauce", "gold"))], {
-        "option_unavailable": "“gold leaf” is sold out right now."}),
-    ([item("nuggets", 1, "P10")], {
-        "missing_required_option": "Which sauce would you like with “nuggets”?"}),
-    ([item("latte", 1, "L", ("milk", "oat"), ("milk", "soy"))], {
-        "too_many_choices": "Pick just one milk for “latte”: “oat milk” or “soy milk”?"}),
-    ([item("latte", 1, "L", ("milk", "oat"), ("milk", "oat", "light"))], {
-        "option_repeated": "“oat milk” is on “latte” twice."}),
-    ([item("latte", 13, "L")], {
-        "quantity_over_limit": "The limit is 12 × “latte” per order, and this is 13."}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("lines", "told"), CARTS, ids=[next(iter(told)) for _, told in CARTS])
-def test_a_doubt_is_a_sentence_that_quotes(lines: list[dict[str, Any]], told: dict[str, str]) -> None:
-    messages = {finding.code: finding.message for finding in check_facts(draft(*lines), CAFE)}
-    assert {code: messages.get(code) for code in told} == told
-    for message in messages.values():
-        assert re.fullmatch(r"[“A-Z].*[.?]", message), message
-        assert not re.search(r"\bline\b|iced-|_|0\.\d|None", message), message
-
 
 @pytest.mark.parametrize("reason", ReviewReason)
 def test_what_went_wrong_inside_is_for_the_reviewer(reason: ReviewReason) -> None:

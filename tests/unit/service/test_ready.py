@@ -12,22 +12,23 @@ from infra.processes.ready_file import ReadyFile
 from services.workers import app
 
 
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    named = tmp_path / "part.ready"
+    monkeypatch.setenv("SAYCART_READY_FILE", str(named))
+    return named
+
+
 @pytest.mark.parametrize("parts", list(permutations(("engines", "messages"))))
-def test_a_worker_is_ready_with_its_last_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[str, str]
-) -> None:
+def test_a_worker_is_ready_with_its_last_part(file: Path, parts: tuple[str, str]) -> None:
     """The process with the models may be there before the one that takes messages, or after it."""
-    file = tmp_path / "decode.ready"
-    monkeypatch.setenv("SAYCART_READY_FILE", str(file))
     for part in parts:
         assert not file.exists()
         app._ready(part)
     assert file.exists()
 
 
-def test_what_an_earlier_life_left_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "decode.ready"
-    monkeypatch.setenv("SAYCART_READY_FILE", str(file))
+def test_what_an_earlier_life_left_does_not_count(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "_queues", ())
     app._ready("engines")
     app._remember_queues(options={"queues": "decode"})
@@ -35,20 +36,14 @@ def test_what_an_earlier_life_left_does_not_count(tmp_path: Path, monkeypatch: p
     assert not file.exists()
 
 
-def test_a_worker_that_is_told_to_stop_is_ready_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "decode.ready"
-    monkeypatch.setenv("SAYCART_READY_FILE", str(file))
+def test_a_worker_that_is_told_to_stop_is_ready_no_more(file: Path) -> None:
     app._ready("engines")
     app._ready("messages")
     app._begin_to_stop()
     assert not file.exists()
 
 
-def test_its_age_tells_when_a_turn_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "sweeper.ready"
-    monkeypatch.setenv("SAYCART_READY_FILE", str(file))
+def test_its_age_tells_when_a_turn_began(file: Path) -> None:
     ready = ReadyFile()
     ready.beat()
     os.utime(file, (1, 1))

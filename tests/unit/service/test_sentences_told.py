@@ -7,23 +7,15 @@ import re
 import tomllib
 from collections.abc import Iterator
 from string import Formatter
-from typing import Any
 
 import pytest
 
 from infra.settings import REPOSITORY
-from schemas import wording
-from schemas.cart import CartDraft, CartOption, NoteKind
-from schemas.decision import ModelAnswer, Policy, UnsurePiece
+from schemas.cart import NoteKind
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
-from services.learning.training.notation import read_menu
 from services.pipeline.flow import FLOW
-from services.pipeline.stages import ask_human
-from services.validation.facts import check_facts
-from services.validation.whole_cart import with_question
 
-MENU = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
 CODE = [file for room in ("schemas", "services") for file in (REPOSITORY / room).rglob("*.py")]
 # Made of a value: an amount, a reason, or a stage.
 FAMILIES = {
@@ -33,7 +25,6 @@ FAMILIES = {
     "reason": tuple(r.value for r in ReviewReason),
     "step": tuple(stage.name.value for stage in FLOW.values()),
 }
-POLICY = Policy(asr_threshold=0.7, max_total=50_000, max_total_asked=50_000)
 TEMPLATES = REPOSITORY / "services" / "web" / "templates" / "customer"
 
 
@@ -116,48 +107,3 @@ def test_a_language_without_sentences_is_spoken_to_in_english(language: str, own
 )
 def test_joints_are_as_they_sound(names: list[str], joint: str, told: str) -> None:
     assert sentences("es").joined(names, joint) == told
-
-
-def line(sku: str, quantity: int = 1, **more: Any) -> dict[str, Any]:
-    return {"kind": "item", "heard": "…", "sku": sku, "quantity": quantity, **more}
-
-
-def drafted(*lines: dict[str, Any]) -> CartDraft:
-    return CartDraft.model_validate({"lines": lines})
-
-
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        ([line("mocha")], {"missing_size": "¿De qué tamaño quiere “Mocha”?"}),
-        (
-            [{"kind": "not_on_menu", "heard": "un zepelín", "quantity": 1}],
-            {"not_on_menu": "“un zepelín” no está en la carta."},
-        ),
-        ([], {"empty_cart": "No pudimos entender ningún pedido."}),
-    ],
-    ids=["size", "not on the menu", "empty"],
-)
-def test_a_customer_of_a_spanish_menu_is_told_in_spanish(
-    lines: list[dict[str, Any]], told: dict[str, str]
-) -> None:
-    assert {found.code: found.message for found in check_facts(drafted(*lines), MENU)} == told
-
-
-def test_a_doubt_about_the_whole_cart_is_told_in_spanish_and_explained_in_english() -> None:
-    answer = ModelAnswer(probability=0.7, unsure=(UnsurePiece(text="Cortado", probability=0.71),))
-    (found,) = with_question(answer, drafted(line("cortado")), [], MENU, POLICY)
-    assert found.message == "¿Es este su pedido? No estamos seguros de haberlo entendido todo."
-    assert found.detail == "The language model is 70% sure of its cart. Least sure of: “Cortado” (71%)."
-
-
-def test_doubts_and_options_are_told_in_the_menus_language() -> None:
-    assert wording.doubts([ReviewReason.DECODE_FAILED], [], "es") == [
-        "No pudimos convertir en un pedido lo que dijo."
-    ]
-    finding = ask_human(ReviewReason.STAGE_FAILED, "stage_failed", "…").findings
-    assert wording.doubts([ReviewReason.STAGE_FAILED], finding, "es") == [
-        "Algo falló de nuestra parte, así que alguien toma este pedido a mano."
-    ]
-    ice = CartOption(group="extras", id="hielo", name="hielo", amount="extra", count=2, price=20)
-    assert wording.option(ice, "EUR", "es") == "2 × hielo extra (+€0.20)"

@@ -62,12 +62,6 @@ def test_a_page_of_a_spanish_menu_has_no_english_sentence(state: State) -> None:
     assert {text for text in ENGLISH if text in shown(SPANISH.model_copy(update={"language": "en"}), state)}
 
 
-def test_the_question_stands_under_its_heading() -> None:
-    page = shown(SPANISH, State.IN_REVIEW)
-    assert "<h1>Una pregunta</h1>" in page
-    assert "<h2>Mocha: ¿pequeño, mediano o grande?</h2>" in page
-
-
 def test_a_line_has_its_description_and_allergens_and_the_cart_its_taxes() -> None:
     menu = Menu.parse(json.loads(TEMPLATE.read_text(encoding="utf-8"))).model_copy(update={"language": "es"})
     sauce = {"options": [{"group": "sauce", "id": "ranch"}]}
@@ -81,10 +75,4 @@ def test_a_line_has_its_description_and_allergens_and_the_cart_its_taxes() -> No
         "$1.02",
         "$12.52",
     ):
-        assert words in page
-
-
-def test_the_form_for_changes_is_spanish() -> None:
-    page = shown(SPANISH, State.PROPOSED, {**MOCHA, **NO_ICE, "sku": "cortado", "quantity": 2})
-    for words in ("Cantidad", "Quitarlo", "Añadir algo", "sin hielo", "Pedirlo así", "tal como viene"):
         assert words in page

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from schemas import wording
 from schemas.corrections import corrections
 from schemas.transcript import Transcript
 from services.validation.facts import check_facts
@@ -58,20 +57,6 @@ def test_a_half_costs_half_rounded_up(line: dict[str, Any], options: list[int], 
 )
 def test_the_menu_says_what_goes_on_a_half(line: dict[str, Any], codes: list[str]) -> None:
     assert [found.code for found in check_facts(draft(line), PIZZERIA)] == codes
-
-
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
-        ("en", "2 × extra ham on the second half (+$4.02)"),
-        ("es", "2 × ham extra en la segunda mitad (+$4.02)"),
-    ],
-)
-def test_a_half_is_told_in_words(language: str, told: str) -> None:
-    line = topped(("topping", "ham", "right", "extra"))
-    line["options"][0]["count"] = 2
-    (option,) = priced(line).lines[0].options
-    assert wording.option(option, "USD", language) == told
 
 
 def test_another_half_counts_as_a_correction() -> None:

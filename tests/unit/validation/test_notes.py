@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from schemas import wording
 from schemas.cart import NoteKind
 from schemas.decision import ModelAnswer, Policy
 from schemas.records.menus import MenuVersion
@@ -99,17 +98,3 @@ def test_an_allergy_that_only_the_model_saw_goes_to_a_person() -> None:
     assert made.findings[0].code == "allergy_said"
     assert made.decision.reasons[0] is ReviewReason.ALLERGY_SAID
     assert made.cart.notes[0].kind is NoteKind.ALLERGY
-
-
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
-        ("en", ["Allergy: “no nuts”", "cheese pizza, how to make it: “well done”", "Note: “to go”"]),
-        ("es", ["Alergia: “no nuts”", "cheese pizza, preparación: “well done”", "Nota: “to go”"]),
-    ],
-)
-def test_notes_are_told_in_words(language: str, told: list[str]) -> None:
-    said = Transcript(text="to go a pizza well done no nuts", confidence=1.0)
-    notes = (("preparation", "well done"), ("other", "to go"), ("allergy", "no nuts"))
-    cart = price_cart(draft(PIZZA, notes=notes), PIZZERIA, 1, said, [])
-    assert [wording.note(note, cart, language) for note in cart.notes] == told

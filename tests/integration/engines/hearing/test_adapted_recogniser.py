@@ -16,6 +16,7 @@ from services.transcription.audio.audio import DecodeLimits, read
 from services.transcription.confidence import agreement, is_measured
 from services.transcription.encoded import FITTED
 from services.transcription.ports import Recording, Transcriber
+from tests.integration.engines.hearing.test_whisper import NOTHING
 
 pytestmark = pytest.mark.models
 
@@ -23,14 +24,6 @@ RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
 SPANISH = REPOSITORY / "infra" / "samples" / "spanish" / "recordings"
 GOLD = [json.loads(line) for line in (RECORDINGS / "gold.jsonl").read_text().splitlines()]
 MOST_WRONG = 0.05  # of the samples' words; seen: 2 of 244 by base, none by tiny.en
-RATE = 16_000
-TIME = np.arange(4 * RATE) / RATE
-NOISES = {
-    "silence": np.zeros(4 * RATE),
-    "hiss": np.random.default_rng(1).standard_normal(4 * RATE) / 20,
-    "hum": np.sin(2 * np.pi * 100 * TIME) / 5,
-    "tune": np.sin(2 * np.pi * 220 * 2 ** (np.floor(TIME * 3) % 12 / 12) * TIME) / 5,
-}
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +55,9 @@ def test_the_samples_are_heard(ears: Transcriber) -> None:
     assert wrong / said < MOST_WRONG
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", NOTHING)
 def test_nothing_is_heard_where_nobody_speaks(noise: str, ears: Transcriber) -> None:
-    recording = Recording(RECORDINGS, lambda _: NOISES[noise].astype(np.float32))
+    recording = Recording(RECORDINGS, lambda _: NOTHING[noise].astype(np.float32))
     assert ears.transcribe(recording, "en").nothing_was_said
 
 

@@ -18,8 +18,6 @@ from schemas.transcript import Transcript
 from services.pipeline.runner import Runner
 from services.transcription.audio import audio, audio_child
 from services.transcription.audio.audio import RATE, DecodeLimits
-from services.transcription.audio.containers import Container
-from services.transcription.audio.declared import read_declared
 from services.transcription.ports import Recording
 from tests import hostile_audio
 from tests.stand_ins import Works
@@ -116,21 +114,3 @@ def test_cpu_seconds_are_well_under_the_wall_seconds() -> None:
     limits = DecodeLimits()
     assert limits.whole_cpu_s <= limits.child_s / 4
     assert [DecodeLimits(child_s=20, cpu_s=cpu).whole_cpu_s for cpu in (0.1, 3.9, 30)] == [1, 3, 10]
-
-
-@pytest.mark.parametrize(
-    ("container", "content"),
-    [
-        (Container.M4A, lambda: hostile_audio.overlapping_tracks(100_000)),
-        (Container.WEBM, lambda: hostile_audio.huge_number(2 << 20, 50_000)),
-        (Container.WEBM, lambda: hostile_audio.nested_elements(100_000)),
-    ],
-)
-def test_reading_what_is_declared_takes_time_by_the_size_alone(
-    container: Container, content: Callable[[], bytes]
-) -> None:
-    """It runs in the worker itself, under no limit but the stage's."""
-    data = content()
-    began = time.process_time()
-    read_declared(data, container)
-    assert time.process_time() - began < 3

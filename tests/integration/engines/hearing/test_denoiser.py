@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from infra.settings import REPOSITORY, settings
 from infra.weights.models import resolve
 from services.transcription.audio.audio import RATE, DecodeLimits, Samples, read
-from services.transcription.denoiser import AT_MOST_DB, LONGEST_S, Denoiser, band_widths
+from services.transcription.denoiser import AT_MOST_DB, LONGEST_S, Denoiser
 from services.transcription.ports import Recording
 from services.transcription.whisper import WhisperTranscriber
 from tests.golden.ladder import Rung, degrade
@@ -43,15 +43,6 @@ def given(samples: Samples) -> Recording:
 
 def ears(**more: object) -> WhisperTranscriber:
     return WhisperTranscriber(resolve(MODEL, settings().models_dir), name=MODEL, **more)  # type: ignore[arg-type]
-
-
-def test_bands_are_as_wide_as_the_model_was_trained_with() -> None:
-    """As `libDF` has them for 48 kHz, 960 samples, 32 bands of two bins or more."""
-    widths = band_widths()
-    assert sum(widths) == 481
-    assert widths == sorted(widths)
-    assert widths[:8] == [2] * 8
-    assert widths[-1] > 60
 
 
 def test_babble_is_turned_down_and_speech_is_not(denoiser: Denoiser, clean: Samples) -> None:

@@ -44,11 +44,6 @@ def settled(world: Works, second: str) -> OrderRecord:
     return world.until_settled(world.spoken())
 
 
-def question_of(order: OrderRecord) -> str | None:
-    question = open_question(order.findings, order.reasons)
-    return question.id if question is not None else None
-
-
 def shown_to_decoder(world: Works) -> list[tuple[str, str]]:
     return [(asked.transcript, asked.second) for asked in world.decoder.asked]
 
@@ -78,4 +73,4 @@ def test_a_recording_heard_badly_as_a_whole_is_a_persons(world: Works) -> None:
     order = settled(world, OTHERWISE)
     assert order.state is State.IN_REVIEW
     assert ReviewReason.LOW_ASR_CONFIDENCE in order.reasons
-    assert question_of(order) is None
+    assert open_question(order.findings, order.reasons) is None
