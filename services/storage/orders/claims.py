@@ -108,14 +108,14 @@ class Claims(OfShop):
             turns.end(session, now, order)
 
     def hand_back(self, order: OrderRecord, *, retry_in_s: float) -> None:
-        """Give a claimed order back as it was, in its place and with no attempt used, due in so many seconds.
+        """Give a claimed order back, due in so many seconds, with no attempt used; others go first (`turns.py`).
 
         Raises:
             StaleState: the order changed since it was claimed. Nothing is stored.
         """
         with writing(self._database) as (session, now):
             columns = {"attempt": order.attempt - 1, "lease_owner": None, "lease_until": None}
-            due = now + timedelta(seconds=retry_in_s) if retry_in_s else None
+            due = now + timedelta(seconds=retry_in_s)
             swap_order(session, order, columns | {"next_attempt_at": due})
             turns.end(session, now, order)
 

@@ -5,7 +5,8 @@ each source in its shop, has a clock that runs while its orders are worked on; t
 behind is next (start-time fair queueing: https://dl.acm.org/doi/10.1109/90.649569). So a source with a
 hundred orders, or with a few that take long, waits for itself. A source that is new, or back, starts where
 those that are served now stand, and not at zero. In a shop tills go before pages. A page's address has one
-order in hand at a time in each stage, since it is not known beforehand which will take long.
+order in hand at a time in each stage, since it is not known beforehand which will take long. An order that
+was handed back because its menu is being read waits until no other does, but for `GAP_S` at most.
 
 A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down, the
 seconds by the database's clock replace the guess. Those of a worker that died are the guess.
@@ -39,6 +40,8 @@ from services.storage.base.scoping import of_shop
 from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 
 GUESS_S = 1.0
+GAP_S = 20.0
+"""A menu is read on after so long, however many orders wait: less than the engine's `ABANDONED_S`."""
 _SHOP, _NOBODY = "", "?"
 _OF_SHOPS = text(SHOPS)
 _SOURCE = func.coalesce(OrderRow.source, _NOBODY)
@@ -60,7 +63,7 @@ def next_shop(session: Session, now: datetime, state: State, shop: str) -> str |
         select(OrderRow.shop_id)
         .outerjoin(TurnRow, and_(TurnRow.shop_id == OrderRow.shop_id, TurnRow.source == _SHOP))
         .where(*_waiting(session, now, state), of_shop(OrderRow, shop))
-        .order_by(_clock(_stands(session, _OF_SHOPS)), OrderRow.updated_at, OrderRow.id)
+        .order_by(_later(now), _clock(_stands(session, _OF_SHOPS)), OrderRow.updated_at, OrderRow.id)
         .limit(1)
     )
 
@@ -72,7 +75,13 @@ def next_order(session: Session, now: datetime, state: State, shop: str) -> str 
         select(OrderRow.id)
         .outerjoin(TurnRow, and_(TurnRow.shop_id == shop, TurnRow.source == _SOURCE))
         .where(*_waiting(session, now, state), OrderRow.shop_id == shop)
-        .order_by(_PAGED, _clock(_stands(session, _sources_of(shop))), OrderRow.updated_at, OrderRow.id)
+        .order_by(
+            _later(now),
+            _PAGED,
+            _clock(_stands(session, _sources_of(shop))),
+            OrderRow.updated_at,
+            OrderRow.id,
+        )
         .limit(1)
         .with_for_update(of=OrderRow, skip_locked=True)
     )
@@ -139,6 +148,12 @@ def _waiting(session: Session, now: datetime, state: State) -> list[ColumnElemen
     ).all()
     free = or_(OrderRow.source.is_(None), tuple_(OrderRow.shop_id, OrderRow.source).not_in(busy))
     return [of_stage, *claimable(now), *([free] if busy else [])]
+
+
+def _later(now: datetime) -> ColumnElement[int]:
+    """1 for an order whose menu is being read, 0 for the others: it was handed back with its try."""
+    lately = OrderRow.next_attempt_at > now - timedelta(seconds=GAP_S)
+    return case((and_(OrderRow.attempt == 0, lately), 1), else_=0)
 
 
 def _clocks(order: OrderRecord) -> tuple[tuple[str, ColumnElement[bool] | TextClause], ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
@@ -16,7 +17,9 @@ from schemas.errors import MenuBeingRead
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from services.decoding.ports import CartRequest, Reading
+from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
+from services.storage.orders.turns import GAP_S
 from services.storage.shops.store import ShopStore
 from tests.stand_ins import RIGHT, SAID, TESTER, Works, read_as, speech
 
@@ -156,9 +159,9 @@ def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(que
     assert (second, State.TRANSCRIBED, 0.0) in queue.works.bell.rung
 
 
-def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: Queue) -> None:
+def test_an_order_whose_menu_is_being_read_keeps_its_tries(queue: Queue) -> None:
     works = queue.works
-    new, other = works.typed(), works.typed()
+    new = works.typed()
     asked: list[str] = []
 
     def decode(request: CartRequest, *_asked: object, in_gaps: bool, **_how: object) -> Reading:
@@ -172,7 +175,26 @@ def test_an_order_whose_menu_is_being_read_keeps_its_place_and_its_tries(queue: 
     for _ in range(9):
         assert works.runner().run(new, "decode") is State.TRANSCRIBED
     order = works.orders.get(new)
-    assert (order.attempt, order.lease_owner, works.types(new)) == (0, None, works.types(other))
+    assert (order.attempt, order.lease_owner, works.types(new)) == (0, None, works.types(works.typed()))
     assert works.bell.rung == [(new, State.TRANSCRIBED, 0.0)] * 9
     assert works.runner().run(new, "decode") is State.COMPLETED
-    assert works.orders.get(new).state is State.COMPLETED, "it was first, and so it was next"
+
+
+def test_a_menu_is_read_where_nothing_else_waits_and_at_the_latest_after_a_while(queue: Queue) -> None:
+    queue.came(TILL)
+
+    def next_one() -> OrderRecord:
+        order = queue.take()
+        assert order is not None
+        return order
+
+    first = next_one()
+    queue.orders.hand_back(first, retry_in_s=0.0)
+    queue.came(TILL, TILL)
+    other = next_one()
+    assert other.id != first.id
+    queue.put_down(other)
+    with queue.database.write() as session:
+        long_ago = queue.database.now(session) - timedelta(seconds=GAP_S)
+        session.execute(update(OrderRow).where(OrderRow.id == first.id).values(next_attempt_at=long_ago))
+    assert next_one().id == first.id
