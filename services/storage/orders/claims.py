@@ -108,7 +108,7 @@ class Claims(OfShop):
             turns.end(session, now, order)
 
     def hand_back(self, order: OrderRecord, *, retry_in_s: float) -> None:
-        """Give a claimed order back, due in so many seconds, with no attempt used; others go first (`turns.py`).
+        """Give a claimed order back, due in so many seconds, with no attempt used; see `turns.py`.
 
         Raises:
             StaleState: the order changed since it was claimed. Nothing is stored.
