@@ -39,6 +39,8 @@ def with_question(
         doubt = Finding.blocking("nothing_ordered", question.text, question=question, detail=_detail(answer))
         return (*findings, doubt)
     missing = {f.line: f.message for f in findings if f.code in _NOT_AVAILABLE}
+    if sure and not missing:
+        return tuple(findings)
     asked = _right(draft, missing, menu, policy) if probability >= policy.ask_from else None
     found = [_settled(finding, asked) if finding.line in missing else finding for finding in findings]
     if not sure:
