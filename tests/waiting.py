@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 
@@ -31,3 +32,14 @@ def answers(url: str) -> bool:
         return httpx.get(url, trust_env=False).is_success
     except httpx.HTTPError:
         return False
+
+
+def read_to_end(connection: socket.socket) -> bytes:
+    """Return all that comes until the server closes; nothing where it closed without a word."""
+    received = b""
+    try:
+        while piece := connection.recv(65_536):
+            received += piece
+    except ConnectionError:
+        pass
+    return received

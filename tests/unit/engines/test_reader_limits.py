@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from services.decoding.server import http
 from services.decoding.server.http import LARGEST_BYTES, MOST_CONNECTIONS, application
-from tests.waiting import until
+from tests.waiting import read_to_end, until
 
 CHAT = "/v1/chat/completions"
 KEY = {"Authorization": "Bearer right"}
@@ -65,17 +65,6 @@ def connected(port: int, sent: bytes = b"") -> socket.socket:
     return connection
 
 
-def answer(connection: socket.socket) -> bytes:
-    """Return all that comes until the server closes; nothing where it closed without a word."""
-    received = b""
-    try:
-        while piece := connection.recv(65_536):
-            received += piece
-    except ConnectionError:
-        pass
-    return received
-
-
 @pytest.mark.parametrize("port", [0.2], indirect=True)
 @pytest.mark.parametrize(
     ("sent", "answered"),
@@ -88,26 +77,26 @@ def answer(connection: socket.socket) -> bytes:
 )
 def test_who_sends_nothing_more_is_let_go(port: int, sent: bytes, answered: bytes) -> None:
     with connected(port, sent) as slow:
-        assert answer(slow).partition(b"\r\n")[0] == answered
+        assert read_to_end(slow).partition(b"\r\n")[0] == answered
 
 
 def test_without_the_key_no_body_is_waited_for(port: int) -> None:
     with connected(port, HEAD + b"\r\n") as stranger:
-        assert b" 401 " in answer(stranger).splitlines()[0]
+        assert b" 401 " in read_to_end(stranger).splitlines()[0]
 
 
 def test_connections_past_the_most_are_closed_unread(port: int) -> None:
     held = [connected(port) for _ in range(MOST_CONNECTIONS)]
     for _ in range(20):
         with connected(port) as more:
-            assert answer(more) == b""
+            assert read_to_end(more) == b""
     held[0].sendall(HEALTH)
     assert b" 200 " in held[0].recv(65_536)
     held.pop().close()
 
     def served() -> bool:
         with connected(port, HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")) as next_one:
-            return b" 200 " in answer(next_one)
+            return b" 200 " in read_to_end(next_one)
 
     until(served)
     for one in held:

@@ -13,6 +13,7 @@ import pytest
 from infra.addresses import counted_as
 from tests.integration import api_world
 from tests.integration.api_world import World
+from tests.waiting import read_to_end
 
 world = api_world.world
 HANGS_S = 15.0
@@ -20,13 +21,7 @@ HANGS_S = 15.0
 
 def statuses(line: socket.socket) -> list[int]:
     """Of all answers until the server ends the connection."""
-    answers = b""
-    try:
-        while more := line.recv(65_536):
-            answers += more
-    except ConnectionError:
-        pass
-    return [int(found) for found in re.findall(rb"HTTP/1\.1 (\d+)", answers)]
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", read_to_end(line))]
 
 
 @pytest.mark.parametrize("path", ["/v1/orders/ord_x/events", "/v1/orders/ord_x?wait=20", "/livez"])
