@@ -20,6 +20,7 @@ from standardwebhooks.webhooks import Webhook
 
 from infra.observability import tracing
 from infra.outward import AddressRefused, resolved, usable
+from schemas.shops.endpoint import Till
 
 PREFIX = "whsec_"
 CONNECT_S = 3.0
@@ -51,11 +52,14 @@ class PostResult:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The URL that a message goes to, and its signing secret; `private` allows private networks."""
+    """The URL that a message goes to, and its signing secret; `private` allows private networks. Completed
+    orders are sent in the form of `till`, for its `location`."""
 
     url: str
     secret: str
     private: bool = False
+    till: Till | None = None
+    location: str | None = None
 
 
 class Poster:

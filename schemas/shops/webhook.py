@@ -25,6 +25,14 @@ ASKS, CHANGED, TAKEN = "order.asks", "order.changed", "order.taken"
 EVENTS = (*TYPES.values(), ASKS, CHANGED, TAKEN)
 
 
+class Refusal(BaseModel):
+    """One reason for which a till would refuse an order; `line` is the index of the cart line."""
+
+    code: str
+    message: str
+    line: int | None = None
+
+
 class WebhookOrder(BaseModel):
     """The order as it was when the message was written; the cart as the API shows it.
 
@@ -41,6 +49,11 @@ class WebhookOrder(BaseModel):
     changed: list[str] = Field(default=[], description="what this change made of the cart, in words")
     metadata: dict[str, Any] | None
     error: OrderError | None
+    refusals: list[Refusal] = Field(
+        default=[],
+        description="why the endpoint's till would refuse the order, which is sent in this form instead",
+        exclude_if=lambda refusals: not refusals,
+    )
 
 
 class WebhookMessage(BaseModel):

@@ -14,13 +14,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from infra.observability import measures, tracing
 from infra.webhooks import TOTAL_S, Poster, PostResult, Target
 from schemas.errors import StorageUnavailable
+from services.tills.orders.sending import in_till_form
 from services.workers.in_flight import IN_FLIGHT, SLOW_S, InFlight
 from services.workers.part import running
 
@@ -70,15 +72,17 @@ class Courier:
         patience: Patience,
         *,
         owner: str,
+        form: Callable[[Target, dict[str, Any]], dict[str, Any]] = lambda _, payload: payload,
         traces: Callable[[list[str]], dict[str, str | None]] = lambda _: {},
     ) -> None:
-        """`target`: as the endpoint store's. `traces`: by order, as the order store's `traceparents`; asked
-        for while traces are on."""
+        """`target`: as the endpoint store's. `form`: the body for a target, from a message's in our form.
+        `traces`: by order, as the order store's `traceparents`; asked for while traces are on."""
         self._outbox = outbox
         self._post = post
         self._target = target
         self._patience = patience
         self._owner = owner
+        self._form = form
         self._traces = traces
         self._in_flight = InFlight()
         self._next_forgetting = 0.0
@@ -129,8 +133,8 @@ class Courier:
             self._outbox.failed(message, why, retry_in_s=None)
             log.error("webhook.dead", message_id=message.id, order_id=message.order_id, error=why)
             return None
-        # One text for all attempts. ASCII: metadata may hold half a surrogate pair, which is no UTF-8.
-        body = json.dumps(message.payload, separators=(",", ":"))
+        # ASCII: metadata may hold half a surrogate pair, which is no UTF-8.
+        body = json.dumps(self._formed(target, message), separators=(",", ":"))
         bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
         began = time.monotonic()
         with tracing.continued(self._trace_of(message)), tracing.span("tell shop", _about(message)):
@@ -151,6 +155,16 @@ class Courier:
         if not noted:
             bound.warning("webhook.stale_result_dropped")
         return took_s
+
+    def _formed(self, target: Target, message: Message) -> dict[str, Any]:
+        """The message in the form of the target's till, or in ours where that fails: no order is lost."""
+        try:
+            return self._form(target, message.payload)
+        except StorageUnavailable:
+            raise
+        except Exception:
+            log.exception("webhook.till_form_failed", message_id=message.id, till=target.till)
+            return message.payload
 
     def _trace_of(self, message: Message) -> str | None:
         """Where the message's order stands in its trace; a message is sent all the same without it."""
@@ -210,6 +224,7 @@ def main() -> None:
                 container.endpoints.target,
                 patience,
                 owner=f"{socket.gethostname()}:{os.getpid()}",
+                form=partial(in_till_form, container.menus),
                 traces=container.orders.traceparents,
             ).run(stopped)
 

@@ -138,6 +138,8 @@ CREATE TABLE webhook_endpoints (
     url VARCHAR NOT NULL,
     secret VARCHAR NOT NULL,
     events JSON,
+    till VARCHAR,
+    location VARCHAR,
     created_at {time} NOT NULL,
     PRIMARY KEY (id),
     FOREIGN KEY (shop_id) REFERENCES shops (id)

@@ -1,63 +1,104 @@
-"""`saycart menu check FILE`, `import FILE`, `export ID` and `template`; docs/menu-file.md has the fields."""
+"""`saycart menu check FILE`, `import FILE`, `convert FILE`, `export ID` and `template`; docs/menu-file.md."""
 
 from __future__ import annotations
 
 import json
+import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
 from rich.console import Console
 
-from schemas.errors import InputError, InvalidMenu
-from schemas.menu import Menu
+from schemas.errors import InvalidMenu
+from schemas.menu import Menu, Note
 from services.cli.client import answer, api, errors_shown, shown_json
 from services.cli.samples import SAMPLES
 from services.decoding.wire_mask import check_menu
+from services.tills.menus import sheets
+from services.tills.menus.confusable import warnings
+from services.tills.menus.detect import read_menu
+from services.tills.menus.imported import Given, ImportedMenu
 
 app = typer.Typer(no_args_is_help=True)
-File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="menu document (JSON)")]
 TEMPLATE = SAMPLES / "menu-template.json"
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        exists=True, dir_okay=False, metavar="FILE...", help="Menu file, spreadsheet or till's menu."
+    ),
+]
 Url = Annotated[str | None, typer.Option("--url", help="API to talk to; default: the local stack.")]
+MenuId = Annotated[str | None, typer.Option("--id", help="The menu's id, in place of the file's.")]
+MenuName = Annotated[str | None, typer.Option("--name", help="The menu's name, in place of the file's.")]
+Currency = Annotated[str | None, typer.Option("--currency", help="Such as USD, where the file has none.")]
+TimeZone = Annotated[str | None, typer.Option("--time-zone", help="Such as America/New_York, of its hours.")]
+
+
+class Format(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+    XLSX = "xlsx"
 
 
 @app.command("import")
 def import_(
-    file: File,
+    files: Files,
+    menu_id: MenuId = None,
+    name: MenuName = None,
+    currency: Currency = None,
+    time_zone: TimeZone = None,
     url: Url = None,
 ) -> None:
     """Import a whole menu; a changed one becomes a new version."""
     with errors_shown() as console:
-        document = _document(file)
-        menu_id = document["id"]
+        imported = _read(console, files, Given(menu_id, name, currency, time_zone=time_zone))
+        if imported.places:
+            _checked(console, imported)
+        menu_id = str(imported.document["id"])
         with api(url) as client:
-            response = client.put(f"/v1/menus/{quote(menu_id, safe='')}", json=document)
+            response = client.put(f"/v1/menus/{quote(menu_id, safe='')}", json=imported.document)
             summary = answer(response)
         for note in summary.get("notes", ()):  # none from an older server
-            _print(console, note["pointer"], note["detail"])
+            _print(console, [(imported.place(note["pointer"]), note["detail"])])
         what = "new version" if response.status_code == 201 else "unchanged, version"
         console.print(f"{menu_id}: {what} {summary['version']}")
 
 
 @app.command()
-def check(file: File) -> None:
-    """Check a menu as an import would, without a running stack. Lists every problem and every name that
-    would be dropped; stores nothing."""
+def check(
+    files: Files,
+    menu_id: MenuId = None,
+    name: MenuName = None,
+    currency: Currency = None,
+    time_zone: TimeZone = None,
+) -> None:
+    """Check a menu as an import would, without a running stack. Lists every problem, every name that would
+    be dropped or confused, and what a till's menu has that ours lacks; stores nothing."""
     with errors_shown() as console:
-        document = _document(file)
-        try:
-            menu, notes = Menu.read(document)
-            check_menu(menu)
-        except InvalidMenu as error:
-            for path, problem in error.problems:
-                _print(console, path, problem)
-            raise typer.Exit(1) from None
-        for path, note in notes:
-            _print(console, path, note)
+        imported = _read(console, files, Given(menu_id, name, currency, time_zone=time_zone))
+        menu, notes = _checked(console, imported)
+        _print(console, [(imported.place(path), note) for path, note in (*notes, *warnings(menu))])
         console.print(
             f"{menu.id}: {len(menu.items)} items, {len(menu.option_groups)} option groups, no problems"
         )
+
+
+@app.command()
+def convert(
+    files: Files,
+    menu_id: MenuId = None,
+    name: MenuName = None,
+    currency: Currency = None,
+    time_zone: TimeZone = None,
+) -> None:
+    """Print a spreadsheet or a till's menu as a menu file, to edit and import."""
+    with errors_shown():
+        given = Given(menu_id, name, currency, time_zone=time_zone)
+        imported = _read(Console(stderr=True, highlight=False), files, given)
+        typer.echo(shown_json(imported.document, indent=2))
 
 
 @app.command()
@@ -70,31 +111,41 @@ def export(menu_id: str, url: Url = None) -> None:
 @app.command()
 def template(
     schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of menus, for editors.")] = False,
+    format_: Annotated[Format, typer.Option("--format", help="A menu file, or tables.")] = Format.JSON,
 ) -> None:
-    """Print a menu that uses every field, to start from."""
-    typer.echo(
-        json.dumps(Menu.model_json_schema(), indent=2)
-        if schema
-        else TEMPLATE.read_text(encoding="utf-8").rstrip()
-    )
+    """Print a menu to start from: one that uses every field, or tables as CSV or a spreadsheet."""
+    tables = TEMPLATE.with_suffix(".csv").read_text(encoding="utf-8")
+    if schema:
+        typer.echo(json.dumps(Menu.model_json_schema(), indent=2))
+    elif format_ is Format.XLSX:
+        sys.stdout.buffer.write(sheets.xlsx(tables))
+    else:
+        text = tables if format_ is Format.CSV else TEMPLATE.read_text(encoding="utf-8")
+        typer.echo(text.rstrip())
 
 
-def _print(console: Console, path: str, sentence: str) -> None:
-    console.print(f"{path}: {sentence}", markup=False, soft_wrap=True)
+def _print(console: Console, notes: list[Note]) -> None:
+    for place, sentence in notes:
+        console.print(f"{place}: {sentence}", markup=False, soft_wrap=True)
 
 
-def _document(file: Path) -> dict[str, Any]:
-    """Read a JSON document with an `id`; raises InputError."""
-    hint = "A menu is a JSON document; `saycart menu export ID` prints one."
+def _read(console: Console, files: list[Path], given: Given) -> ImportedMenu:
+    """Read the files and list what is not imported; exits with 1, listing why, if they can't be read."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise InputError(f"{file.name} is not a menu: it is not UTF-8 text", hint=hint) from None
-    except json.JSONDecodeError as error:
-        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        raise InputError(f"{file.name} is not a menu: not JSON: {place}", hint=hint) from None
-    except RecursionError:
-        raise InputError(f"{file.name} is not a menu: it is nested too deeply", hint=hint) from None
-    if not isinstance(document, dict) or not isinstance(document.get("id"), str):
-        raise InputError(f"{file.name} is not a menu: it has no `id`", hint=hint)
-    return document
+        imported = read_menu(files, given)
+    except InvalidMenu as error:
+        _print(console, error.problems)
+        raise typer.Exit(1) from None
+    _print(console, [(place, f"not imported: {what}") for place, what in imported.lacking])
+    return imported
+
+
+def _checked(console: Console, imported: ImportedMenu) -> tuple[Menu, tuple[Note, ...]]:
+    """The menu, and what would be dropped of it; exits with 1 after listing its problems."""
+    try:
+        menu, notes = Menu.read(imported.document)
+        check_menu(menu)
+    except InvalidMenu as error:
+        _print(console, [(imported.place(path), problem) for path, problem in error.problems])
+        raise typer.Exit(1) from None
+    return menu, notes

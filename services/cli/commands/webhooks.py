@@ -10,6 +10,7 @@ from rich.table import Table
 
 from schemas.errors import InputError
 from schemas.shops.access import MAIN_SHOP
+from schemas.shops.endpoint import Till
 from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
@@ -53,11 +54,12 @@ def replay(
 def endpoints() -> None:
     """List all shops' endpoints, without secrets."""
     with errors_shown() as console, opened() as box:
-        table = Table("endpoint", "shop", "url", "events", "waiting", "dead", box=None)
+        table = Table("endpoint", "shop", "url", "events", "till", "waiting", "dead", box=None)
         for one in box.endpoints.list():
             events = "all" if one.events is None else " ".join(one.events)
             counts = (str(one.waiting), str(one.dead))
-            table.add_row(one.id, one.shop, escape(one.url), events, *counts)
+            till = " ".join(filter(None, (one.till, one.location)))
+            table.add_row(one.id, one.shop, escape(one.url), events, escape(till), *counts)
         console.print(table)
 
 
@@ -66,11 +68,20 @@ def add(
     url: Annotated[str, typer.Argument(help="https")],
     shop: Annotated[str, typer.Option("--shop", help="the shop's id; see `saycart shops list`")] = MAIN_SHOP,
     events: Annotated[str, typer.Option(help="comma-separated event types, or `all`")] = "all",
+    till: Annotated[Till | None, typer.Option(help="send completed orders in this till's form")] = None,
+    location: Annotated[str | None, typer.Option(help="of the till; see docs/tills.md")] = None,
 ) -> None:
     """Add a shop's webhook endpoint and print its secret once."""
     with errors_shown() as console, opened() as box:
         types = [word.strip() for word in events.split(",") if word.strip()]
-        made, secret = box.endpoints.add(shop, url, None if types == ["all"] else types, by=operator())
+        made, secret = box.endpoints.add(
+            shop,
+            url,
+            None if types == ["all"] else types,
+            by=operator(),
+            till=till,
+            location=location,
+        )
         console.print(f"{made.id} receives the orders of {shop}. Its secret (shown only once):")
         typer.echo(secret)
 

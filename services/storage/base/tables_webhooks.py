@@ -12,7 +12,8 @@ from services.storage.base.table_base import Base
 
 
 class WebhookEndpointRow(Base):
-    """A webhook endpoint of one shop: see `endpoints.py`. `events` is NULL for all.
+    """A webhook endpoint of one shop: see `endpoints.py`. `events` is NULL for all; `till` names the form
+    that completed orders are sent in, NULL for ours.
 
     Secrets stand here as they are: messages are signed with them, and a key to decrypt them with would lie
     in the same home, readable by the same user.
@@ -26,4 +27,6 @@ class WebhookEndpointRow(Base):
     url: Mapped[str]
     secret: Mapped[str]
     events: Mapped[list[Any] | None]
+    till: Mapped[str | None]
+    location: Mapped[str | None]
     created_at: Mapped[datetime]

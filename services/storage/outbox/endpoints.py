@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
@@ -21,15 +21,18 @@ from infra.sql.database import Database
 from infra.webhooks import PREFIX, Target
 from schemas.errors import Conflict, InputError, NotFound
 from schemas.shops.audit import Actor
-from schemas.shops.endpoint import MAX_ENDPOINTS, Allowed, Endpoint
+from schemas.shops.endpoint import MAX_ENDPOINTS, Allowed, Endpoint, Till
 from schemas.shops.webhook import EVENTS
 from services.storage.audit.log import record
-from services.storage.base.changes import glancing, reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
 from services.storage.outbox.outbox_order import is_dead, is_open
+
+_LOCATED = ("square", "toast")
+"""Tills whose orders name their location."""
 
 
 class EndpointStore(OfShop):
@@ -41,16 +44,25 @@ class EndpointStore(OfShop):
         self._allowed = allowed
 
     def add(
-        self, shop: str, url: str, events: Sequence[str] | None = None, *, by: Actor
+        self,
+        shop: str,
+        url: str,
+        events: Sequence[str] | None = None,
+        *,
+        by: Actor,
+        till: Till | None = None,
+        location: str | None = None,
     ) -> tuple[Endpoint, str]:
         """Make an endpoint; return it with the secret, which is never shown again.
 
         Raises:
-            InputError: a URL or events that can't be used.
+            InputError: a URL, events or a till that can't be used.
             NotFound: no such shop.
             Conflict: endpoints are off here, or the shop has as many as it may.
         """
         self._check_url(url)
+        if till in _LOCATED and location is None:
+            raise InputError(f"A {till} order needs a location", hint="Pass --location: see docs/tills.md.")
         secret, named = PREFIX + base64.b64encode(secrets.token_bytes(32)).decode(), _checked(events)
         with writing(self._database) as (session, now):
             self._check_shop(session, shop)
@@ -59,7 +71,14 @@ class EndpointStore(OfShop):
             if (session.scalar(mine) or 0) >= MAX_ENDPOINTS:
                 raise Conflict(f"A shop has at most {MAX_ENDPOINTS} endpoints", hint="Remove one first.")
             row = WebhookEndpointRow(
-                id=new_id("whk"), shop_id=shop, url=url, secret=secret, events=named, created_at=now
+                id=new_id("whk"),
+                shop_id=shop,
+                url=url,
+                secret=secret,
+                events=named,
+                till=till,
+                location=location,
+                created_at=now,
             )
             session.add(row)
             _record(session, now, by, "added", row, after=_shown(row))
@@ -68,7 +87,7 @@ class EndpointStore(OfShop):
     def list(self) -> builtins.list[Endpoint]:
         """Every endpoint, oldest first, with what waits for each and what died."""
         table = WebhookEndpointRow
-        with reading(self._database) as session:
+        with self._database.read() as session:
             query = select(table).where(of_shop(table, self._shop)).order_by(table.created_at, table.id)
             rows = session.scalars(query).all()
             ids = [row.id for row in rows]
@@ -96,11 +115,14 @@ class EndpointStore(OfShop):
     def target(self, endpoint_id: str) -> Target | None:
         """Return where and how a message goes now; None once the endpoint was removed."""
         table = WebhookEndpointRow
-        with glancing(self._database) as session:
-            query = select(table.url, table.secret).where(table.id == endpoint_id)
-            found = session.execute(query.where(of_shop(table, self._shop))).one_or_none()
-        # Whatever the setting was when it was made: what may be reached now is what counts.
-        return None if found is None else Target(*found, private=self._allowed == "private")
+        with self._database.glance() as session:
+            query = select(table).where(table.id == endpoint_id, of_shop(table, self._shop))
+            row = session.scalars(query).one_or_none()
+            if row is None:
+                return None
+            # Whatever the setting was when it was made: what may be reached now is what counts.
+            private = self._allowed == "private"
+            return Target(row.url, row.secret, private, cast("Till | None", row.till), row.location)
 
     def _check_url(self, text: str) -> None:
         if self._allowed == "off":
@@ -153,6 +175,7 @@ def _shown(row: WebhookEndpointRow) -> dict[str, Any]:
     return {
         "origin": f"{scheme}://{rest.partition('/')[0].partition('?')[0]}",
         "events": row.events,
+        "till": row.till,
     }
 
 
@@ -171,4 +194,6 @@ def _endpoint(row: WebhookEndpointRow, waiting: int = 0, dead: int = 0) -> Endpo
         created_at=row.created_at,
         waiting=waiting,
         dead=dead,
+        till=cast("Till | None", row.till),
+        location=row.location,
     )

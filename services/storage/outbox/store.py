@@ -17,7 +17,7 @@ from sqlalchemy import and_, delete, func, select, update
 
 from infra.sql.database import Database
 from schemas.errors import NotFound
-from services.storage.base.changes import glancing, reading, swap, writing
+from services.storage.base.changes import swap, writing
 from services.storage.base.ids import cursor_after, paged
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
@@ -59,7 +59,7 @@ class Outbox:
 
     def endpoints_due(self) -> builtins.list[str]:
         """Endpoints to which something may be due now."""
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             return list(session.scalars(outbox_order.endpoints_due(self._database.now(session))))
 
     def claim(self, *, owner: str, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[Message]:
@@ -69,7 +69,7 @@ class Outbox:
         The attempt is counted here, so that a courier killed in the middle has used one up.
         """
         # Looked for first: an idle courier would else take SQLite's one writer twice a second.
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             if session.scalar(outbox_order.due(self._database.now(session), endpoint_id).limit(1)) is None:
                 return []
         with writing(self._database) as (session, now):
@@ -125,7 +125,7 @@ class Outbox:
             InputError: not a cursor of ours.
         """
         query = paged(OutboxRow, after, limit).where(is_dead() if dead else is_open())
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return [_message(row) for row in session.scalars(query)]
 
     def replay(self, ids: Sequence[str] | None = None) -> builtins.list[str]:
@@ -152,7 +152,7 @@ class Outbox:
         waiting = select(func.count()).select_from(OutboxRow).where(is_open_of_order())
         delivered = select(func.count()).where(OutboxRow.delivered_at.is_not(None))
         dead = select(func.count()).where(is_dead())
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return {
                 "delivered": session.scalar(delivered) or 0,
                 "waiting": session.scalar(waiting) or 0,
@@ -162,7 +162,7 @@ class Outbox:
     def oldest_s(self) -> float:
         """Seconds since the oldest message that waits was written; 0 when none does."""
         oldest = select(OutboxRow.created_at).where(is_open()).order_by(OutboxRow.created_at).limit(1)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             now, written = self._database.now(session), session.scalar(oldest)
             return max(0.0, (now - written).total_seconds()) if written is not None else 0.0
 

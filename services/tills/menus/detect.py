@@ -1,0 +1,85 @@
+"""What a menu file is, by its content: our document, tables, or the menu of a till."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from html import unescape
+from pathlib import Path
+
+from schemas.errors import InputError
+from services.tills.menus import schema_org, sheets, square, toast, uber
+from services.tills.menus.imported import Given, ImportedMenu
+
+_LINKED = re.compile(r"<script[^>]*application/ld\+json[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+
+
+def read_menu(files: Sequence[Path], given: Given) -> ImportedMenu:
+    """Read a menu of any known kind; several files are tables of one menu.
+
+    Raises:
+        InputError: a file is none of these.
+        InvalidMenu: it is one, with a wrong shape or wrong cells; the places are those of the file.
+    """
+    rows: list[tuple[str, sheets.Row]] = []
+    for file in files:
+        data = file.read_bytes()
+        try:
+            if data.startswith(b"PK\x03\x04"):
+                rows += _workbook(file, data)
+                continue
+            text = data.decode("utf-8-sig")
+            if (found := _from_text(file, text, given)) is not None:
+                return found
+            rows += sheets.rows_of_csv(text, file.name)
+        except UnicodeDecodeError:
+            raise _no_menu(file, "it is neither a spreadsheet (.xlsx) nor UTF-8 text") from None
+        except RecursionError:
+            raise _no_menu(file, "it is nested too deeply") from None
+        except json.JSONDecodeError as error:
+            place = f"{error.msg} at line {error.lineno}, column {error.colno}"
+            raise _no_menu(file, f"not JSON: {place}") from None
+    if not any(sheets.is_header(row) for _, row in rows):
+        raise _no_menu(files[0], "it is neither JSON nor a table with a column `name` and a column `price`")
+    return sheets.read(rows, files[0].stem, given)
+
+
+def _workbook(file: Path, data: bytes) -> list[tuple[str, sheets.Row]]:
+    try:
+        return list(sheets.rows_of_xlsx(data))
+    except ValueError as error:
+        raise _no_menu(file, str(error)) from None
+
+
+def _from_text(file: Path, text: str, given: Given) -> ImportedMenu | None:
+    """A menu in JSON, or of a web page; None for a text that is neither."""
+    if text.lstrip().startswith("<"):
+        text = "[" + ",".join(unescape(found) for found in _LINKED.findall(text)) + "]"
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    document = json.loads(text)
+    if (reader := _reader(document)) is not None:
+        return reader(json.loads(text, parse_float=Decimal), given)
+    if isinstance(document, dict) and isinstance(document.get("id"), str):
+        return ImportedMenu(given.over(document))
+    raise _no_menu(file, "it has no `id`, and is not of a till that is known")
+
+
+def _reader(document: object) -> Callable[[object, Given], ImportedMenu] | None:
+    first = document[0] if isinstance(document, list) and document else document
+    if not isinstance(first, dict):
+        return None
+    if {"@context", "@type", "@graph"} & first.keys():
+        return schema_org.read
+    if "modifierGroupReferences" in first or "restaurantGuid" in first:
+        return toast.read
+    if "modifier_groups" in first or {"items", "categories", "menus"} <= first.keys():
+        return uber.read
+    return square.read if {"objects", "related_objects"} & first.keys() else None
+
+
+def _no_menu(file: Path, why: str) -> InputError:
+    hint = "docs/menu-file.md has the formats; `saycart menu template` prints a menu to start from."
+    return InputError(f"{file.name} is not a menu: {why}", hint=hint)

@@ -1,0 +1,47 @@
+"""Orders in a till's form, for `saycart till dry-run` and for webhook endpoints that name a till."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from infra.webhooks import Target
+from schemas.cart import Cart
+from schemas.lifecycle import State
+from schemas.shops.endpoint import Till
+from schemas.shops.webhook import TYPES
+from services.storage.shops.menus import MenuStore
+from services.tills.orders.common import TillCart, TillOrder, till_cart
+from services.tills.orders.deliverect import deliverect_order
+from services.tills.orders.square import square_order
+from services.tills.orders.toast import toast_order
+
+_TILLS: dict[Till, Callable[[TillCart, str | None], TillOrder]] = {
+    "square": square_order,
+    "toast": toast_order,
+    "deliverect": deliverect_order,
+}
+
+
+def till_order(till: Till, order_id: str, cart: Cart, menus: MenuStore, location: str | None) -> TillOrder:
+    """Build a till's order of a cart, by the newest version of its shop's menu as it is now."""
+    menu = menus.get(cart.menu.id).menu.at(datetime.now(UTC))
+    return _TILLS[till](till_cart(order_id, cart, menu), location)
+
+
+def in_till_form(menus: MenuStore, target: Target, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the body that a target gets for a message.
+
+    A completed order takes the form of the target's till. One that the till would refuse stays in our form
+    and names the refusals, as everything else does that has no such form.
+    """
+    if target.till is None or payload["type"] != TYPES[State.COMPLETED]:
+        return payload
+    order = payload["data"]
+    cart, own = Cart.model_validate(order["cart"]), menus.of(order["shop"])
+    sent = till_order(target.till, order["order_id"], cart, own, target.location)
+    if sent.refusals:
+        refusals = [refusal.model_dump() for refusal in sent.refusals]
+        return payload | {"data": order | {"refusals": refusals}}
+    return sent.body.model_dump(mode="json", exclude_none=True)

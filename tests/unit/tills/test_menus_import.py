@@ -1,0 +1,399 @@
+"""Menus of tills, spreadsheets and web pages as menu files.
+
+`*-published` are the vendors' own examples: Square's of BatchUpsertCatalogObjects, the fragments of Toast's
+page on prices put together to one answer, two of Uber's example payloads, and those of schema.org. `*-shaped`
+have the published shape and were written here, since no published example has these fields.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from schemas.errors import InputError, InvalidMenu
+from schemas.menu import Menu
+from services.cli.commands.menu import TEMPLATE, app
+from services.tills.menus.detect import read_menu
+from services.tills.menus.imported import Given, ImportedMenu
+
+DATA = Path(__file__).with_name("data")
+GIVEN = Given(currency="USD")
+
+
+def imported(name: str, given: Given = GIVEN) -> ImportedMenu:
+    return read_menu([DATA / name], given)
+
+
+def written(tmp_path: Path, text: str | bytes, given: Given = GIVEN, name: str = "menu.csv") -> ImportedMenu:
+    file = tmp_path / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_menu([file], given)
+
+
+def figures(menu: Menu) -> dict[str, dict[str, int]]:
+    """Prices by ref: of items by size (or ""), of options within their groups."""
+    found = {
+        ref: {size: price}
+        for item in menu.items
+        for size, price in (item.prices or {"": item.price or 0}).items()
+        if (ref := item.size_refs.get(size) or item.ref)
+    }
+    for group in menu.option_groups:
+        found |= {f"{group.ref} {o.ref}": o.prices or {"": o.price} for o in group.options}
+    return found
+
+
+SIZES = "23c02762-9d6a-4d3f-a298-71c989bf31b0"
+TOPPINGS, SINGLE = "58b79986-f88f-411d-ba18-14b1e2441e9d", "a1778e92-7ce9-4b1e-867d-c1effd7478b8"
+FIGURES = {
+    "square-published.json": {
+        "NAYHET5R52MIYCEF34ZMAHFM": {"": 150},
+        "OTYDX45SPG7LJQUVCBZI4INH": {"regular": 250},
+        "GZDA3JB37FYVOPI4AOEBOITI": {"large": 350},
+    },
+    "square-shaped.json": {
+        "V-BURRITO": {"": 1095},
+        "V-BOWL-S": {"small": 895},
+        "V-BOWL-L": {"large": 1195},
+        "L-MEAT M-STEAK": {"": 300},
+        "L-MEAT M-BEANS": {"": 0},
+        "L-SAUCE M-GREEN": {"": 50},
+        "L-SAUCE M-RED": {"": 0},
+        "L-EXTRAS M-GUAC": {"": 250},
+        "L-EXTRAS M-LIME": {"": 0},
+    },
+    "toast-published.json": {
+        f"{SIZES}/352244f2-a952-4a3a-a3ae-7775fa221ce7": {"small": 800},
+        f"{SIZES}/4ff89bca-b448-4892-bc4c-62c37a28ac44": {"large": 1000},
+        f"{TOPPINGS} fa24fee9-76c4-40ba-ae3c-7dfccafdd8d3": {"small": 200, "large": 400},
+        f"{TOPPINGS} afee6be7-8280-4c69-a170-9fdf4c76bf7b": {"small": 200, "large": 400},
+        f"{SINGLE} b53cb945-d790-4386-88b5-c29b4f72141f": {"small": 150, "large": 350},
+    },
+    "toast-shaped.json": {
+        "group-entrees/item-steak": {"": 1935},
+        "grp-temp opt-rare": {"": 0},
+        "grp-temp opt-medium": {"": 0},
+        "grp-sides opt-salad": {"": 325},
+        "grp-sides opt-fries": {"": 250},
+        "grp-dressing opt-ranch": {"": 75},
+        "grp-dressing opt-vinaigrette": {"": 75},
+    },
+    "uber-published.json": {
+        "Coffee": {"": 300},
+        "Tea": {"": 250},
+        "Muffin": {"": 300},
+        "Chicken-sandwich": {"": 700},
+        "Add-milk Milk": {"": 0},
+        "Add-sugar Sugar": {"": 0},
+        "Choose-flavor Blueberry": {"": 0},
+        "Choose-flavor Chocolate-deluxe": {"": 50},
+    },
+    "uber-nested-published.json": {
+        "Burger-combo": {"": 1000},
+        "Choose-a-burger Cheeseburger": {"": 0},
+        "Choose-a-burger Chicken-burger": {"": 200},
+        "Choose-drink Soda": {"": 0},
+        "Choose-drink Water": {"": 0},
+        "Choose-patty Beef": {"": 0},
+        "Choose-patty Veggie": {"": 0},
+        "Choose-type-of-beef Wagyu": {"": 300},
+        "Choose-type-of-beef Ground": {"": 0},
+    },
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_ref_and_price_is_the_sources(name: str) -> None:
+    given = Given(currency="USD", time_zone="America/New_York")
+    assert figures(Menu.parse(imported(name, given).document)) == FIGURES[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "prices", "diet"),
+    [
+        ("schema-org-published.json", {"Potato Skins": 749, "Pea Soup": 349}, ("gluten free",)),
+        ("schema-org-published.html", {"Aloo Gobi Taco": 350}, ("gluten free",)),
+    ],
+)
+def test_menus_of_web_pages(name: str, prices: dict[str, int], diet: tuple[str, ...]) -> None:
+    menu = Menu.parse(imported(name, Given()).document)
+    assert {item.name: item.price for item in menu.items} == prices
+    assert menu.items[0].diet == diet
+    assert menu.currency == "USD"
+
+
+def part(menu: Menu, path: str) -> Any:
+    """What a path such as `items/latte/tax` leads to, parts by their ids."""
+    found: Any = menu
+    for step in path.split("/"):
+        if isinstance(found, tuple):
+            found = next(
+                one for one in found if step in (getattr(one, "sku", None), getattr(one, "id", None))
+            )
+        else:
+            found = getattr(found, step)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("square-published.json", "items/tea/category", "Beverages"),
+        ("square-published.json", "items/coffee/ref", "PJMCEBHHUS3OKDB6PYUHLCPP"),
+        ("square-published.json", "taxes/sales-tax/percent", "5"),
+        ("square-published.json", "taxes/sales-tax/included", False),
+        ("square-shaped.json", "taxes/vat/included", True),
+        ("square-shaped.json", "items/burrito/image", "https://items.example/burrito.jpg"),
+        ("square-shaped.json", "items/burrito/allergens", ("gluten", "chili")),
+        ("square-shaped.json", "option_groups/meat/max", 1),
+        ("square-shaped.json", "option_groups/meat/options/steak/option_groups", ("sauce",)),
+        ("square-shaped.json", "option_groups/sauce/choose", "one"),
+        ("square-shaped.json", "option_groups/extras/max_each", 1),
+        ("square-shaped.json", "option_groups/extras-2/max", None),
+        ("square-shaped.json", "option_groups/extras-2/name", "Extras for Bowl"),
+        ("toast-shaped.json", "time_zone", "America/New_York"),
+        ("toast-shaped.json", "option_groups/temperature/defaults", ("medium",)),
+        ("toast-shaped.json", "option_groups/temperature/required", True),
+        ("toast-shaped.json", "option_groups/salad-dressing/free", 1),
+        ("toast-shaped.json", "option_groups/sides/options/salad/option_groups", ("salad-dressing",)),
+        ("uber-published.json", "taxes/tax-8/percent", "8"),
+        ("uber-published.json", "option_groups/add-sugar/max_each", 2),
+        ("uber-published.json", "option_groups/choose-flavor/least", 1),
+        ("uber-published.json", "items/coffee/hours", ()),
+        (
+            "uber-nested-published.json",
+            "option_groups/choose-patty/options/beef/option_groups",
+            ("choose-type-of-beef",),
+        ),
+    ],
+)
+def test_what_a_vendors_field_becomes(name: str, path: str, value: object) -> None:
+    assert part(Menu.parse(imported(name).document), path) == value
+
+
+def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
+    steak = Menu.parse(imported("toast-shaped.json").document).items[0]
+    assert list(map(str, steak.hours)) == [
+        "mon, tue, wed, thu 09:00–18:00",
+        "fri, sat 09:00–18:00",
+        "fri, sat 20:00–23:00",
+        "sun 00:00–24:00",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "words"),
+    [
+        ("square-published.json", "/objects/0", "“Mug”, the name of the only variation"),
+        ("square-shaped.json", "/objects/2", "“Catering” is left out"),
+        ("square-shaped.json", "/related_objects/6", "“Burrito” takes a text"),
+        (
+            "square-shaped.json",
+            "/related_objects/5",
+            "“Guacamole” isn't there by default, since it costs something",
+        ),
+        (
+            "square-shaped.json",
+            "/objects/0/item_data/food_and_beverage_details/calorie_count",
+            "`calorie_count`",
+        ),
+        (
+            "toast-published.json",
+            "/modifierGroupReferences/4",
+            "“Toppings” is left out: prices depend on how many",
+        ),
+        (
+            "toast-published.json",
+            "/modifierGroupReferences/5",
+            "“Toppings” is left out: prices depend on how many",
+        ),
+        ("toast-published.json", "/modifierOptionReferences/18", "“Goat Cheese” is left out"),
+        ("toast-published.json", "/menus/0/menuGroups/0/menuItems/1", "“Lunch Pizza” is left out"),
+        ("toast-published.json", "/menus", "rates of taxes"),
+        ("toast-shaped.json", "/menus/0/menuGroups/0/menuGroups/0/menuItems/0", "“Soup” is left out"),
+        ("toast-shaped.json", "/menus/0/menuGroups/0/menuItems/0/itemTags", "`itemTags`"),
+        ("uber-nested-published.json", "/modifier_groups/4", "options inside those of “Choose type of beef”"),
+        ("schema-org-published.html", "/0/hasMenu/hasMenuSection/hasMenuItem/nutrition", "`nutrition`"),
+    ],
+)
+def test_what_the_menu_file_lacks_is_listed(name: str, place: str, words: str) -> None:
+    assert words in " ".join(what for where, what in imported(name).lacking if where == place)
+
+
+UBER_ITEM = {
+    "id": "soup",
+    "title": {"translations": {"en": "Soup", "es": "Sopa"}},
+    "price_info": {"price": 500},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "path", "value"),
+    [
+        ({"tax_info": {"vat_rate_percentage": 7.5}}, "taxes/tax-7-5/included", True),
+        (
+            {"suspension_info": {"suspension": {"suspend_until": 8640000000}}},
+            "items/soup/sold_out_until/year",
+            2200,
+        ),
+        ({"nutritional_info": {"allergens": ["milk"]}}, "items/soup/allergens", ("milk",)),
+        (
+            {"dish_info": {"classifications": {"dietary_label_info": {"labels": ["GLUTEN_FREE"]}}}},
+            "items/soup/diet",
+            ("gluten free",),
+        ),
+        ({"description": {"translations": {"en": "hot\n" + 60 * "and hearty "}}}, "items/soup/name", "Soup"),
+    ],
+)
+def test_fields_of_uber_that_its_examples_lack(
+    tmp_path: Path, more: dict[str, Any], path: str, value: object
+) -> None:
+    menu = {
+        "menus": [{"id": "m", "category_ids": ["c"]}],
+        "categories": [{"id": "c", "entities": [{"id": "soup"}]}],
+        "items": [UBER_ITEM | more],
+        "modifier_groups": None,
+    }
+    assert part(Menu.parse(written(tmp_path, json.dumps(menu)).document), path) == value
+
+
+def test_the_tables_of_the_template_are_a_menu(tmp_path: Path) -> None:
+    """As CSV and as a spreadsheet, with the prices, groups and names of the menu file's template."""
+    tables = CliRunner().invoke(app, ["template", "--format", "csv"]).stdout_bytes
+    book = CliRunner().invoke(app, ["template", "--format", "xlsx"]).stdout_bytes
+    menu = Menu.parse(written(tmp_path, tables, Given()).document)
+    assert Menu.parse(written(tmp_path, book, Given(), "menu.bin").document) == menu
+    json_menu = Menu.parse(json.loads(TEMPLATE.read_text(encoding="utf-8")))
+    names = [(item.sku, item.name, item.price, item.number) for item in json_menu.items]
+    assert [(item.sku, item.name, item.price, item.number) for item in menu.items] == names[: len(menu.items)]
+    assert [(g.name, g.min, g.max, g.max_each, g.free, g.halves) for g in menu.option_groups[:2]] == [
+        (g.name, g.min, g.max, g.max_each, g.free, g.halves) for g in json_menu.option_groups[:2]
+    ]
+    assert menu.items[0].prices == {"small": 450, "large": 550}
+    assert menu.taxes == (json_menu.taxes[0].model_copy(update={"id": "sales-tax", "ref": None}),)
+
+
+def test_two_files_are_tables_of_one_menu(tmp_path: Path) -> None:
+    items, options = tmp_path / "a.csv", tmp_path / "b.csv"
+    items.write_text("name;price;groups\nlatte;4,50;milk\n")
+    options.write_text("group;option;price\nmilk;oat;0,60\n")
+    menu = Menu.parse(read_menu([items, options], GIVEN).document)
+    assert (menu.items[0].price, menu.groups_of(menu.items[0])[0].options[0].price) == (450, 60)
+
+
+@pytest.mark.parametrize(
+    ("cell", "currency", "minor"),
+    [
+        ("4.5", "USD", 450),
+        ("$4.50", "USD", 450),
+        ("4,50 €", "EUR", 450),
+        ("450", "JPY", 450),
+        ("0.125", "KWD", 125),
+    ],
+)
+def test_prices_are_exact(tmp_path: Path, cell: str, currency: str, minor: int) -> None:
+    menu = written(tmp_path, f'name,price\nsoup,"{cell}"\n', Given(currency=currency)).document
+    assert Menu.parse(menu).items[0].price == minor
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "name,price\nsoup,4.505\n",
+            "menu.csv row 2, column price: “4.505” is not a price in USD, such as 4.50",
+        ),
+        (
+            "name,price\nsoup,free\n",
+            "menu.csv row 2, column price: “free” is not a price in USD, such as 4.50",
+        ),
+        (
+            "name,price,available\nsoup,4,perhaps\n",
+            "menu.csv row 2, column available: “perhaps” is neither yes nor no",
+        ),
+        ("name,price,number\nsoup,4,three\n", "menu.csv row 2, column number: “three” is not a whole number"),
+        ("name,price,groups\nsoup,4,bread\n", "menu.csv row 2, column groups (0): no group 'bread'"),
+        (
+            "name,price\nsoup,4\nSoup,5\n",
+            "menu.csv row 3, column name: item name or alias 'soup' is already used",
+        ),
+        ("name,price\n,5\n", "menu.csv row 2, column name: must not be empty"),
+        ("name,price,color\nsoup,4,red\n", "menu.csv row 2: not imported: the column “color”"),
+        ('{"objects": [{"type": "ITEM"}]}', "/objects/0/id: is missing"),
+        ('{"restaurantGuid": "x", "menus": 3}', "/menus: must be a list"),
+    ],
+)
+def test_problems_are_listed_with_their_place(tmp_path: Path, text: str, line: str) -> None:
+    file = tmp_path / "menu.csv"
+    file.write_text(text)
+    shown = CliRunner().invoke(app, ["check", str(file), "--currency", "USD"])
+    assert line in shown.output
+    assert shown.exit_code == (0 if "not imported" in line else 1)
+
+
+def test_a_size_that_an_item_lacks_has_no_ref() -> None:
+    document = imported("square-shaped.json").document
+    bowl = document["items"][1]  # type: ignore[index]
+    bowl["size_refs"]["huge"] = "V-BOWL-XL"  # type: ignore[index]
+    with pytest.raises(InvalidMenu, match="/items/1/size_refs/huge: must be one of the item's own sizes"):
+        Menu.parse(document)
+
+
+def test_a_source_without_a_currency_asks_for_it() -> None:
+    with pytest.raises(InputError, match="names no currency"):
+        imported("toast-shaped.json", Given())
+
+
+def test_a_converted_menu_is_a_menu_file(tmp_path: Path) -> None:
+    given = ["--id", "pizza", "--name", "Pizza", "--currency", "EUR"]
+    shown = CliRunner().invoke(app, ["convert", str(DATA / "toast-published.json"), *given])
+    assert "Goat Cheese" in shown.stderr
+    menu = Menu.parse(json.loads(shown.stdout))
+    assert (menu.id, menu.name, menu.currency) == ("pizza", "Pizza", "EUR")
+    assert written(tmp_path, shown.stdout, Given()).document == json.loads(shown.stdout)
+
+
+NAMED = """name,aliases,price,groups
+latte,,4,MOD2 GRP
+vanilla latte,,5,
+beet salad,,1,
+beat salad,,2,
+B12,,3,
+C14,the combo,3,
+BLT,,3,
+mozzarella,,3,
+
+group,option,price,min
+MOD2 GRP,cheese,1,1
+MOD2 GRP,goat cheese,1,
+TOP3,mozzarella cheese,1,
+"""
+
+
+def test_names_that_will_be_confused_are_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "menu.csv"
+    file.write_text(NAMED)
+    shown = CliRunner().invoke(app, ["check", str(file), "--currency", "USD"])
+    assert shown.output.splitlines() == [
+        "menu.csv row 14: not imported: the options “TOP3”, which no item leads to",
+        "menu.csv row 2, column name: who says only “latte” gets this, not “vanilla latte”",
+        "menu.csv row 12 (options/0/name): who says only “cheese” gets this, not “goat cheese”",
+        "menu.csv row 4, column name: “beet salad” sounds like “beat salad”",
+        "menu.csv row 6, column name: “B12” is a code: add an alias to say",
+        "menu.csv row 12 (name): “MOD2 GRP” is a code, and customers are asked for it",
+        "menu: 8 items, 1 option groups, no problems",
+    ]
+
+
+@pytest.mark.parametrize("data", [b"PK\x03\x04 not a workbook", b"\x89PNG\r\n\x1a\n\x00\x00"])
+def test_a_file_that_is_no_table_is_one_sentence(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "menu.xlsx"
+    file.write_bytes(data)
+    shown = CliRunner().invoke(app, ["check", str(file)])
+    assert shown.exit_code == 1
+    assert shown.output.startswith("error menu.xlsx is not a menu: it is ")
+    assert len(shown.output.splitlines()) == 2
