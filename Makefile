@@ -14,7 +14,7 @@ TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots evaluation examples calibrate ladder chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots evaluation examples calibrate ladder chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools test-containers test-containers-short help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -99,6 +99,12 @@ clean: ## remove the virtual environment and what a stack wrote; weights are kep
 
 helm-tools: setup ## Helm and the Kubernetes schemas into .tools, for the tests of the chart (97 MB, once; the tests fetch them too)
 	@$(BIN)/python -m tests.helm.tools
+
+packages: setup ## wheels and npm tarballs of services/clients in dist/, each installed alone and tried (a minute; npm for TypeScript)
+	@$(BIN)/python -m tests.clients.packages
+
+client-models: setup ## write the clients' models again after a change of the API (npm)
+	@$(BIN)/python -m tests.clients.generated
 
 examples: weights ## the examples of the masked call over their gold rows, on the embedded engine (some minutes; ARGS="triage --limit 4")
 	@$(BIN)/python -m services.examples $(ARGS)

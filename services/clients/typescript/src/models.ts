@@ -1,0 +1,16 @@
+/** Names for what the API sends and takes; the shapes are generated (`schema.ts`). */
+
+import type { components } from "./schema.js";
+
+type Schemas = components["schemas"];
+
+export type Cart = Schemas["Cart"];
+export type CartDraft = Schemas["CartDraft"];
+export type Choice = Schemas["Choice"];
+export type Order = Schemas["Order"];
+export type OrderEvent = Schemas["OrderEvent"];
+export type Problem = Schemas["Problem"];
+export type Question = Schemas["Question"];
+export type ReviewDetail = Schemas["ReviewDetail"];
+export type ReviewPage = Schemas["ReviewPage"];
+export type WebhookMessage = Schemas["WebhookMessage"];

@@ -1,0 +1,1 @@
+"""What others install: the clients of services/clients, against a running service."""
