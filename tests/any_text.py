@@ -12,7 +12,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from infra.settings import settings
 from infra.weights.models import resolve
-from services.decoding.mask import BYTES, Mask
+from services.clients.masked.saycart_masked import BYTES, Mask
 from services.decoding.server.llama import library
 from services.decoding.server.vocabulary import ModelVocabulary
 

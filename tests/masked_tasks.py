@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from schemas.errors import AnswerRefused
-from services.decoding.masked.output import OutputType
-from services.decoding.masked.task import Task, Tasks
+from services.clients.masked.saycart_masked import AnswerRejected, OutputType
+from services.decoding.tasks import Task, Tasks
 
 
 class Ticket(BaseModel):
@@ -27,7 +26,7 @@ class Ticket(BaseModel):
 
 def word(text: str) -> str:
     if text == "maybe":
-        raise AnswerRefused([("/", "is no answer")], quoted=text)
+        raise AnswerRejected([("/", "is no answer")], quoted=text)
     return text
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from services.decoding.masked.output import OutputType
-from services.decoding.masked.task import Task, Tasks
+from services.clients.masked.saycart_masked import OutputType
+from services.decoding.tasks import Task, Tasks
 
 
 class Letter(BaseModel):

@@ -14,16 +14,15 @@ import structlog
 
 from infra.caches import FingerprintCache
 from infra.observability import measures, tracing
-from schemas.errors import DecodeTruncated, EngineMisconfigured, EngineUnavailable, TooMuchToRead
+from schemas.errors import EngineMisconfigured, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint, written_bytes
 from schemas.writable import writable
+from services.clients.masked.saycart_masked import AnswerTruncated, Completed, How, Mask, Message
 from services.decoding import reading
-from services.decoding.calls import Calls
-from services.decoding.completion import CHAT, Completions, How
-from services.decoding.mask import Mask
+from services.decoding.completion import Completions, our_errors
 from services.decoding.menu_context import MenuContext
-from services.decoding.ports import CartRequest, Completed, Message, Reading
+from services.decoding.ports import CartRequest, Reading
 
 log = structlog.get_logger()
 
@@ -62,9 +61,8 @@ class OpenAIDecoder:
     ) -> None:
         self.url = url.rstrip("/")
         self._timeout_s, self._order_tokens = timeout_s, order_tokens
-        calls = Calls(url, timeout_s=timeout_s, api_key=api_key)
-        self._base = Completions(calls, dialect, model)
-        self._trained = Completions(calls, dialect, model, adapter)
+        self._base = Completions(url, dialect=dialect, model=model, timeout_s=timeout_s, api_key=api_key)
+        self._trained = self._base.with_adapter(adapter)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._contexts = FingerprintCache(
             fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES
@@ -72,6 +70,7 @@ class OpenAIDecoder:
         self._has_reader: bool | None = None if adapter else False
 
     @tracing.traced("decode")
+    @our_errors()
     def decode(
         self,
         asked: CartRequest,
@@ -107,7 +106,7 @@ class OpenAIDecoder:
 
         Raises:
             TooMuchToRead: the words don't fit.
-            EngineError: as `Calls.post`, where the server had to be asked.
+            EngineError: as `Completions.count`, where the server had to be asked.
         """
         text, most = writable(words), self._order_tokens
         if not most or len(text.encode()) <= most:
@@ -123,6 +122,7 @@ class OpenAIDecoder:
         self._has_reader = None if self._trained.adapter else False
 
     @tracing.traced("masked")
+    @our_errors()
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """An answer of any kind under any mask; see `Completions.complete`."""
         done = self._base.complete(chat, mask, **how)
@@ -136,12 +136,12 @@ class OpenAIDecoder:
             self._has_reader = self._look_for_reader()
         return self._trained if self._has_reader else self._base
 
+    @our_errors()
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
-        """See `CartDecoder.warm`. Asks for one token, since prompts are only cached by use."""
+        """See `CartDecoder.warm`."""
         model = self._model
         chat = self._contexts.of(menu).messages(CartRequest("hello", menu), trained=bool(model.adapter))
-        body = model.prompt(chat) | {"temperature": 0, "max_tokens": 1}
-        model.calls.post(CHAT, body, called_off=called_off, measured_as="warming")
+        model.warm(chat, called_off)
 
     def health(self) -> str:
         """`ok`, or what its `/health` says instead."""
@@ -151,6 +151,7 @@ class OpenAIDecoder:
             return "no answer"
         return "ok" if answer.is_success else f"answers {answer.status_code}"
 
+    @our_errors()
     def probe(self, timeout_s: float | None = None) -> None:
         """Ask for a word that no free model would say, under a mask that allows nothing else.
 
@@ -163,11 +164,12 @@ class OpenAIDecoder:
         model = self._model if self._base.dialect == "llama.cpp" else self._base
         try:
             text, _ = model.whole(_HELLO, mask, timeout_s=timeout_s)
-        except DecodeTruncated:
+        except AnswerTruncated:
             text = ""
         if text != PROBE_WORD:
             raise EngineMisconfigured(f"The decode server ignores the mask: it said {text[:40]!r}")
 
+    @our_errors()
     def answer(self, lark: str, longest: int) -> str:
         """Return a text of this grammar, not held against it; for checks of an engine. Raises as `decode`."""
         return self._base.whole(_HELLO, Mask(lark, "check", longest))[0]

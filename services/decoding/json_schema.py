@@ -21,14 +21,16 @@ def cart_schema(menu: Menu | None = None, menu_version: int | None = None) -> di
     if menu is None:
         return schema
     schema["version"] = f"{schema_version()}/{menu.id}/{menu_version}"
+    groups = menu.nested_groups()
     values: dict[str, list[str]] = {
         "items": [item.sku for item in menu.items],
         "sizes": [size.id for size in menu.sizes],
-        "groups": [group.id for group in menu.option_groups],
-        "options": sorted({option.id for group in menu.option_groups for option in group.options}),
+        "groups": [group.id for group in groups],
+        "options": sorted({option.id for group in groups for option in group.options}),
     }
     options = schema["$defs"]["ItemLine"]["properties"]["options"]
-    options["maxItems"] = min(options["maxItems"], max(len(menu.offered(item)) for item in menu.items))
+    offered = max(sum(len(g.options) for g in menu.groups_of(item)) for item in menu.items)
+    options["maxItems"] = min(options["maxItems"], offered)
     for definition in schema["$defs"].values():
         for field in definition.get("properties", {}).values():
             if (allowed := values.get(field.get("x-values", ""))) is not None:

@@ -2,16 +2,20 @@
 
 Names are the menu's own; an option that two groups of one item both call alike is written with its group:
 `cheese (toppings)`. The reader was trained with these spellings.
+
+An option inside an option is written by its name alone, in the same list; a name that stands for several is
+read as one that has no place yet (`schemas/menus/nesting.py`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas.menu import Item, Menu
+from schemas.menus.nesting import source, unplaced
 from schemas.writable import writable
 
 _MARKS = re.compile(r"\s*[;|+]\s*")
@@ -49,14 +53,20 @@ class Names:
     def choices(self, item: Item) -> tuple[OptionName, ...]:
         """Return the options that an item comes with, in the menu's order."""
         if item.option_groups not in self._choices:
-            groups = [g for g in self.menu.option_groups if g.id in item.option_groups]
+            groups = self.menu.nested_groups(item.option_groups)
             bare = [(g, o, _plain(o.name)) for g in groups for o in g.options]
-            times = Counter(name.casefold() for _, _, name in bare)
+            times = Counter(name for name, *_ in {(n.casefold(), source(g.id), o.id) for g, o, n in bare})
             self._choices[item.option_groups] = tuple(
                 OptionName(g.id, o.id, name if times[name.casefold()] == 1 else f"{name} ({_plain(g.name)})")
                 for g, o, name in bare
             )
         return self._choices[item.option_groups]
+
+    def readable(self, item: Item) -> tuple[OptionName, ...]:
+        """Return what each option's name stands for on an item: an option, or one without a place yet."""
+        choices = self.choices(item)
+        times = Counter(choice.name for choice in choices)
+        return tuple(c if times[c.name] == 1 else replace(c, group=unplaced(c.group)) for c in choices)
 
 
 def _plain(name: str) -> str:

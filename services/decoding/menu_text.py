@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schemas.menu import Item, Menu, Option, OptionGroup
+from schemas.menus.nesting import opened, source
 from schemas.writable import writable
 from services.decoding.menu_names import Names
 
 
 def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, aliases: bool = True) -> str:
     """A line for items of one shape with their sizes in brackets and groups in braces, then a line a group,
-    with (one) behind it where one option excludes the others, and (halves) where it may be for one half.
+    with (one) behind it where one option excludes the others, and (halves) where it may be for one half. What
+    an option opens stands behind it as behind an item.
 
     `items` are those to show, in that order, by default all; groups that none of them has are left out.
     """
@@ -28,8 +30,9 @@ def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, 
         + _noted("{}", map(groups.__getitem__, held))
         for (own, held), called in shapes.items()
     ]
-    used = {group for item in items for group in item.option_groups}
-    lines += [_group_line(group, aliases) for group in menu.option_groups if group.id in used]
+    top = {group for item in items for group in item.option_groups}
+    used = {source(group.id) for group in menu.nested_groups(top)}
+    lines += [_group_line(group, aliases, menu, names) for group in menu.option_groups if group.id in used]
     return "\n".join(["Menu:", *lines])
 
 
@@ -38,14 +41,21 @@ def _noted(brackets: str, called: Iterable[str]) -> str:
     return f" {brackets[0]}{held}{brackets[1]}" if held else ""
 
 
-def _group_line(group: OptionGroup, aliases: bool) -> str:
+def _group_line(group: OptionGroup, aliases: bool, menu: Menu, names: Names) -> str:
     marks = [mark for mark, holds in (("one", group.choose == "one"), ("halves", group.halves)) if holds]
     noted = f" ({', '.join(marks)})" if marks else ""
-    return f"{writable(group.name)}{noted}: {', '.join(_options(group.options, aliases))}"
+    called = (
+        _called(writable(o.name), o.aliases if aliases else ()) + _opened(o, menu, names)
+        for o in group.options
+    )
+    return f"{writable(group.name)}{noted}: {', '.join(called)}"
 
 
-def _options(options: Iterable[Option], aliases: bool) -> list[str]:
-    return [_called(writable(o.name), o.aliases if aliases else ()) for o in options]
+def _opened(option: Option, menu: Menu, names: Names) -> str:
+    item = menu.item(option.item) if option.item else None
+    sizes = item.size_ids if item and len(item.size_ids) > 1 else ()
+    groups = (writable(group.name) for group in opened(option, menu))
+    return _noted("[]", map(names.sizes.__getitem__, sizes)) + _noted("{}", groups)
 
 
 def _called(name: str, aliases: Iterable[str]) -> str:

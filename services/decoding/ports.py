@@ -8,52 +8,8 @@ from typing import Any, Protocol
 
 from schemas.menu import Menu
 
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token of an answer: its text, and its log probability and rank (1 is the likeliest) when no mask
-    holds it."""
-
-    text: str
-    logprob: float
-    rank: int
-
-
 Message = dict[str, str]
 """One turn of a chat: `role` and `content`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How an answer is drawn. Temperature 0 takes the likeliest token that the mask allows; `seed` makes
-    other draws come again, as far as a server's arithmetic does."""
-
-    temperature: float = 0.0
-    seed: int | None = None
-
-
-GREEDY = Sampling()
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A whole answer under a mask, and how it was made. `grammar` is the version of the mask, `seconds` wall
-    time; of the prompt's tokens `cached_tokens` came from the server's prefix cache. `tokens` are None where
-    no scores were asked for, or the server can't tell them."""
-
-    text: str
-    engine: str
-    grammar: str
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int
-    seconds: float
-    tokens: tuple[Token, ...] | None = None
-
-    @property
-    def overruled(self) -> int | None:
-        """How many tokens were not the model's own first choice."""
-        return None if self.tokens is None else sum(token.rank > 1 for token in self.tokens)
 
 
 @dataclass(frozen=True, slots=True)

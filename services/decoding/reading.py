@@ -15,20 +15,20 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from schemas.errors import DecodeInvalid, EngineUnavailable
+from services.clients.masked.saycart_masked import How, Token, probabilities, values
 from services.decoding import wire
-from services.decoding.completion import Completions, Document, How
+from services.decoding.completion import Completions
 from services.decoding.guess import guess
 from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
-from services.decoding.ports import CartRequest, Reading, Token
-from services.decoding.unmasked import probabilities, values
+from services.decoding.ports import CartRequest, Reading
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.retrieval import Retrieval
 
 MOST_TOKENS = 400
 """Of an answer, where no budget is set: twelve lines with a few options each, more than was ever seen."""
-MENU_S = 2.0
-"""Seconds after which the reading of a new menu makes room: one batch of 128 tokens on two cores."""
+MENU_S = 0.3
+"""Seconds after which the reading of a new menu makes room for other orders: a batch or two on two cores."""
 
 
 def read(
@@ -46,7 +46,7 @@ def read(
     Raises as `Completions.complete`.
     """
     mask = wire_mask(context.names, order.transcript)
-    more: Document = {"max_tokens": most or MOST_TOKENS}
+    more: dict[str, object] = {"max_tokens": most or MOST_TOKENS}
     retrieval = context.retrieve(order.transcript)
     if model.dialect == "llama.cpp" and model.adapter:
         more |= _guessed(retrieval, context) | ({"menu_s": MENU_S} if in_gaps else {})
@@ -79,7 +79,7 @@ def _cart(text: str, context: MenuContext) -> wire.WireCart:
         raise DecodeInvalid("The server's answer is no cart", quoted=str(error)) from None
 
 
-def _guessed(retrieval: Retrieval, context: MenuContext) -> Document:
+def _guessed(retrieval: Retrieval, context: MenuContext) -> dict[str, object]:
     """OpenAI's field for an answer that is largely known; llama.cpp's own server ignores it."""
     lines = guess(retrieval, context.menu)
     return {"prediction": {"type": "content", "content": wire.write(lines, context.names)}}

@@ -16,11 +16,10 @@ import structlog
 
 from schemas.errors import DecodeInvalid, EngineError, EngineMisconfigured, EngineUnavailable
 from schemas.menu import Menu
-from services.decoding.calls import LEAST_S
-from services.decoding.completion import How
+from services.clients.masked.saycart_masked import Completed, How, Mask, Message
+from services.clients.masked.saycart_masked.engine import LEAST_S
 from services.decoding.decoder import OpenAIDecoder
-from services.decoding.mask import Mask
-from services.decoding.ports import CartRequest, Completed, Message, Reading
+from services.decoding.ports import CartRequest, Reading
 
 log = structlog.get_logger()
 
@@ -104,10 +103,9 @@ class Servers:
         until = time.monotonic() + (how.get("timeout_s") or math.inf)
 
         def act(decoder: OpenAIDecoder) -> Completed:
-            left: How = {**how}
             if until < math.inf:
-                left["timeout_s"] = max(LEAST_S, until - time.monotonic())
-            return decoder.complete(chat, mask, **left)
+                how["timeout_s"] = max(LEAST_S, until - time.monotonic())
+            return decoder.complete(chat, mask, **how)
 
         return self._ask(act, how.get("called_off"), until)
 
@@ -117,30 +115,24 @@ class Servers:
         called_off: threading.Event | None,
         until: float = math.inf,
     ) -> Answered:
-        began, left, waited = time.monotonic(), list(self._servers), False
+        last, left, waited = time.monotonic() + self._patience_s, list(self._servers), False
         while True:
             server = self._take(left)
             left.remove(server)
             try:
                 server.prove(max(LEAST_S, min(PROBE_S, until - time.monotonic())))
                 return act(server.decoder)
-            except EngineUnavailable as error:
+            except (EngineUnavailable, DecodeInvalid, EngineMisconfigured) as error:
+                if server.proved and isinstance(error, EngineMisconfigured):
+                    raise  # it is this order that it refuses, as any like server would
                 server.failed(error)
-                if time.monotonic() > min(began + self._patience_s, until):
+                late = error.retryable and time.monotonic() > min(last, until)
+                if late or isinstance(error, DecodeInvalid):
                     raise
                 if not left:
-                    if waited or not self._come_back(called_off):
+                    if waited or not error.retryable or not self._come_back(called_off):
                         raise
                     left, waited = list(self._servers), True
-            except DecodeInvalid as error:
-                server.failed(error)
-                raise
-            except EngineMisconfigured as error:
-                if server.proved:  # it is this order that it refuses, as any like server would
-                    raise
-                server.failed(error)
-                if not left:
-                    raise
             finally:
                 with self._lock:
                     server.busy -= 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.menu import Item
+from schemas.menus.nesting import unplaced
 from services.decoding.menu_names import Line, Names, OptionName, Unreadable
 from services.decoding.spelling import (
     CART,
@@ -72,7 +73,9 @@ class _Scope:
             return self.names.items[value]
         if part == "sizes":
             return self.names.sizes[value]
-        return next(o.name for o in self._options() if (o.group, o.id) == (fields["group"], value))
+        group = fields["group"]
+        named = (o for o in self._options() if o.id == value and group in (o.group, unplaced(o.group)))
+        return next(named).name
 
     def named(self, part: str, name: str) -> Part | str:
         """What a name stands for: an id, or for an option its `group` and `id`. Raises Unreadable."""
@@ -82,7 +85,8 @@ class _Scope:
             own = self.item.size_ids if self.item else ()
             known = {called: size for size, called in self.names.sizes.items() if size in own}
         else:
-            known = {o.name: {"group": o.group, "id": o.id} for o in self._options()}
+            readable = self.names.readable(self.item) if self.item else ()
+            known = {o.name: {"group": o.group, "id": o.id} for o in readable}
         if not isinstance(name, str) or name not in known:
             raise Unreadable(f"none of the {part} here is called {name!r}")
         return known[name]

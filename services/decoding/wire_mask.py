@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from schemas.errors import InvalidMenu
 from schemas.menu import Item, Menu
-from services.decoding.mask import Mask
+from services.clients.masked.saycart_masked import Mask
 from services.decoding.menu_names import Names
 from services.decoding.spelling import (
     CART,
@@ -46,13 +46,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Items with the same sizes and options, which share their rules. Of the options, those in groups with
-    each mark that a field may ask for are named apart, too."""
+    """Items with the same sizes and options, which share their rules; of the options, those of groups with
+    `halves` are named apart, too."""
 
     items: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    marked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    halved: frozenset[str] = frozenset()
 
 
 def wire_mask(names: Names, transcript: str, cart: Object = CART) -> Mask:
@@ -111,7 +111,6 @@ class _Maker:
         asking = next((one for one in node.fields if one.where), None)
         if asking is None:
             return self._whole(node, shape)
-        marked = shape.marked.get(str(asking.where), frozenset())
         with_it = replace(
             node, fields=tuple(replace(f, where=None) if f is asking else f for f in node.fields)
         )
@@ -119,7 +118,7 @@ class _Maker:
         ways = ((with_it, True), (without, False))
         return self._either(
             self._object(
-                one, replace(shape, options=tuple(o for o in shape.options if (o in marked) is is_in))
+                one, replace(shape, options=tuple(o for o in shape.options if (o in shape.halved) is is_in))
             )
             for one, is_in in ways
         )
@@ -182,7 +181,7 @@ class _Maker:
                 tuple(self._names.items[item.sku] for item in items),
                 tuple(self._names.sizes[size] for size in sizes),
                 tuple(choice.name for choice in choices),
-                {"halves": frozenset(choice.name for choice in choices if choice.group in self._halved)},
+                frozenset(choice.name for choice in choices if choice.group in self._halved),
             )
 
     def _words(self, longest: int) -> Piece | None:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
 
-from services.decoding.masked.output import output_type
-from services.decoding.masked.task import Task
+from services.clients.masked.saycart_masked import OutputType
+from services.decoding.tasks import Task
 from services.examples.runner import Example
 
 PROMPT = """\
@@ -69,7 +69,7 @@ class Contact(BaseModel):
 TASK: Task[Contact] = Task(
     name="fields",
     about="Phone number (E.164), country code, date and UUID out of a sentence or two",
-    output=output_type(Contact),
+    output=OutputType.of(Contact),
     prompt=PROMPT,
     examples=(
         (

@@ -6,17 +6,15 @@ values, and select. So every query that it allows runs on SQLite, and none of th
 
 from __future__ import annotations
 
-import json
 import random
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from services.decoding.masked.output import OutputType
-from services.decoding.masked.task import Task
+from services.clients.masked.saycart_masked import OutputType
+from services.decoding.tasks import Task
 from services.examples.runner import Example
 
 CATEGORIES = ("coffee", "tea", "cup", "gift")
@@ -37,120 +35,81 @@ You turn a question about a small shop into one SQL query for SQLite. Answer wit
 - Select what is asked for and nothing more. Which products: their names. Which orders: their order_id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """An expression in llguidance's Lark, and the bytes of its longest text."""
-
-    expr: str
-    longest: int
-
-
-def word(text: str) -> Piece:
-    """Return the piece of this text alone."""
-    return Piece(json.dumps(text), len(text))
-
-
-def row(*pieces: Piece) -> Piece:
-    """Return the pieces one after the other."""
-    return Piece(" ".join(piece.expr for piece in pieces), sum(piece.longest for piece in pieces))
-
-
-def either(pieces: Iterable[Piece]) -> Piece:
-    """Return one of the pieces."""
-    ways = list(pieces)
-    return Piece(f"({' | '.join(way.expr for way in ways)})", max(way.longest for way in ways))
-
-
-def perhaps(piece: Piece) -> Piece:
-    """Return the piece or nothing."""
-    return Piece(f"({piece.expr})?", piece.longest)
-
-
-def several(piece: Piece, between: str, most: int) -> Piece:
-    """Return one to `most` of the piece, with a text between each two."""
-    more = row(word(between), piece)
-    return Piece(f"{piece.expr} ({more.expr}){{0,{most - 1}}}", piece.longest + (most - 1) * more.longest)
-
-
-NUMBER = Piece("/[0-9]{1,4}/", 4)
-MONEY = Piece(r"/[0-9]{1,4}(\.[0-9]{1,2})?/", 7)
-DAY = Piece("/'2024-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'/", 12)
-NAME = Piece("/'([^'\\x00-\\x1f\\x7f]|''){0,30}'/", 30 * 4 + 2)
+LONGEST = 600
+"""Bytes of a query: three conditions on names of 30 signs are most of it."""
+# What a column may be compared with, and how it may be summed up, by its kind.
+TERMINALS = r"""
+number_is: COMPARED NUMBER | " BETWEEN " NUMBER " AND " NUMBER
+money_is: COMPARED MONEY | " BETWEEN " MONEY " AND " MONEY
+day_is: COMPARED DAY | " BETWEEN " DAY " AND " DAY
+name_is: (" = " | " != " | " LIKE ") NAME
+category_is: (" = " | " != ") ("'coffee'" | "'tea'" | "'cup'" | "'gift'")
+status_is: (" = " | " != ") ("'open'" | "'shipped'" | "'delivered'" | "'cancelled'")
+COMPARED: " = " | " != " | " < " | " <= " | " > " | " >= "
+NUMBER: /[0-9]{1,4}/
+MONEY: /[0-9]{1,4}(\.[0-9]{1,2})?/
+DAY: /'2024-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'/
+NAME: /'([^'\x00-\x1f\x7f]|''){0,30}'/
+DIRECTION: " ASC" | " DESC"
+LIMIT: / LIMIT [1-9][0-9]?/
+"""
+SUMS = {"number": ("SUM", "AVG", "MIN", "MAX"), "money": ("SUM", "AVG", "MIN", "MAX"), "day": ("MIN", "MAX")}
 PRODUCTS = {
-    "product_id": NUMBER,
-    "name": NAME,
-    "category": either(word(f"'{value}'") for value in CATEGORIES),
-    "price": MONEY,
-    "stock": NUMBER,
+    "product_id": "number",
+    "name": "name",
+    "category": "category",
+    "price": "money",
+    "stock": "number",
 }
 ORDERS = {
-    "order_id": NUMBER,
-    "product_id": NUMBER,
-    "placed_on": DAY,
-    "status": either(word(f"'{value}'") for value in STATUSES),
-    "quantity": NUMBER,
+    "order_id": "number",
+    "product_id": "number",
+    "placed_on": "day",
+    "status": "status",
+    "quantity": "number",
 }
-SOURCES: dict[str, dict[str, Piece]] = {
-    "products": PRODUCTS,
-    "orders": ORDERS,
-    "orders JOIN products USING (product_id)": ORDERS | PRODUCTS,
-}
-ORDERED = (NUMBER, MONEY, DAY)
 
 
-def queries(source: str, columns: dict[str, Piece]) -> Piece:
-    """Return every query of one FROM."""
-    table, _, join = source.partition(" ")
-    names = {column: word(column) for column in columns}
-    value = either([word("COUNT(*)"), *(_aggregate(column, columns[column]) for column in columns)])
-    condition = either(_condition(column, literal) for column, literal in columns.items())
-    where = either([several(condition, " AND ", 3), several(condition, " OR ", 3)])
-    source_piece = row(word(table), word(f" {join}")) if join else word(table)
-    end = row(word(" FROM "), source_piece, perhaps(row(word(" WHERE "), where)))
-    listed = row(perhaps(word("DISTINCT ")), several(either(names.values()), ", ", 3), end)
-    lists = row(listed, _order(either(names.values())))
-    totals = row(several(value, ", ", 2), end)
-    grouped = [
-        row(
-            name,
-            perhaps(row(word(", "), value)),
-            end,
-            word(" GROUP BY "),
-            name,
-            _order(either([name, value])),
-        )
-        for name in names.values()
-    ]
-    return row(word("SELECT "), either([lists, totals, *grouped]))
+def one_of(ways: Iterable[str]) -> str:
+    """Return a Lark expression of any of these."""
+    return " | ".join(ways)
 
 
-def _aggregate(column: str, literal: Piece) -> Piece:
-    functions = ["COUNT(DISTINCT "]
-    functions += ["SUM(", "AVG("] if literal in (NUMBER, MONEY) else []
-    functions += ["MIN(", "MAX("] if literal in ORDERED else []
-    return row(either(map(word, functions)), word(column), word(")"))
+def rules(rule: str, source: str, columns: dict[str, str]) -> str:
+    """Return the rule for every query of one FROM, and the rules that it uses."""
+    sums = [f"{function}({name})" for name, kind in columns.items() for function in SUMS.get(kind, ())]
+    counts = ["COUNT(*)", *(f"COUNT(DISTINCT {name})" for name in columns)]
+    grouped = (
+        f'"{name}" (", " {rule}_value)? {rule}_from " GROUP BY {name}" '
+        f'(" ORDER BY " ("{name}" | {rule}_value) DIRECTION?)? LIMIT?'
+        for name in columns
+    )
+    return f"""
+{rule}: {rule}_list | {rule}_value (", " {rule}_value)? {rule}_from | {one_of(grouped)}
+{rule}_list: "DISTINCT "? {rule}_name (", " {rule}_name){{0,2}} {rule}_from {rule}_order? LIMIT?
+{rule}_order: " ORDER BY " {rule}_name DIRECTION?
+{rule}_from: " FROM " {source} (" WHERE " ({rule}_all | {rule}_any))?
+{rule}_all: {rule}_where (" AND " {rule}_where){{0,2}}
+{rule}_any: {rule}_where (" OR " {rule}_where){{0,2}}
+{rule}_where: {one_of(f'"{name}" {kind}_is' for name, kind in columns.items())}
+{rule}_name: {one_of(f'"{name}"' for name in columns)}
+{rule}_value: {one_of(f'"{value}"' for value in counts + sums)}
+"""
 
 
-def _condition(column: str, literal: Piece) -> Piece:
-    signs = ("=", "!=", "<", "<=", ">", ">=") if literal in ORDERED else ("=", "!=")
-    ways = [row(either(word(f" {sign} ") for sign in signs), literal)]
-    if literal in ORDERED:
-        ways.append(row(word(" BETWEEN "), literal, word(" AND "), literal))
-    if literal == NAME:
-        ways.append(row(word(" LIKE "), literal))
-    return row(word(column), either(ways))
-
-
-def _order(piece: Piece) -> Piece:
-    by = row(word(" ORDER BY "), piece, perhaps(either([word(" ASC"), word(" DESC")])))
-    return row(perhaps(by), perhaps(row(word(" LIMIT "), Piece("/[1-9][0-9]?/", 2))))
-
-
-GRAMMAR = either(queries(source, columns) for source, columns in SOURCES.items())
+GRAMMAR = "".join(
+    (
+        'start: "SELECT " (products | orders | joined)',
+        rules("products", '"products"', PRODUCTS),
+        rules("orders", '"orders"', ORDERS),
+        rules("joined", '"orders" " JOIN products USING (product_id)"', ORDERS | PRODUCTS),
+        TERMINALS,
+    )
+)
 TASK: Task[str] = Task(
     name="query",
     about="A question about a small shop, as one SQL query that always runs",
-    output=OutputType.by_grammar("query", f"start: {GRAMMAR.expr}", GRAMMAR.longest, str),
+    output=OutputType.by_grammar("query", GRAMMAR, LONGEST, str),
     prompt=PROMPT,
     examples=(
         (

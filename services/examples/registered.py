@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.decoding.masked.task import Tasks
-from services.examples.actions import EXAMPLE as ACTIONS
-from services.examples.conjugation import EXAMPLE as CONJUGATION
+from services.decoding.tasks import Tasks
 from services.examples.fields import EXAMPLE as FIELDS
 from services.examples.query import EXAMPLE as QUERY
 from services.examples.runner import Example
 from services.examples.triage import EXAMPLE as TRIAGE
 
-EXAMPLES: tuple[Example[Any], ...] = (TRIAGE, CONJUGATION, FIELDS, QUERY, ACTIONS)
+EXAMPLES: tuple[Example[Any], ...] = (TRIAGE, FIELDS, QUERY)
 TASKS = Tasks(example.task for example in EXAMPLES)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Generic, TypeVar
 
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated
-from services.decoding.masked.call import MaskedEngine, answer
-from services.decoding.masked.task import Task
+from services.clients.masked.saycart_masked import MaskedEngine, masked
+from services.decoding.completion import our_errors
+from services.decoding.tasks import Task
 
 T = TypeVar("T")
 
@@ -45,18 +46,9 @@ class Example(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The outcome of one row. A valid answer is whole and accepted by the model's validators."""
-
-    id: str
-    valid: bool
-    exact: bool
-    milliseconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Figures:
-    """Counts over an example's rows, and the median time of a valid answer."""
+    """Counts over an example's rows, and the median time of a valid answer. A valid answer is whole, inside
+    the mask, and accepted by the model's validators."""
 
     rows: int
     valid: int
@@ -64,31 +56,19 @@ class Figures:
     milliseconds: int | None
 
 
-def run(example: Example[T], engine: MaskedEngine, limit: int | None = None) -> list[Answered]:
+def run(example: Example[Any], engine: MaskedEngine, limit: int | None = None) -> Figures:
     """Ask each row once.
 
     Raises:
         EngineUnavailable: the server is down.
     """
-    return [_asked(example, row, engine) for row in example.rows(limit)]
-
-
-def figures(answers: Sequence[Answered]) -> Figures:
-    """Count the outcomes."""
-    times = [answer.milliseconds for answer in answers if answer.milliseconds is not None]
-    return Figures(
-        rows=len(answers),
-        valid=sum(answer.valid for answer in answers),
-        exact=sum(answer.exact for answer in answers),
-        milliseconds=round(median(times)) if times else None,
-    )
-
-
-def _asked(example: Example[T], row: Row, engine: MaskedEngine) -> Answered:
-    task = example.task
-    try:
-        found = answer(task.output, task.messages(row.text), engine=engine)
-    except (AnswerRefused, DecodeInvalid, DecodeTruncated):
-        return Answered(row.id, valid=False, exact=False, milliseconds=None)
-    exact = example.exact(found.value, row.gold)
-    return Answered(row.id, valid=True, exact=exact, milliseconds=found.completed.seconds * 1000)
+    rows, exact, times = example.rows(limit), 0, []
+    for row in rows:
+        try:
+            with our_errors():
+                found = masked(example.task.output, example.task.messages(row.text), engine=engine)
+        except (AnswerRefused, DecodeInvalid, DecodeTruncated):
+            continue
+        times.append(found.completed.seconds * 1000)
+        exact += example.exact(found.value, row.gold)
+    return Figures(len(rows), len(times), exact, round(median(times)) if times else None)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from services.decoding.masked.output import output_type
-from services.decoding.masked.task import Task
+from services.clients.masked.saycart_masked import OutputType
+from services.decoding.tasks import Task
 from services.examples.runner import Example
 
 PROMPT = """\
@@ -51,7 +51,7 @@ class Triage(BaseModel):
 TASK: Task[Triage] = Task(
     name="triage",
     about="A support ticket's category, priority, and whether a person has to see it",
-    output=output_type(Triage),
+    output=OutputType.of(Triage),
     prompt=PROMPT,
     examples=(
         (

@@ -23,13 +23,11 @@ from schemas.cart import CartDraft
 from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
 from schemas.menu import Menu
 from services.cli.commands.doctor_engine import AWKWARD
+from services.clients.masked.saycart_masked import Mask, OutputType, masked
 from services.decoding import reading
 from services.decoding import servers as several
-from services.decoding.mask import Mask
-from services.decoding.masked.call import answer
-from services.decoding.masked.output import OutputType, output_type
 from services.decoding.menu_names import Names
-from services.decoding.ports import GREEDY, CartRequest, Sampling
+from services.decoding.ports import CartRequest
 from services.decoding.servers import Servers
 from services.decoding.spelling import spelling_of
 from services.decoding.wire_mask import wire_mask
@@ -164,21 +162,21 @@ class Ticket(BaseModel):
 def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> None:
     """Greedy and drawn, scored, and in a grammar that is no JSON; an answer cut short is an error."""
     chat = [{"role": "user", "content": "Sort this ticket: the checkout is down and nobody can pay."}]
-    output, decoder = output_type(Ticket), engine.decoder()
-    for sampling in (GREEDY, Sampling(temperature=1.5, seed=7)):
-        found = answer(output, chat, engine=decoder, sampling=sampling, score=sampling is GREEDY)
+    output, decoder = OutputType.of(Ticket), engine.decoder()
+    for temperature in (0.0, 1.5):
+        found = masked(output, chat, engine=decoder, temperature=temperature, seed=7, score=not temperature)
         assert output.mask.accepts(found.completed.text)
         assert isinstance(found.value, Ticket)
         assert 0 < found.completed.completion_tokens <= output.mask.longest
-        if sampling is GREEDY:
+        if not temperature:
             assert found.probability is not None
             assert {"/priority", "/days"} <= set(found.probability)
             assert all(0 <= probability <= 1 for probability in found.probability.values())
     word = OutputType.by_grammar("word", 'start: "quixotry" | "zebra"', 8, str)
-    assert answer(word, chat, engine=decoder).value in ("quixotry", "zebra")
+    assert masked(word, chat, engine=decoder).value in ("quixotry", "zebra")
     short = replace(output, mask=replace(output.mask, longest=-6))  # two tokens, with the room for an end
     with pytest.raises(DecodeTruncated, match="length"):
-        answer(short, chat, engine=decoder)
+        masked(short, chat, engine=decoder)
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))

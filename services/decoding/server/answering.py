@@ -21,10 +21,10 @@ import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
-from services.decoding.ports import GREEDY, Sampling
 from services.decoding.server.gaps import Gaps
 from services.decoding.server.model import Row
 from services.decoding.server.prefixes import Prefixes, common_length
+from services.decoding.server.request import GREEDY, Sampling
 
 MENUS = 64
 """Grammars that stay compiled: each is one menu's, and takes some 35 ms."""
@@ -90,11 +90,11 @@ class Answering:
         room = self._prefixes.model.context - len(prompt)
         if room < 1:
             raise EngineMisconfigured(f"{len(prompt)} tokens are more than the reader's context holds")
+        self._gaps.begin(prompt[:shared], menu_s)
         matcher, most = self._matcher(grammar) if grammar else None, min(most, room)
         guess = list(prediction)[: min(most, self._batch - 1)]
         if matcher is not None:
             guess = guess[: matcher.validate_tokens(guess)]
-        self._gaps.begin(prompt[:shared], menu_s)
         answer = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
         at = self._read_prompt(prompt, shared, answer.cached, len(guess), gone)
         chosen = self._drawing(sampling) if sampling.temperature else self._greedy
@@ -144,8 +144,9 @@ class Answering:
             return upto
 
         if at <= shared:
+            step = self._gaps.step(self._batch)
             while at < shared:
-                at = read(min(at + self._batch, shared))
+                at = read(min(at + step, shared))
                 self._gaps.check(left=shared - at)
             self._prefixes.keep()
         while len(prompt) - at + behind > self._batch:

@@ -76,13 +76,12 @@ class Connection(H11Protocol):
 
 
 def application(reader: Reader, key: str) -> Starlette:
-    """Return what serves `reader`; with a `key`, only who shows it gets more than health and name."""
+    """Return what serves `reader`; with a `key`, only who shows it gets more than health."""
     paths = _Paths(reader, key)
     faults = (HTTPException, InputError, DecodeInvalid, EngineMisconfigured)
     return Starlette(
         routes=[
             Route("/health", paths.health),
-            Route("/v1/models", paths.models),
             Route("/lora-adapters", paths.adapters),
             Route("/metrics", paths.metrics),
             Route("/tokenize", paths.tokenize, methods=["POST"]),
@@ -102,9 +101,6 @@ class _Paths:
 
     async def health(self, _request: Request) -> Response:
         return JSONResponse({"status": "ok"})
-
-    async def models(self, _request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [{"id": self._reader.name, "object": "model"}]})
 
     async def adapters(self, request: Request) -> Response:
         self._authorize(request)

@@ -134,7 +134,7 @@ class Prefixes:
 
     def _put_aside(self, common: int) -> None:
         """A menu whose reading was called off is gone on with, though another's order came between."""
-        if len(self._held) < self._shared and len(self._held) - common >= LEAST_TOKENS:
+        if common < len(self._held) < self._shared:
             self._aside = (self.adapted, self._held[:], self.model.state())
 
     def _key(self, tokens: Sequence[int]) -> Key:

@@ -4,14 +4,26 @@ over: a mask that was not held would look like one that was.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import InputError
-from services.decoding.ports import Sampling
 
 MOST_TOKENS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an answer is drawn. Temperature 0 takes the likeliest token that the mask allows; `seed` makes
+    other draws come again, as far as a server's arithmetic does."""
+
+    temperature: float = 0.0
+    seed: int | None = None
+
+
+GREEDY = Sampling()
 
 
 class _Part(BaseModel):

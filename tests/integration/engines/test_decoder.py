@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from llguidance import LLMatcher
 
 from infra.processes.ports import any_free
 from schemas.errors import (
@@ -71,29 +70,12 @@ def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and
     assert server.decoder(adapter="orders").decode(ORDER).trained
 
 
-@pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
-def test_the_request_carries_the_mask_in_the_servers_own_way(server: StagedServer, dialect: str) -> None:
-    server.decoder(dialect).decode(ORDER)
-    body, mask = server.bodies[0], MASK
-    if dialect == "vllm":
-        assert body["structured_outputs"] == {"grammar": mask.lark}
-        assert not {"grammar", "cache_prompt"} & set(body)
-    else:
-        assert body["grammar"] == mask.lark
-        assert body["cache_prompt"] is True
-        assert "structured_outputs" not in body
-    # vLLM dropped the guided_* fields and ignores them in silence; streaming would show half a cart.
-    assert not [name for name in body if name.startswith("guided") or name == "stream"]
-    assert body["grammar" if dialect != "vllm" else "structured_outputs"]
-    assert body["model"] == "qwen"
-    assert body["temperature"] == 0
-    assert body["messages"] == CONTEXT.messages(ORDER, trained=False)
-    assert not LLMatcher.validate_grammar(mask.lark)
-
-
-def test_the_prompt_shows_no_price(server: StagedServer) -> None:
+def test_the_order_is_asked_under_its_mask_and_the_prompt_shows_no_price(server: StagedServer) -> None:
     server.decoder().decode(ORDER)
-    shown = json.dumps(server.bodies[0]["messages"])
+    (body,) = server.bodies
+    assert body["messages"] == CONTEXT.messages(ORDER, trained=False)
+    assert (body["grammar"], body["temperature"]) == (MASK.lark, 0)
+    shown = json.dumps(body["messages"])
     for price in ("450", "500", "350", "480", "0.60", "USD"):
         assert price not in shown
 

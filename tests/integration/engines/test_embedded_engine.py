@@ -70,14 +70,6 @@ def test_it_asks_for_a_key_of_its_own_life(served: Settings) -> None:
 
 
 @pytest.mark.models
-def test_without_the_key_no_body_is_waited_for(served: Settings) -> None:
-    at = httpx.URL(served.llm_url)
-    with socket.create_connection((at.host, at.port or 0), timeout=5) as stranger:
-        stranger.sendall(b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n" % CHAT.encode())
-        assert b" 401 " in stranger.recv(100).splitlines()[0]
-
-
-@pytest.mark.models
 def test_a_draw_comes_again_with_its_seed_and_is_another_with_another(served: Settings) -> None:
     drawn = [said(served, temperature=1.5, seed=seed, max_tokens=12) for seed in (3, 3, 4, 5)]
     assert drawn[0] == drawn[1]

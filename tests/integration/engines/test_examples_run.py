@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.decoding.calls import Calls
+from infra.settings import settings
 from services.decoding.completion import Completions
 from services.examples import __main__ as command
-from services.examples.runner import figures, run
+from services.examples.runner import run
 from services.examples.triage import EXAMPLE
 from tests.servers.staged_server import StagedServer, completion, staged_server
 
@@ -36,19 +36,31 @@ def test_an_answer_counts_as_valid_and_exact(
     server: StagedServer, text: str, reason: str, valid: int, exact: int
 ) -> None:
     server.answer = lambda _: completion(text, reason)
-    engine = Completions(Calls(server.url, timeout_s=5), "llama.cpp", "m")
-    (asked,) = run(EXAMPLE, engine, limit=1)
-    found = figures([asked])
+    found = run(EXAMPLE, Completions(server.url, model="m", timeout_s=5), limit=1)
     assert (found.rows, found.valid, found.exact) == (1, valid, exact)
     assert (found.milliseconds is None) == (not valid)
     (body,) = server.bodies
     assert body["grammar"] == EXAMPLE.task.output.mask.lark
 
 
-def test_the_command_says_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["poetry"]) == 2
-    assert "known are triage" in capsys.readouterr().err
-    assert command.main(["triage", "--model", "absent.gguf"]) == 2
-    assert "absent.gguf" in capsys.readouterr().err
-    assert command.main(["triage", "--limit", "1", "--url", "http://127.0.0.1:9"]) == 2
-    assert capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("names", "setting", "named"),
+    [
+        (["poetry"], {}, "known are triage"),
+        (["triage"], {"LLM_MODEL": "absent.gguf"}, "absent.gguf"),
+        (["triage", "--limit", "1"], {"LLM_URL": "http://127.0.0.1:9"}, "did not answer"),
+    ],
+)
+def test_the_command_says_what_it_lacks(
+    names: list[str],
+    setting: dict[str, str],
+    named: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in setting.items():
+        monkeypatch.setenv(f"SAYCART_{name}", value)
+    settings.cache_clear()
+    assert command.main(names) == 2
+    settings.cache_clear()
+    assert named in capsys.readouterr().err

@@ -7,23 +7,27 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
 
-from schemas.errors import (
-    AnswerRefused,
-    DecodeInvalid,
-    DecodeTruncated,
-    EngineError,
-    EngineUnavailable,
+from services.clients.masked.saycart_masked import (
+    AnswerRejected,
+    AnswerTruncated,
+    CallCancelled,
+    Engine,
+    MaskedCallError,
+    OutputType,
+    OutsideMask,
+    RequestRefused,
+    ServerUnavailable,
+    masked,
 )
-from services.decoding.completion import MOST_ASKED
-from services.decoding.masked.call import answer, masked
-from services.decoding.masked.output import output_type
-from services.decoding.ports import Sampling
+from services.clients.masked.saycart_masked.engine import IDLE_S, MOST_ASKED
 from tests.masked_tasks import TICKET, Ticket
+from tests.servers.loopback import Handler, serving
 from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 
 GOOD = '{"priority":"high","needs_human":true,"note":"call Mrs. Abernathy"}'
@@ -44,63 +48,105 @@ def server() -> Iterator[StagedServer]:
         yield staged
 
 
+def engine(server: StagedServer, dialect: str = "llama.cpp", **more: Any) -> Engine:
+    return Engine(server.url, model="qwen", dialect=dialect, **more)
+
+
 def test_an_answer_is_a_model(server: StagedServer) -> None:
-    ticket = masked(Ticket, CHAT, engine=server.decoder())
-    assert ticket == Ticket(priority="high", needs_human=True, note="call Mrs. Abernathy")
-    found = answer(TICKET.output, CHAT, engine=server.decoder())
-    assert found.value == ticket
+    found = masked(Ticket, "Nobody can pay!", engine=engine(server))
+    assert found.value == Ticket(priority="high", needs_human=True, note="call Mrs. Abernathy")
     assert found.completed.text == GOOD
     assert (found.completed.prompt_tokens, found.completed.completion_tokens) == (11, 22)
     assert found.completed.grammar == TICKET.output.version
     assert found.probability is None, "nobody asked for it"
+    assert server.bodies[0]["messages"] == [{"role": "user", "content": "Nobody can pay!"}]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_request_carries_chat_mask_and_bound(server: StagedServer, dialect: str) -> None:
-    masked(Ticket, CHAT, engine=server.decoder(dialect), sampling=Sampling(0.7, 42))
+    masked(TICKET.output, CHAT, engine=engine(server, dialect), temperature=0.7, seed=42)
     (body,) = server.bodies
-    lark = output_type(Ticket).mask.lark
+    mask = TICKET.output.mask
     assert body["messages"] == CHAT
-    assert body["max_tokens"] > output_type(Ticket).mask.longest
+    assert body["max_tokens"] > mask.longest
     assert (body["model"], body["temperature"], body["seed"]) == ("qwen", 0.7, 42)
-    assert body.get("grammar") == (lark if dialect == "llama.cpp" else None)
-    assert body.get("structured_outputs") == ({"grammar": lark} if dialect == "vllm" else None)
+    assert body.get("grammar") == (mask.lark if dialect == "llama.cpp" else None)
+    assert body.get("structured_outputs") == ({"grammar": mask.lark} if dialect == "vllm" else None)
     assert not {"stream", "logprobs", "return_token_ids"} & set(body)
 
 
 def test_vllm_is_not_asked_for_more_than_a_context(server: StagedServer) -> None:
     """It refuses such a request (400), however short the answer would be; llama.cpp does not."""
     server.answer = lambda body: completion('{"text":"short"}')
-    assert output_type(Book).mask.longest > MOST_ASKED
+    assert OutputType.of(Book).mask.longest > MOST_ASKED
     for dialect in DIALECTS:
-        masked(Book, CHAT, engine=server.decoder(dialect))
+        masked(Book, CHAT, engine=engine(server, dialect))
     llama, vllm = server.bodies
-    assert llama["max_tokens"] > output_type(Book).mask.longest
+    assert llama["max_tokens"] > OutputType.of(Book).mask.longest
     assert "max_tokens" not in vllm
 
 
-ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
-    "cut off": (completion(GOOD[:30], "length"), DecodeTruncated),
-    "with spaces": (completion(json.dumps(json.loads(GOOD))), DecodeInvalid),
-    "a word that is not open": (completion(GOOD.replace("high", "urgent")), DecodeInvalid),
-    "refused by its own rule": (completion(REFUSED), AnswerRefused),
-    "a fault": ((500, b"boom"), EngineUnavailable),
+ANSWERS: dict[str, tuple[Answer, type[MaskedCallError]]] = {
+    "cut off": (completion(GOOD[:30], "length"), AnswerTruncated),
+    "with spaces": (completion(json.dumps(json.loads(GOOD))), OutsideMask),
+    "a word that is not open": (completion(GOOD.replace("high", "urgent")), OutsideMask),
+    "refused by its own rule": (completion(REFUSED), AnswerRejected),
+    "a fault": ((500, b"boom"), ServerUnavailable),
+    "a bad request": ((400, b"boom"), RequestRefused),
 }
 
 
 @pytest.mark.parametrize("what", ANSWERS)
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_any_other_answer_is_an_error_of_its_own(server: StagedServer, what: str, dialect: str) -> None:
+def test_any_other_answer_is_an_error_of_its_own(server: StagedServer, what: str) -> None:
     """Form (cut off, outside the mask) apart from meaning (the model's own rules); nothing is asked twice,
     and no word of an answer is in what is logged."""
     text, error = ANSWERS[what]
     server.answer = lambda body: text
-    with pytest.raises(EngineError) as caught:
-        masked(Ticket, CHAT, engine=server.decoder(dialect))
+    with pytest.raises(MaskedCallError) as caught:
+        masked(Ticket, CHAT, engine=engine(server))
     assert type(caught.value) is error
-    assert caught.value.retryable == (error is EngineUnavailable)
+    assert caught.value.retryable == (error is ServerUnavailable)
     assert len(server.bodies) == 1
-    assert "Abernathy" not in caught.value.detail
+    assert "Abernathy" not in str(caught.value)
+
+
+def test_a_call_ends_within_half_a_second_of_its_cancellation(server: StagedServer) -> None:
+    came, over, called_off = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(body: dict[str, Any]) -> Answer:
+        came.set()
+        over.wait(20)
+        return completion(GOOD)
+
+    server.answer = slow
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(masked, Ticket, CHAT, engine=engine(server), called_off=called_off)
+        assert came.wait(10)
+        called_off.set()
+        with pytest.raises(CallCancelled):
+            call.result(0.5)
+        assert server.gone.wait(10), "the server was left to decode"
+        over.set()
+
+
+def test_a_connection_that_was_idle_is_not_used_again() -> None:
+    """Or a request may be under way just when the server closes it, and is lost without an answer."""
+    ports: list[int] = []
+
+    class Patient(Handler):
+        protocol_version = "HTTP/1.1"  # which keeps connections
+
+        def do_POST(self) -> None:
+            self.body()
+            ports.append(self.client_address[1])
+            self.answer(200, b"{}")
+
+    with serving(Patient) as url:
+        client = Engine(url, model="m")
+        for wait in (0.0, 0.0, IDLE_S + 0.5):
+            time.sleep(wait)
+            client.post("/", {})
+    assert ports[0] == ports[1] != ports[2]
 
 
 def llama_scores(body: dict[str, Any]) -> Answer:
@@ -138,7 +184,7 @@ def vllm_scores(body: dict[str, Any]) -> Answer:
 @pytest.mark.parametrize(("dialect", "scores"), [("llama.cpp", llama_scores), ("vllm", vllm_scores)])
 def test_fields_are_scored_without_the_mask(server: StagedServer, dialect: str, scores: Any) -> None:
     server.answer = scores
-    found = answer(TICKET.output, CHAT, engine=server.decoder(dialect), score=True)
+    found = masked(TICKET.output, CHAT, engine=engine(server, dialect), score=True)
     assert found.probability is not None
     assert found.probability["/priority"] == pytest.approx(0.5)
     assert found.completed.overruled == 1
@@ -157,8 +203,8 @@ def test_scores_have_what_is_left_of_the_calls_time(server: StagedServer) -> Non
 
     server.answer = slow_to_score
     began = time.monotonic()
-    decoder = server.decoder("vllm", timeout_s=60)
-    found = answer(TICKET.output, CHAT, engine=decoder, score=True, timeout_s=1.0)
+    patient = engine(server, "vllm", timeout_s=60)
+    found = masked(TICKET.output, CHAT, engine=patient, score=True, timeout_s=1.0)
     over.set()
     assert (found.value.priority, found.probability) == ("high", None)
     assert time.monotonic() - began < 15
@@ -167,5 +213,5 @@ def test_scores_have_what_is_left_of_the_calls_time(server: StagedServer) -> Non
 def test_an_answer_that_can_not_be_scored_is_still_an_answer(server: StagedServer) -> None:
     unscored = {"message": {"content": GOOD}, "finish_reason": "stop"}
     server.answer = lambda _: (200, json.dumps({"choices": [unscored]}).encode())
-    found = answer(TICKET.output, CHAT, engine=server.decoder(), score=True)
+    found = masked(TICKET.output, CHAT, engine=engine(server), score=True)
     assert (found.value.priority, found.probability) == ("high", None)

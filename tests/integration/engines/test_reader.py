@@ -18,10 +18,10 @@ from infra.weights.models import ModelError, resolve
 from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
+from services.clients.masked.saycart_masked import values
 from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, answers, decode_server
 from services.decoding.hosts.variables import KEY_ENV
 from services.decoding.ports import CartRequest
-from services.decoding.unmasked import values
 from services.learning.training.notation import read_menu
 from tests.servers import llama_cpp
 

@@ -19,7 +19,7 @@ from infra.settings import settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
 from services.decoding.server.answering import Answer, Answering
-from services.decoding.server.gaps import AGAIN_S
+from services.decoding.server.gaps import AGAIN_S, STEP
 from services.decoding.server.model import Llama, let_go
 from services.decoding.server.prefixes import LEAST_TOKENS, Prefixes
 from services.decoding.server.states import StateFolder
@@ -236,7 +236,7 @@ def test_a_new_menu_is_read_in_pieces_and_orders_of_others_are_answered_between(
         except MenuBeingRead:
             pieces += 1
         assert desk.text(desk.ask("one plum cake please", menu_s=AT_ONCE)) == cake
-    assert pieces == len(desk.tokens(TEAS, "~")) // desk.model.batch
+    assert pieces == len(desk.tokens(TEAS, "~")) // STEP
     assert desk.text(answer) == whole
 
 

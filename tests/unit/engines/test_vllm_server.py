@@ -1,8 +1,7 @@
-"""How vLLM is started, and what is said when it can't be; that it obeys is for tests/engines."""
+"""Weights as vLLM loads them; that it obeys a mask is for tests/engines."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -10,13 +9,8 @@ import pytest
 
 from infra.weights.models import ModelError
 from infra.weights.safetensors import weights
-from tests.servers.vllm import ON_CPU, command, environment
 
 GGUF = "tiny.gguf"
-
-
-def started(device: str) -> tuple[str, ...]:
-    return command(Path("python"), "/models/m", "m", 1234, host="127.0.0.1", device=device)
 
 
 def fake_python(folder: Path, does: str) -> Path:
@@ -25,24 +19,6 @@ def fake_python(folder: Path, does: str) -> Path:
     python.write_text(f"#!{sys.executable}\nimport os, pathlib, sys\n{does}\n")
     python.chmod(0o755)
     return python
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_the_mask_and_the_cache_are_on_everywhere(device: str) -> None:
-    argv = started(device)
-    config = json.loads(argv[argv.index("--structured-outputs-config") + 1])
-    assert config == {"backend": "guidance", "disable_any_whitespace": True}
-    assert {"--enable-prefix-caching", "--enable-prompt-tokens-details"} <= set(argv)
-    assert argv[argv.index("--served-model-name") + 1] == "m"
-
-
-def test_what_is_for_the_cpu_stays_there() -> None:
-    assert "--enforce-eager" in started("cpu")
-    assert "uniproc" in " ".join(started("cpu"))
-    assert not set(started("cuda")) & {"--enforce-eager", *ON_CPU}
-    assert environment("cpu", 3)["OMP_NUM_THREADS"] == "3"
-    assert environment("cpu", 3)["GOMP_SPINCOUNT"] == "0"
-    assert not [name for name in environment("cuda", 3) if "OMP" in name]
 
 
 def test_weights_are_converted_once(tmp_path: Path) -> None:

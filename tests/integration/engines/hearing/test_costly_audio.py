@@ -32,10 +32,6 @@ COSTLY: dict[str, tuple[Callable[[], bytes], type[AudioRefused]]] = {
         AudioDamaged,
     ),
     "a minute and a second in tiny frames": (lambda: hostile_audio.tiny_frames(61_000), AudioTooLong),
-    "overlapping MP4 tracks": (lambda: hostile_audio.overlapping_tracks(100_000), AudioRefused),
-    "deep MP4 boxes": (lambda: hostile_audio.nested_boxes(2_000), AudioRefused),
-    "deep WebM segments": (lambda: hostile_audio.nested_elements(100_000), AudioRefused),
-    "a number of a megabyte": (lambda: hostile_audio.huge_number(1 << 20, 50_000), AudioRefused),
 }
 
 
@@ -76,7 +72,7 @@ def test_the_order_ends_once_and_soon(database: Database, tmp_path: Path, name: 
     assert time.monotonic() - began < SOON_S
     order = world.orders.get(order_id)
     assert order.error is not None
-    assert order.error.code == error.code or error is AudioRefused, order.error
+    assert order.error.code == error.code
     assert world.types(order_id) == ["received", "broke"]
     assert (ears.asked, world.bell.rung) == (1, [])
 

@@ -1,13 +1,11 @@
-"""A finished cart's scores without the mask: how likely was each field, where was the model overruled?
+"""How likely the model held each field of a finished answer, without the mask.
 
-llama.cpp's server tells with each token that it writes how likely the model held it before the mask
-(`logprobs`; after the mask only with `post_sampling_probs`). vLLM's own `logprobs` are taken after the mask,
-where a forced token always has probability 1: there the very tokens of prompt and answer go in once more, as
-a prompt (`prompt_logprobs`), where no mask acts.
+llama.cpp's server tells with each token how likely it was before the mask (`logprobs`). vLLM's `logprobs` are
+taken after the mask, where a forced token always has probability 1: so the tokens of prompt and answer are
+sent once more as a prompt (`prompt_logprobs`), where no mask acts.
 
-Cost: with llama.cpp a look through the vocabulary at each token (about a tenth of its time with the 0.5B
-model). With vLLM one prefill of prompt and cart, without the prefix cache, since each position's logits are
-wanted; on CPU with the 0.5B model 1 GB of memory more for as long as it takes.
+Cost: with llama.cpp about a tenth of a token's time with a 0.5B model. With vLLM one prefill of prompt and
+answer, without the prefix cache.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from services.decoding.ports import Token
+from .types import Token
 
 Span = tuple[int, int]
 Key = TypeVar("Key")
@@ -32,17 +30,17 @@ def score_fields(dialect: str) -> dict[str, Any]:
     return {"logprobs": True, "top_logprobs": 1} if dialect == "llama.cpp" else {"return_token_ids": True}
 
 
-def written(document: dict[str, Any]) -> list[Token]:
-    """The answer's tokens out of llama.cpp's answer. It tells the likeliest token alone, so rank 2 stands for
-    any but the first. Raises KeyError, IndexError or TypeError for any other shape."""
+def llama_tokens(answer: dict[str, Any]) -> list[Token]:
+    """Read the tokens of llama.cpp's answer. It tells the likeliest token alone, so rank 2 stands for any but
+    the first. Raises KeyError, IndexError or TypeError for any other document."""
     return [
         Token(one["token"], float(one["logprob"]), 1 if one["top_logprobs"][0]["id"] == one["id"] else 2)
-        for one in document["choices"][0]["logprobs"]["content"]
+        for one in answer["choices"][0]["logprobs"]["content"]
     ]
 
 
-def request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[str, Any]:
-    """The body for vLLM's `/v1/completions`. One token has to be decoded; it is not read."""
+def vllm_request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[str, Any]:
+    """Return the body for vLLM's `/v1/completions`. One token has to be decoded; it is not read."""
     return {
         "model": model,
         "prompt": [*prompt, *answer],
@@ -52,15 +50,15 @@ def request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[st
     }
 
 
-def read(document: dict[str, Any], answer: Sequence[int]) -> list[Token]:
-    """The answer's tokens out of vLLM's document. Raises as `written`."""
-    scored = document["choices"][0]["prompt_logprobs"][-len(answer) :]
-    scores = [at[str(token)] for at, token in zip(scored, answer, strict=True)]
-    return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in scores]
+def vllm_tokens(scored: dict[str, Any], answer: Sequence[int]) -> list[Token]:
+    """Read the answer's tokens from vLLM's scores. Raises as `llama_tokens`."""
+    places = scored["choices"][0]["prompt_logprobs"][-len(answer) :]
+    found = [at[str(token)] for at, token in zip(places, answer, strict=True)]
+    return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in found]
 
 
 def probabilities(text: str, answer: Iterable[Token], spans: Mapping[Span, Key]) -> dict[Key, float]:
-    """How likely the model held each span of `text`: a token counts for the one in which it begins."""
+    """Return how likely the model held each span of `text`: a token counts for the one it begins in."""
     ends = sorted(spans)
     logprobs: defaultdict[Key, float] = defaultdict(float)
     at = 0
@@ -74,7 +72,7 @@ def probabilities(text: str, answer: Iterable[Token], spans: Mapping[Span, Key])
 
 
 def values(text: str) -> dict[Span, str]:
-    """Spans (begin, end) in `text` of each plain value, with its JSON pointer (`/lines/0/sku`)."""
+    """Return the span (begin, end) in `text` of each plain value, with its JSON pointer (`/lines/0/sku`)."""
     spans: dict[Span, str] = {}
     path: list[str | int] = []
     for part in _PARTS.finditer(text):
@@ -93,8 +91,8 @@ def values(text: str) -> dict[Span, str]:
 
 
 def _place(text: str, piece: str, at: int) -> int:
-    """Where a token's text stands at or after `at`. After parts of a character, which have no text of their
-    own, it stands a little further on."""
+    """Return where a token's text stands at or after `at`: a little further on after parts of a character,
+    which have no text of their own."""
     if not piece or _PARTIAL in piece:
         return at
     place = text.find(piece, at, at + len(piece) + 4)

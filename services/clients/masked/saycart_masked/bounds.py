@@ -12,7 +12,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from schemas.errors import UnmaskableSchema
+from .errors import UnmaskableModel
 
 Node = dict[str, Any]
 
@@ -43,14 +43,14 @@ def bounded(schema: Node) -> tuple[Node, int]:
     An object has the fields that its model names and no others, whatever the model does with others.
 
     Raises:
-        UnmaskableSchema: with every place that has no bound, and what to write there.
+        UnmaskableModel: with every place that has no bound, and what to write there.
     """
     walk = _Walk(schema.get("$defs", {}))
     closed, longest = walk.node(schema, "")
     if not walk.problems and longest > MOST_BYTES:
         walk.refuse("", f"an answer could have {longest:,} bytes; lower its bounds to {MOST_BYTES:,} in all")
     if walk.problems:
-        raise UnmaskableSchema(list(dict.fromkeys(walk.problems)))
+        raise UnmaskableModel(list(dict.fromkeys(walk.problems)))
     return closed | ({"$defs": walk.closed} if walk.closed else {}), longest
 
 
@@ -77,17 +77,26 @@ class _Walk:
         node = {key: value for key, value in node.items() if key not in NOTES and not key.startswith("x-")}
         if "const" in node or "enum" in node:
             return node, max(map(_spelled, node.get("enum", [node.get("const")])), default=0)
-        # Where a field tells the branches of a `oneOf` apart no text fits two of them.
         for key in ("anyOf", "oneOf"):
-            if branches := node.get(key):
-                ways = [self.node(one, f"{at}/{key}/{n}") for n, one in enumerate(branches)]
-                return {"anyOf": [one for one, _ in ways]}, max(long for _, long in ways)
-        if node.get("type") in ("boolean", "null"):
-            return node, len("false")
-        kinds = {"string": self._string, "array": self._array, "object": self._object}
-        kinds |= dict.fromkeys(("integer", "number"), self._number)
-        bound = kinds.get(node.get("type", ""))
-        return bound(node, at) if bound else self.refuse(at, "anything")
+            if key in node:
+                return self._union(node[key], f"{at}/{key}")
+        match node.get("type"):
+            case "boolean" | "null":
+                return node, len("false")
+            case "string":
+                return self._string(node, at)
+            case "integer" | "number":
+                return self._number(node, at)
+            case "array":
+                return self._array(node, at)
+            case "object":
+                return self._object(node, at)
+        return self.refuse(at, "anything")
+
+    def _union(self, branches: list[Any], at: str) -> tuple[Node, int]:
+        # Where a field tells the branches of a `oneOf` apart no text fits two of them.
+        ways = [self.node(one, f"{at}/{number}") for number, one in enumerate(branches)]
+        return {"anyOf": [one for one, _ in ways]}, max(longest for _, longest in ways)
 
     def _named(self, name: str, at: str) -> tuple[Node, int]:
         if name in self._within:

@@ -1,10 +1,10 @@
-"""What an answer may be: a grammar, checked before it serves, and what its texts are read as.
+"""What an answer may be: a grammar, checked before it serves, and how its texts are read.
 
     OutputType.of(Ticket)                        a Pydantic model, as JSON
     OutputType.by_grammar("query", lark, ...)    any other language, in llguidance's Lark
 
-Cost: 2 ms for a small model, once a process (`output_type` keeps them); each call compiles the grammar again,
-here in 0.6 ms and in the server.
+Cost: 2 ms for a small model, so keep one that is used often; each call compiles the grammar again, here in
+0.6 ms and in the server.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from schemas.errors import AnswerRefused, UnmaskableSchema
-from services.decoding.mask import Mask
-from services.decoding.masked.bounds import bounded
+from .bounds import bounded
+from .errors import AnswerRejected, UnmaskableModel
+from .mask import Mask
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -30,8 +29,8 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class OutputType(Generic[T]):
-    """`read` makes a value of a text that `mask` allows, and raises `AnswerRefused` where it means nothing.
-    `schema` is the bounded JSON Schema; None where the text is no JSON, but another language."""
+    """`read` turns a text that `mask` allows into a value, and raises `AnswerRejected` where it can't.
+    `schema` is the bounded JSON Schema; None for a grammar that is not JSON."""
 
     name: str
     mask: Mask
@@ -40,46 +39,39 @@ class OutputType(Generic[T]):
 
     @property
     def version(self) -> str:
-        """Changes when and only when the grammar does."""
+        """A digest of the grammar."""
         return self.mask.version
 
     @staticmethod
     def of(model: type[M]) -> OutputType[M]:
-        """JSON of `model`, its fields in the model's own order, without spaces.
+        """Return the JSON of `model`: its fields in the model's own order, without spaces.
 
         Raises:
-            UnmaskableSchema: the schema can't be bounded or held, with every place and what to write there.
+            UnmaskableModel: with every place that can't be bounded or expressed, and what to write there.
         """
         try:
             schema, longest = bounded(model.model_json_schema())
         except PydanticInvalidForJsonSchema as error:
-            raise UnmaskableSchema([("/", f"it has no JSON Schema: {error.message}")]) from None
+            raise UnmaskableModel([("/", f"it has no JSON Schema: {error.message}")]) from None
         how = {"x-guidance": {"whitespace_flexible": False}}
         lark = f"start: %json {json.dumps(schema | how, ensure_ascii=False)}"
         return OutputType(model.__name__, _checked(lark, longest), _reader(model), schema)
 
     @staticmethod
     def by_grammar(name: str, lark: str, longest: int, read: Callable[[str], T]) -> OutputType[T]:
-        """Texts of a grammar in llguidance's Lark, the longest of `longest` bytes: its author has to
-        bound it, and say so.
+        """Return the texts of a grammar in llguidance's Lark, the longest of `longest` bytes.
 
         Raises:
-            UnmaskableSchema: llguidance refuses the grammar; its words are passed on.
+            UnmaskableModel: llguidance refuses the grammar; its words are passed on.
         """
         return OutputType(name, _checked(lark, longest), read)
-
-
-@lru_cache(maxsize=256)
-def output_type(model: type[M]) -> OutputType[M]:
-    """`OutputType.of`, made once for each model."""
-    return OutputType.of(model)
 
 
 def _checked(rules: str, longest: int) -> Mask:
     lark = f"%llguidance {{}}\n{rules}\n"
     mask = Mask(lark, hashlib.sha256(lark.encode()).hexdigest()[:16], longest)
     if problem := mask.problem():
-        raise UnmaskableSchema([("/", f"its grammar does not compile: {problem:.300}")])
+        raise UnmaskableModel([("/", f"its grammar does not compile: {problem:.300}")])
     return mask
 
 
@@ -88,29 +80,26 @@ def _reader(model: type[M]) -> Callable[[str], M]:
         try:
             return model.model_validate_json(text)
         except ValidationError as error:
-            without_words = _words(text)
+            without_texts = _without_texts_of(text)
             problems = [
-                ("".join(f"/{step}" for step in one["loc"]) or "/", without_words(one["msg"]))
+                ("".join(f"/{step}" for step in one["loc"]) or "/", without_texts(one["msg"]))
                 for one in error.errors(include_url=False, include_context=False, include_input=False)
             ]
-            raise AnswerRefused(problems, quoted=text[:200]) from None
+            raise AnswerRejected(problems, quoted=text[:200]) from None
 
     return read
 
 
-def _words(text: str) -> Callable[[str], str]:
-    """What takes the texts of an answer out of a sentence about it: a validator's own words may repeat what a
-    customer said, and go where that should not."""
-    try:
-        held = sorted(set(_texts(json.loads(text))), key=len, reverse=True)
-    except ValueError:  # no JSON, of a model without a mask; then the sentence says no more than that
-        return lambda sentence: sentence
-    any_of = "|".join(re.escape(one) for one in held if one.strip())
+def _without_texts_of(answer: str) -> Callable[[str], str]:
+    """Return what replaces the answer's texts in a validator's sentence, which may repeat what a customer
+    wrote and is shown where that should not be."""
+    texts = sorted(set(_texts(json.loads(answer))), key=len, reverse=True)
+    any_of = "|".join(re.escape(text) for text in texts if text.strip())
     return lambda sentence: re.sub(rf"(?<!\w)(?:{any_of})(?!\w)", "…", sentence) if any_of else sentence
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, names of fields left out."""
+    """Yield every text in a JSON value, names of fields left out."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):

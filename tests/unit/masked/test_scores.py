@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.decoding.ports import Token
-from services.decoding.unmasked import probabilities, values
+from services.clients.masked.saycart_masked import Token, probabilities, values
 
 CART = '{"lines":[{"kind":"item","heard":"a café","sku":"latte","quantity":2,"options":[{"id":"oat"}]}]}'
 SURE, UNSURE = math.log(0.9), math.log(0.2)
