@@ -1,5 +1,5 @@
 """Recordings that are well formed, small, and cost far more to decode than they look. Byte by byte: no
-encoder writes them. Sources: RFC 9639 (FLAC), ISO/IEC 14496-12 (MP4), RFC 8794 and 9559 (EBML, Matroska)."""
+encoder writes them. Source: RFC 9639 (FLAC)."""
 
 from __future__ import annotations
 
@@ -59,44 +59,3 @@ def alternating_rates(frames: int) -> bytes:
 def tiny_frames(frames: int) -> bytes:
     """FLAC of frames of sixteen samples each, all of one form."""
     return flac(flac_frame(n) for n in range(frames))
-
-
-def box(name: bytes, body: bytes, *, size: int | None = None) -> bytes:
-    """One MP4 box; a `size` of one's own may lie."""
-    return struct.pack(">I4s", len(body) + 8 if size is None else size, name) + body
-
-
-def overlapping_tracks(tracks: int) -> bytes:
-    """MP4 whose every track holds a media box that says it reaches over all that follow."""
-    lying = box(b"trak", box(b"mdia", b"", size=0x7FFFFFFF), size=16)
-    # The last box is smaller than its own header: who walks on to it stops, without an error.
-    return box(b"ftyp", b"M4A \0\0\0\0") + box(b"moov", lying * tracks + box(b"free", b"", size=2))
-
-
-def nested_boxes(depth: int) -> bytes:
-    """MP4 boxes within one another."""
-    inner = b""
-    for _ in range(depth):
-        inner = box(b"moov", inner)
-    return box(b"ftyp", b"M4A \0\0\0\0") + inner
-
-
-def element(code: str, body: bytes, *, unknown: bool = False) -> bytes:
-    """One EBML element; of unknown size, its end is that of what it holds."""
-    size = b"\x01" + b"\xff" * 7 if unknown else struct.pack(">Q", 1 << 56 | len(body))
-    return bytes.fromhex(code) + size + body
-
-
-def _matroska(body: bytes) -> bytes:
-    return element("1a45dfa3", element("4282", b"webm")) + element("18538067", body, unknown=True)
-
-
-def huge_number(digits: int, blocks: int) -> bytes:
-    """WebM whose time scale is a number of `digits` bytes, by which each block's time is multiplied."""
-    scale = element("2ad7b1", b"\x7f" + bytes(digits - 1))
-    return _matroska(scale + element("a3", b"\x81\0\1\x80") * blocks)
-
-
-def nested_elements(depth: int) -> bytes:
-    """WebM segments of unknown size within one another."""
-    return _matroska(bytes.fromhex("18538067" + "01" + "ff" * 7) * depth)

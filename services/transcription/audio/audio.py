@@ -30,7 +30,7 @@ from schemas.errors import (
 )
 from services.transcription.audio import audio_child, audio_parent
 from services.transcription.audio.containers import Container, sniff_file
-from services.transcription.audio.declared import check_whole
+from services.transcription.audio.cut_off import is_cut_off
 
 RATE = audio_child.RATE
 """Sample rate of decoded audio, as Whisper expects."""
@@ -67,7 +67,7 @@ class DecodeLimits:
 
 
 def read(path: Path, limits: DecodeLimits) -> Samples:
-    """Detect a recording's container, decode it, and check its length against the declared one.
+    """Detect a recording's container, and decode it, unless it is cut off.
 
     Raises:
         UnsupportedAudio, AudioTooLarge, AudioTooLong, AudioTooCostly, AudioDamaged: the recording is refused.
@@ -76,7 +76,8 @@ def read(path: Path, limits: DecodeLimits) -> Samples:
     with engine_took("audio_decoding"):
         container = sniff_file(path)
         samples = decode(path, container, limits)
-        check_whole(path, container, samples.size / RATE)
+        if is_cut_off(path, container):
+            raise AudioDamaged(_CUT_OFF)
         return samples
 
 
@@ -87,7 +88,7 @@ def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:
         AudioTooLarge: over `max_bytes`.
         AudioTooLong: over `max_audio_s`; decoding stops there, however long the file is.
         AudioTooCostly: it exceeds memory or CPU time, or changes its format too often.
-        AudioDamaged: undecodable, without audio, or it crashed the decoder.
+        AudioDamaged: undecodable, cut off, without audio, or it crashed the decoder.
         UnsupportedAudio: the container is accepted, its codec isn't.
         EngineUnavailable: the child couldn't be run, or was too slow.
     """
@@ -115,8 +116,10 @@ def _too_long(limits: DecodeLimits) -> AudioTooLong:
     return AudioTooLong(f"The recording is longer than {limits.max_audio_s:.0f} s.")
 
 
+_CUT_OFF = "The recording is cut off."
 _REFUSED: dict[int, tuple[type[AudioRefused], str]] = {
     audio_child.UNDECODABLE: (AudioDamaged, "The recording can't be decoded."),
+    audio_child.CUT_OFF: (AudioDamaged, _CUT_OFF),
     audio_child.NO_AUDIO: (AudioDamaged, "There is no audio in it."),
     audio_child.OTHER_CODEC: (UnsupportedAudio, "Its codec is not accepted."),
     audio_child.OUT_OF_MEMORY: (AudioTooCostly, "Decoding it takes more memory than speech ever needs."),

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from typing import Any
 
 RATE = 16_000
-TOO_LONG, UNDECODABLE, NO_AUDIO, OTHER_CODEC, OUT_OF_MEMORY, TOO_MANY_FORMS = 10, 11, 12, 13, 14, 15
+TOO_LONG, UNDECODABLE, NO_AUDIO, OTHER_CODEC, OUT_OF_MEMORY, TOO_MANY_FORMS, CUT_OFF = range(10, 17)
 
 CODECS = (
     "aac,adpcm_ima_wav,adpcm_ms,alac,flac,mp3,mp3float,opus,libopus,vorbis,pcm_alaw,pcm_mulaw,pcm_f32be,"
@@ -38,6 +38,9 @@ BAD_PACKETS = 1
 FORMS = 20
 """Changes of rate, layout or sample format that are followed: a chained recording has one a link. Each costs
 a new filter, some hundred times what decoding a small frame does."""
+
+MISSING_S, MISSING_MATROSKA_S = 0.1, 0.5
+"""Seconds of the declared length that may be missing. Recorders in browsers may declare a clock's time."""
 
 
 class Verdict(Exception):
@@ -55,7 +58,8 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
-    """Frames of the first audio stream on stdin; `Verdict` where there is none that may be decoded."""
+    """Frames of the first audio stream on stdin; `Verdict` where there is none that may be decoded, or where
+    the recording is cut off."""
     options = {"protocol_whitelist": "none", "codec_whitelist": CODECS}
     source = os.fdopen(0, "rb", closefd=False)
     with av.open(
@@ -67,14 +71,43 @@ def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
         if stream.codec_context is None or stream.codec_context.name not in CODECS.split(","):
             raise Verdict(OTHER_CODEC)
         stream.codec_context.thread_count = 1
-        bad = 0
-        for packet in box.demux(stream):
+        bad, end_s = 0, 0.0
+        for packet in box.demux():
+            end_s = max(end_s, end_of(packet))
+            if packet.stream is not stream:
+                continue
+            if packet.is_corrupt and demuxer == "mp4":  # of a streamed WAV the last packet always is
+                raise Verdict(CUT_OFF)
             try:
                 yield from packet.decode()
             except av.error.InvalidDataError:
                 bad += 1
                 if bad > BAD_PACKETS:
                     raise Verdict(UNDECODABLE) from None
+        if end_s < declared_s(box, stream, demuxer) or ended_early(av):
+            raise Verdict(CUT_OFF)
+
+
+def end_of(packet: Any) -> float:
+    """The end of a packet in seconds; 0 if it has no time."""
+    return 0.0 if packet.pts is None else float((packet.pts + (packet.duration or 0)) * packet.time_base)
+
+
+def declared_s(box: Any, stream: Any, demuxer: str) -> float:
+    """Seconds that the header promises at least, less what may be missing; 0 if it promises nothing."""
+    # FFmpeg guesses those of a WAV or Ogg by its end, of an MP3 without a frame count by the bit rate. A
+    # count comes with the encoder's delay, the stream's start.
+    if demuxer in ("wav", "ogg") or (demuxer == "mp3" and not stream.start_time):
+        return 0.0
+    declared = [float(stream.duration * stream.time_base)] if stream.duration else []
+    declared += [box.duration / 1_000_000] if box.duration else []
+    return min(declared, default=0.0) - (MISSING_MATROSKA_S if demuxer == "matroska" else MISSING_S)
+
+
+def ended_early(av: Any) -> bool:
+    """True if the demuxer met the end of the file inside of a part (Matroska); it only logs that."""
+    _, error = av.logging.get_last_error()
+    return error is not None and "ended prematurely" in error[2]
 
 
 def resampled(av: Any, frames: Iterator[Any]) -> Iterator[bytes]:
@@ -106,7 +139,7 @@ def load() -> Any:
     import av.subtitles.codeccontext
     import av.subtitles.stream
 
-    av.logging.set_level(None)
+    av.logging.set_level(av.logging.ERROR)  # see `ended_early`; stderr is closed
     return av
 
 

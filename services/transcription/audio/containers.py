@@ -7,15 +7,13 @@ Imports no engine: the API sniffs the head of an upload before it keeps it.
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from schemas.errors import UnsupportedAudio
 
 HEAD_BYTES = 4096
-"""Bytes of a file that `sniff` wants: two of the longest MP3 frames (1441 bytes) and some room."""
+"""Bytes of a file that `sniff` wants: an MP3's tag may come first."""
 
 EBML = b"\x1a\x45\xdf\xa3"
 
@@ -35,21 +33,6 @@ class Container(StrEnum):
         """What a browser calls it."""
         return _MEDIA_TYPES.get(self, f"audio/{self.value}")
 
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """`seconds` that the header promises at least (None: it does not say); `cut` says what is missing.
-
-    `tolerance_s` may be missing from what is decoded: by default the delay and padding of an encoder, which
-    are declared and then trimmed (AAC: up to 2112 samples, 0.13 s at 16 kHz).
-    """
-
-    seconds: float | None = None
-    cut: str | None = None
-    tolerance_s: float = 0.2
-
-
-WHOLE_BUT_SILENT_ABOUT_LENGTH = Declared()
 
 _MEDIA_TYPES = {Container.MP3: "audio/mpeg", Container.M4A: "audio/mp4"}
 
@@ -113,7 +96,7 @@ def _is_webm(head: bytes) -> bool:
     return doctype in (b"webm", b"matroska")
 
 
-def id3_length(head: bytes) -> int:
+def _id3_length(head: bytes) -> int:
     """Bytes of an ID3v2 tag at the start of `head`, 0 when there is none."""
     if head[:3] != b"ID3" or len(head) < 10 or any(byte & 0x80 for byte in head[6:10]):
         return 0
@@ -121,44 +104,14 @@ def id3_length(head: bytes) -> int:
     return 10 + size + (10 if head[5] & 0x10 else 0)  # with a footer, if flagged
 
 
-@dataclass(frozen=True, slots=True)
-class Mp3Frame:
-    """One MPEG audio Layer III frame header: `length` in bytes, `rate` in Hz, `samples` a channel."""
-
-    length: int
-    rate: int
-    samples: int
-    mono: bool
-
-
-_KBPS_1 = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
-_KBPS_2 = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
-
-
-def mp3_frame(data: bytes, at: int) -> Mp3Frame | None:
-    """The Layer III frame header at byte `at`, or None. Free-format frames (bitrate 0) are not taken."""
-    if at + 4 > len(data):
-        return None
-    (word,) = struct.unpack_from(">I", data, at)
-    version, layer = word >> 19 & 3, word >> 17 & 3  # version: 3 MPEG-1, 2 MPEG-2, 0 MPEG-2.5
-    bitrate, rate = word >> 12 & 15, word >> 10 & 3
-    if word >> 21 != 0x7FF or layer != 1 or version == 1 or bitrate in (0, 15) or rate == 3:
-        return None
-    hertz = (44100, 48000, 32000)[rate] >> (0 if version == 3 else 1 if version == 2 else 2)
-    kbps = (_KBPS_1 if version == 3 else _KBPS_2)[bitrate]
-    samples = 1152 if version == 3 else 576
-    length = samples // 8 * kbps * 1000 // hertz + (word >> 9 & 1)
-    return Mp3Frame(length, hertz, samples, word >> 6 & 3 == 3)
-
-
 def _is_mp3(head: bytes) -> bool:
-    """Two frames in a row of one rate: eleven set bits alone also begin other data.
+    """An MPEG audio Layer III frame header, after a tag if there is one. Free format isn't taken.
 
     A tag longer than the head (cover art) is believed: the decoder will judge what follows.
     """
-    start = id3_length(head)
+    start = _id3_length(head)
     if start >= HEAD_BYTES:
         return True
-    first = mp3_frame(head, start)
-    second = mp3_frame(head, start + first.length) if first else None
-    return first is not None and second is not None and first.rate == second.rate
+    word = int.from_bytes(head[start : start + 4])
+    version, layer, bitrate, rate = word >> 19 & 3, word >> 17 & 3, word >> 12 & 15, word >> 10 & 3
+    return word >> 21 == 0x7FF and version != 1 and layer == 1 and bitrate not in (0, 15) and rate != 3
