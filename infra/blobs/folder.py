@@ -1,11 +1,10 @@
 """Recordings in a folder: written to `tmp/`, synced, then renamed to their key.
 
-Leftovers of killed processes in `tmp/` are unlocked; the next start or the sweeper deletes them.
+Leftovers of killed processes in `tmp/` are deleted by the next start or by the sweeper, once they are old.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import time
@@ -16,8 +15,8 @@ from pathlib import Path
 from infra.blobs.spool import Spooled, space
 from infra.blobs.store import is_key, name_of
 
-# A younger file may belong to a writer that is about to lock it.
-_YOUNG_S = 60
+# Seconds since the last write after which no upload goes on.
+_LEFT_S = 3600
 # Bytes of one read.
 _CHUNK = 1 << 18
 
@@ -74,11 +73,7 @@ class BlobFolder:
         """See `Blobs.clear_leftovers`."""
         for file in self._tmp.iterdir():
             with suppress(OSError):  # another process clears too, or the writer has just committed
-                if time.time() - file.stat().st_mtime < _YOUNG_S:
-                    continue
-                with file.open("rb") as handle:
-                    # Fails while a living writer holds the lock.
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - file.stat().st_mtime > _LEFT_S:
                     file.unlink()
 
 
@@ -111,7 +106,6 @@ class FolderWriter(Spooled):
         with space():
             file = self._tmp.open("xb", buffering=0)
         super().__init__(file, key)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def commit(self, media_type: str = "") -> str:  # noqa: ARG002 - a folder serves no clients
         """See `BlobWriter.commit`."""

@@ -117,7 +117,7 @@ class Blobs(Protocol):
         ...
 
     def clear_leftovers(self) -> None:
-        """Delete unfinished files of killed writers; living ones hold a lock on theirs."""
+        """Delete unfinished files of killed writers."""
         ...
 
 

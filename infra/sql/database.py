@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-from sqlalchemy import ColumnElement, DateTime, Dialect, QueuePool, event, literal_column, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import ColumnElement, QueuePool, event, literal_column, select, text
 from sqlalchemy.orm import Session
-from sqlalchemy.types import TypeDecorator
 
-from infra.sql import migrating, row_security
+from infra.sql import locks, migrating, row_security
 from infra.sql.dialects import (
     BUSY_S,
     OVERFLOW,
     POOL,
-    DatabaseFull,
-    DatabaseRefused,
-    DatabaseUnavailable,
+    UtcDateTime,
     neutral_errors,
     parse_url,
     postgresql_engine,
@@ -34,38 +29,17 @@ from infra.sql.dialects import (
 )
 from infra.sql.revisions import Standing, standing
 from infra.sql.row_security import RowSecurity
+from schemas.errors import StorageUnavailable
 
-__all__ = ["Database", "DatabaseFull", "DatabaseRefused", "DatabaseUnavailable", "UtcDateTime"]
-
-# Seconds after which PostgreSQL takes a named lock from a holder of whom nothing is heard any more.
-LOCK_S = 600
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """Aware UTC datetimes on both databases; SQLite would give them back without their zone."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a timestamp without a zone")
-        value = value.astimezone(UTC)
-        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
-
-    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+__all__ = ["Database", "UtcDateTime"]
 
 
 class Database:
     """One database by URL: `sqlite:///path` or `postgresql://...` (driven by psycopg 3).
 
     Connects on first use. Not to be carried across a fork: a child makes its own. Rows of shops are reached
-    by one of its handles, `bound` or `everywhere`, which share its connections.
+    by one of its handles, `bound` or `everywhere`, which share its connections. Whatever asks the database
+    may raise StorageUnavailable, and InputError for values that no row can hold.
 
     Raises:
         ValueError: neither of the two, or SQLite without a file.
@@ -127,23 +101,14 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """One read-only transaction over one snapshot.
-
-        Raises:
-            DatabaseUnavailable: see there.
-            DatabaseRefused: see there.
-        """
+        """One read-only transaction over one snapshot."""
         with neutral_errors(), Session(self._reader, expire_on_commit=False) as session, session.begin():
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """One transaction, committed at the end of the block, rolled back by any exception.
-
-        Raises:
-            DatabaseUnavailable: see there; after a failed commit the outcome may be unknown.
-            DatabaseRefused: see there.
-        """
+        """One transaction, committed at the end of the block, rolled back by any exception. After a failed
+        commit the outcome may be unknown."""
         with (
             self._turn(),
             neutral_errors(),
@@ -154,12 +119,7 @@ class Database:
 
     @contextmanager
     def glance(self) -> Iterator[Session]:
-        """Statements without a transaction around them, each of its own snapshot: one message each.
-
-        Raises:
-            DatabaseUnavailable: see there.
-            DatabaseRefused: see there.
-        """
+        """Statements without a transaction around them, each of its own snapshot: one message each."""
         with neutral_errors(), Session(self._glancer, expire_on_commit=False) as session:
             yield session
 
@@ -179,59 +139,22 @@ class Database:
         """Hold a named lock to the end of this write transaction, waiting up to 10 s for it.
 
         Raises:
-            DatabaseUnavailable: (from the surrounding `write`) it is held for longer.
+            StorageUnavailable: (from the surrounding `write`) it is held for longer.
         """
         # On SQLite a write transaction is alone already.
         if session.get_bind().dialect.name != "sqlite":
             statement = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
             session.execute(statement, {"name": name})
 
-    @contextmanager
-    def try_lock(self, name: str) -> Iterator[bool]:
-        """Hold a named lock for the whole block, over many transactions; gives False when it is held.
-
-        On PostgreSQL it belongs to an open transaction of its own, on SQLite to a file next to the database.
-        Either is free again when its holder dies.
-
-        Raises:
-            DatabaseUnavailable: see there.
-        """
+    def try_lock(self, name: str) -> AbstractContextManager[bool]:
+        """Hold a named lock for the whole block, over many transactions; gives False when it is held. It is
+        free again when its holder dies."""
         if self.is_sqlite:
-            lock = FileLock(f"{self.url.database}.{name}.lock")
-            try:
-                lock.acquire(blocking=False)
-            except Timeout:
-                pass
-            except OSError as error:
-                raise DatabaseUnavailable(f"no place for a lock: {error}") from error
-            try:
-                yield lock.is_locked
-            finally:
-                lock.release()
-            return
-        with neutral_errors(), self._writer.connect() as connection:
-            held = connection.execute(
-                text(
-                    "SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0)), "
-                    f"set_config('idle_in_transaction_session_timeout', '{LOCK_S}s', true)"
-                ),
-                {"name": name},
-            ).one()[0]
-            if not held:
-                connection.rollback()
-            try:
-                yield held
-            finally:
-                # Where that can't be done the lock is gone already, with its connection.
-                with suppress(DBAPIError):
-                    connection.rollback()
+            return locks.next_to_file(f"{self.url.database}.{name}.lock")
+        return locks.on_server(self._writer, name)
 
     def ping(self) -> None:
-        """Ask for one row.
-
-        Raises:
-            DatabaseUnavailable: it did not come.
-        """
+        """Ask for one row."""
         with self.read() as session:
             session.execute(text("SELECT 1"))
 
@@ -243,18 +166,14 @@ class Database:
         )
 
     def standing(self) -> Standing:
-        """What the tables are to this release.
-
-        Raises:
-            DatabaseUnavailable: see there.
-        """
+        """What the tables are to this release."""
         if self.is_sqlite and not Path(str(self.url.database)).exists():
             return Standing("", "older")  # nor is a file made by looking
         with self.read() as session:
             return standing(session.connection())
 
     def row_security(self) -> RowSecurity:
-        """Whether the database itself keeps shops apart; raises DatabaseUnavailable."""
+        """Whether the database itself keeps shops apart."""
         if self.is_sqlite:
             return RowSecurity()
         with self.read() as session:
@@ -262,11 +181,7 @@ class Database:
 
     def empty_log(self) -> bool:
         """Write SQLite's log (WAL) into its file and cut it, so that nothing which was erased is left in it;
-        False during a read, which is not waited for. PostgreSQL looks after its own.
-
-        Raises:
-            DatabaseUnavailable: see there.
-        """
+        False during a read, which is not waited for. PostgreSQL looks after its own."""
         if not self.is_sqlite:
             return True
         with neutral_errors(), self._engine.connect() as connection:
@@ -306,7 +221,7 @@ class Database:
             yield
             return
         if not self._writing.acquire(timeout=BUSY_S):
-            raise DatabaseUnavailable("other threads of this process write")
+            raise StorageUnavailable("Other threads of this process write")
         try:
             yield
         finally:

@@ -11,11 +11,15 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, exc
+from sqlalchemy import DateTime, Dialect, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.types import TypeDecorator
+
+from schemas.errors import InputError, StorageFull, StorageUnavailable
 
 BUSY_S = 10
 _IDLE_S = 60
@@ -40,19 +44,24 @@ _SQLITE_OUTAGE = {
 _POSTGRESQL_DISK_FULL = "53100"
 
 
-class DatabaseUnavailable(Exception):
-    """The database can't take it now: locked, refused, cut off. Worth another try.
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC datetimes on both databases; SQLite would give them back without their zone."""
 
-    From a commit that was cut off the outcome is not known: repeat only what is safe to repeat.
-    """
+    impl = DateTime(timezone=True)
+    cache_ok = True
 
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a timestamp without a zone")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
 
-class DatabaseFull(DatabaseUnavailable):
-    """No space left on the database's disk."""
-
-
-class DatabaseRefused(Exception):
-    """A value that this database can't hold, such as a NUL in text on PostgreSQL. Never worth a retry."""
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 def parse_url(url: str) -> URL:
@@ -161,18 +170,20 @@ def postgresql_engine(url: URL) -> Engine:
 
 @contextmanager
 def neutral_errors() -> Iterator[None]:
-    """Turn the drivers' errors into ours, so that callers need not know two drivers."""
+    """Turn the drivers' errors into StorageUnavailable, StorageFull, or InputError for a value that the
+    database can't hold, such as a NUL in text on PostgreSQL."""
     try:
         yield
+    # The drivers' words name hosts and tables: they are for the log, by way of the cause.
     except exc.DataError as error:
-        raise DatabaseRefused(str(error.orig)) from error
+        raise InputError("It has a value that can't be stored") from error.orig
     except exc.TimeoutError as error:
-        raise DatabaseUnavailable("every connection of this process is in use") from error
+        raise StorageUnavailable("Every database connection of this process is in use") from error
     except exc.DBAPIError as error:
         if _is_full(error):
-            raise DatabaseFull(str(error.orig)) from error
+            raise StorageFull("The database's disk is full") from error.orig
         if _is_outage(error):
-            raise DatabaseUnavailable(str(error.orig)) from error
+            raise StorageUnavailable("The database is unavailable") from error.orig
         raise
 
 

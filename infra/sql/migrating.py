@@ -10,8 +10,9 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
 from infra.sql import row_security
-from infra.sql.dialects import DatabaseRefused, DatabaseUnavailable, neutral_errors
+from infra.sql.dialects import neutral_errors
 from infra.sql.revisions import MIGRATIONS, standing
+from schemas.errors import InputError, StorageUnavailable
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -31,7 +32,7 @@ def migrate_server(engine: Engine) -> tuple[str, str]:
     engine's transactions begin as READ COMMITTED: what the one before committed must be seen.
 
     Raises:
-        DatabaseUnavailable: not reachable, another process migrates for more than 120 s, or a table
+        StorageUnavailable: not reachable, another process migrates for more than 120 s, or a table
             is held for more than 2. Nothing is changed then.
         TablesTooNew: of a later release.
     """
@@ -43,7 +44,7 @@ def migrate_server(engine: Engine) -> tuple[str, str]:
         except OperationalError as error:
             if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
                 raise
-            raise DatabaseUnavailable(f"another process migrates for more than {MIGRATE_S} s") from error
+            raise StorageUnavailable(f"Another process migrates for more than {MIGRATE_S} s") from error
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_MS}ms'")
         return _upgrade(connection)
 
@@ -52,7 +53,7 @@ def migrate_file(engine: Engine) -> tuple[str, str]:
     """As `migrate_server`, for a SQLite file, which is made where there is none.
 
     Raises:
-        DatabaseRefused: afterwards a row would name one that is not there. Nothing is changed then.
+        InputError: afterwards a row would name one that is not there. Nothing is changed then.
     """
     file = Path(str(engine.url.database))
     try:
@@ -72,14 +73,14 @@ def migrate_file(engine: Engine) -> tuple[str, str]:
                 with connection.execution_options(saycart_begin="BEGIN IMMEDIATE").begin():
                     came = _upgrade(connection)
                     if broken := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
-                        raise DatabaseRefused(f"a row of {broken[0]} names one that is not there")
+                        raise InputError(f"A row of {broken[0]} names one that is not there")
                     return came
             finally:
                 connection.invalidate()  # the next one looks after foreign keys again
     except Timeout:
-        raise DatabaseUnavailable(f"another process migrates for more than {MIGRATE_S} s") from None
+        raise StorageUnavailable(f"Another process migrates for more than {MIGRATE_S} s") from None
     except OSError as error:
-        raise DatabaseUnavailable(f"no place for the database: {error}") from error
+        raise StorageUnavailable(f"No place for the database: {error}") from error
 
 
 def _upgrade(connection: Connection) -> tuple[str, str]:

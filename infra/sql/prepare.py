@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import structlog
 
-from infra.sql.database import Database, DatabaseUnavailable
+from infra.sql.database import Database
 from infra.sql.revisions import TablesTooOld
+from schemas.errors import StorageUnavailable
 
 log = structlog.get_logger()
 
@@ -22,8 +23,8 @@ def tell_row_security(database: Database) -> None:
         if fault := database.row_security().fault:
             detail, hint = fault
             log.warning("database.shops_not_kept_apart", error=detail, hint=hint)
-    except DatabaseUnavailable as error:
-        log.warning("database.not_checked", error=str(error))
+    except StorageUnavailable as error:
+        log.warning("database.not_checked", error=str(error.__cause__ or error))
 
 
 def prepare(
@@ -42,7 +43,7 @@ def prepare(
     Raises:
         TablesTooOld: still.
         TablesTooNew: see `migrate`.
-        DatabaseUnavailable: see `migrate`.
+        StorageUnavailable: see `migrate`.
     """
     if at_start:
         database.migrate()
@@ -52,8 +53,8 @@ def prepare(
         try:
             database.standing().check()
             return
-        except DatabaseUnavailable as error:
-            log.warning("database.not_checked", error=str(error))
+        except StorageUnavailable as error:
+            log.warning("database.not_checked", error=str(error.__cause__ or error))
             return
         except TablesTooOld as error:
             if time.monotonic() >= until:

@@ -181,14 +181,6 @@ CREATE INDEX ix_outbox_waiting
     ON outbox (created_at, id)
     WHERE delivered_at IS NULL AND dead_at IS NULL;
 
-CREATE TABLE removals (
-    key VARCHAR NOT NULL,
-    order_id VARCHAR NOT NULL,
-    PRIMARY KEY (key)
-);
-
-CREATE INDEX ix_removals_order ON removals (order_id);
-
 -- Clocks by which waiting orders take turns; a shop's own has an empty source.
 CREATE TABLE turns (
     shop_id VARCHAR NOT NULL,

@@ -1,23 +1,7 @@
--- What PostgreSQL alone has: notices of changes, the audit log's guards, and what policies ask.
+-- What PostgreSQL alone has: the audit log's guards, and room in a page.
 -- A claim and a heartbeat change the row within its page (HOT), which needs room there.
 
 ALTER TABLE orders SET (fillfactor = 80);
-
--- An INSERT sends no notice: no client waits for an order before it is stored, and a review opens in the
--- transaction that moves its order. Two equal notices in one transaction are sent once.
-CREATE FUNCTION saycart_notice_orders() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN PERFORM pg_notify('saycart_orders', NEW.id); RETURN NULL; END $$;
-
-CREATE TRIGGER saycart_notice AFTER UPDATE ON orders FOR EACH ROW
-    WHEN (OLD.version <> NEW.version OR OLD.state <> NEW.state)
-    EXECUTE FUNCTION saycart_notice_orders();
-
-CREATE FUNCTION saycart_notice_reviews() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN PERFORM pg_notify('saycart_orders', NEW.order_id); RETURN NULL; END $$;
-
-CREATE TRIGGER saycart_notice AFTER UPDATE ON reviews FOR EACH ROW
-    WHEN (OLD.version <> NEW.version OR OLD.status <> NEW.status)
-    EXECUTE FUNCTION saycart_notice_reviews();
 
 CREATE FUNCTION audit_log_next() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

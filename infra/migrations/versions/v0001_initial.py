@@ -27,7 +27,7 @@ _BELONGS = {
         "turns",
         "webhook_endpoints",
     ),
-    BY_ORDER: ("order_events", "outbox", "removals"),
+    BY_ORDER: ("order_events", "outbox"),
     BY_REVIEW: ("review_records",),
     BY_STAFF: (
         "staff_challenges",

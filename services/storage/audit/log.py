@@ -36,9 +36,7 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.shops.audit import UNKNOWN, Actor, Entry, canonical_json, stamp
-from services.storage.base.changes import reading
-from services.storage.base.tables import AuditRow
-from services.storage.base.tables_staff import StaffRow
+from services.storage.base.tables_staff import AuditRow, StaffRow
 
 PAGE = 500
 _COLUMNS = [getattr(AuditRow, field.name) for field in fields(Entry)]
@@ -121,7 +119,7 @@ class AuditLog:
         query = _wanted(shop, action, since).order_by(
             AuditRow.at.desc(), AuditRow.shop_id.desc(), AuditRow.seq.desc()
         )
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return [Entry(*row) for row in session.execute(query.limit(limit))][::-1]
 
     def entries(
@@ -133,7 +131,7 @@ class AuditLog:
         last: tuple[str, int] | None = None
         while True:
             page = query if last is None else query.where(place > last)
-            with reading(self._database) as session:
+            with self._database.read() as session:
                 found = [Entry(*row) for row in session.execute(page)]
             yield from found
             if len(found) < PAGE:

@@ -1,4 +1,4 @@
-"""How rows change: transactions with our errors, compare-and-set, and the one way to move an order."""
+"""How rows change: compare-and-set, and the one way to move an order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sqlalchemy import ColumnElement, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from infra.sql.database import Database, DatabaseFull, DatabaseRefused, DatabaseUnavailable
-from schemas.errors import InputError, StaleState, StorageFull, StorageUnavailable
+from infra.sql.database import Database
+from schemas.errors import StaleState
 from schemas.lifecycle import STAGES, Event, State, advance
 from schemas.records.orders import OrderRecord
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import order_of
 from services.storage.base.table_base import Base
-from services.storage.base.tables import EventRow, OrderRow, OutboxRow, RemovalRow, ReviewRow
+from services.storage.base.tables import EventRow, OrderRow, OutboxRow, ReviewRow
 from services.storage.outbox.messages import tell
 
 Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
@@ -28,23 +28,9 @@ IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, 
 
 
 @contextmanager
-def reading(database: Database) -> Iterator[Session]:
-    """One read-only snapshot; raises StorageUnavailable, or InputError for values no row can hold."""
-    with _ours(), database.read() as session:
-        yield session
-
-
-@contextmanager
-def glancing(database: Database) -> Iterator[Session]:
-    """Statements that need no snapshot in common, without a transaction; errors as in `reading`."""
-    with _ours(), database.glance() as session:
-        yield session
-
-
-@contextmanager
 def writing(database: Database) -> Iterator[tuple[Session, datetime]]:
-    """One write transaction and the database's time at its begin; errors as in `reading`."""
-    with _ours(), database.write() as session:
+    """One write transaction and the database's time at its begin; errors as of `Database`."""
+    with database.write() as session:
         yield session, database.now(session)
 
 
@@ -86,7 +72,8 @@ def move(
     """Advance an order: state, columns and history, its review where one opens, and the messages to its
     shop's endpoints.
 
-    Where it is cancelled, its recording was `refused`, or the columns name another, it lets go of that.
+    An order that is cancelled, or whose recording was `refused`, names it no more; its file is for the
+    caller to delete, or for the sweeper (`services/workers/orphans.py`).
 
     Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
     the next stage begins at attempt 0.
@@ -101,8 +88,6 @@ def move(
         columns = {**columns, "audio_key": None}
     row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
     record_event(session, row, event.value, now, detail, by=by)
-    if "audio_key" in columns:
-        let_go(session, order)
     if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)
     moved = order_of(row)
@@ -123,13 +108,6 @@ def swap_order(session: Session, order: OrderRecord, columns: dict[str, Any]) ->
     if row is None:
         raise StaleState(f"Order {order.id} is no longer {order.state.value} at version {order.version}")
     return row
-
-
-def let_go(session: Session, order: OrderRecord | OrderRow) -> None:
-    """Have the file of the order's recording removed once this transaction counts: see `removals.py`. The
-    caller takes `audio_key` from the row, or the row away."""
-    if order.audio_key is not None:
-        session.merge(RemovalRow(key=order.audio_key, order_id=order.id))
 
 
 def record_event(
@@ -183,16 +161,3 @@ def _open_review(session: Session, now: datetime, order: OrderRow) -> None:
     )
     if reopened.first() is None:
         session.add(ReviewRow(id=new_id("rev"), shop_id=order.shop_id, order_id=order.id, version=1, **fresh))
-
-
-@contextmanager
-def _ours() -> Iterator[None]:
-    try:
-        yield
-    # The drivers' words name hosts and tables: they are for the log, by way of the cause.
-    except DatabaseFull as error:
-        raise StorageFull("The database's disk is full") from error
-    except DatabaseUnavailable as error:
-        raise StorageUnavailable("The database is unavailable") from error
-    except DatabaseRefused as error:
-        raise InputError("It has a value that can't be stored") from error

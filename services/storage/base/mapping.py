@@ -6,6 +6,7 @@ logged: one such value must not take the whole order with it, let alone the page
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import structlog
@@ -19,6 +20,7 @@ from schemas.records.orders import OrderRecord, Outcome, StoredEvent
 from schemas.records.reviews import ReviewAct, ReviewRecord
 from schemas.review import ReviewReason, Standing
 from schemas.transcript import Transcript
+from services.storage.base.table_base import Base
 from services.storage.base.tables import EventRow, OrderRow, ReviewRecordRow, ReviewRow
 
 log = structlog.get_logger()
@@ -29,39 +31,20 @@ _STATUSES = frozenset({"open", "claimed", "decided", "withdrawn"})
 
 
 def order_of(row: OrderRow) -> OrderRecord:
-    return OrderRecord(
-        id=row.id,
-        shop=row.shop_id,
-        state=State.stored(row.state),
-        version=row.version,
-        menu_id=row.menu_id,
-        menu_version=row.menu_version,
-        language=row.language,
-        audio_key=row.audio_key,
-        audio_format=row.audio_format,
-        transcript=_model(Transcript, row.transcript),
-        draft=_model(CartDraft, row.draft),
-        cart=_model(Cart, row.cart),
-        findings=tuple(f for finding in row.findings if (f := _model(Finding, finding)) is not None),
-        reasons=_reasons(row.reasons),
-        answer=_model(ModelAnswer, row.answer),
-        decision=_model(Decision, row.decision),
-        error=_model(OrderError, row.error),
-        metadata=row.metadata_,
-        timings=row.timings,
-        engine=row.engine,
-        attempt=row.attempt,
-        lease_owner=row.lease_owner,
-        lease_until=row.lease_until,
-        next_attempt_at=row.next_attempt_at,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        confirm=row.confirm,
-        source=row.source,
-        taken_at=row.taken_at,
-        erased_at=row.erased_at,
-        traceparent=row.traceparent,
-    )
+    found = alike(row, OrderRecord) | {
+        "shop": row.shop_id,
+        "state": State.stored(row.state),
+        "transcript": _model(Transcript, row.transcript),
+        "draft": _model(CartDraft, row.draft),
+        "cart": _model(Cart, row.cart),
+        "findings": tuple(f for finding in row.findings if (f := _model(Finding, finding)) is not None),
+        "reasons": _reasons(row.reasons),
+        "answer": _model(ModelAnswer, row.answer),
+        "decision": _model(Decision, row.decision),
+        "error": _model(OrderError, row.error),
+        "metadata": row.metadata_,
+    }
+    return OrderRecord(**found)
 
 
 def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
@@ -88,49 +71,28 @@ def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
 
 
 def review_of(row: ReviewRow) -> ReviewRecord:
-    return ReviewRecord(
-        id=row.id,
-        shop=row.shop_id,
-        order_id=row.order_id,
-        status=row.status if row.status in _STATUSES else "unknown",
-        reasons=_reasons(row.reasons),
-        version=row.version,
-        claimed_by=row.claimed_by,
-        lease_until=row.lease_until,
-        decision=row.decision,
-        decided_by=row.decided_by,
-        decided_at=row.decided_at,
-        reason=row.reason,
-        proposed=_model(Cart, row.proposed),
-        standing=_model(Standing, row.standing),
-        created_at=row.created_at,
-    )
+    found = alike(row, ReviewRecord) | {
+        "shop": row.shop_id,
+        "status": row.status if row.status in _STATUSES else "unknown",
+        "reasons": _reasons(row.reasons),
+        "proposed": _model(Cart, row.proposed),
+        "standing": _model(Standing, row.standing),
+    }
+    return ReviewRecord(**found)
 
 
 def act_of(row: ReviewRecordRow) -> ReviewAct:
-    return ReviewAct(
-        review_id=row.review_id,
-        at=row.at,
-        actor=row.actor,
-        action=row.action,
-        before=_model(Cart, row.before),
-        after=_model(Cart, row.after),
-        reason=row.reason,
-        detail=row.detail,
-    )
+    carts = {"before": _model(Cart, row.before), "after": _model(Cart, row.after)}
+    return ReviewAct(**alike(row, ReviewAct) | carts)
 
 
 def event_of(row: EventRow) -> StoredEvent:
-    return StoredEvent(
-        seq=row.seq,
-        at=row.at,
-        type=row.type,
-        state=State.stored(row.state),
-        detail=row.detail,
-        stage=row.stage,
-        attempt=row.attempt,
-        worker=row.worker,
-    )
+    return StoredEvent(**alike(row, StoredEvent) | {"state": State.stored(row.state)})
+
+
+def alike(row: Base, record: type[Any]) -> dict[str, Any]:
+    """Return the columns of a row that a dataclass has a field for, by the same name."""
+    return {field.name: getattr(row, field.name) for field in fields(record) if hasattr(row, field.name)}
 
 
 def words_of(row: OrderRow) -> str:

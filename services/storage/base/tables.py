@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Index
+from sqlalchemy import Float, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from services.storage.base.table_base import Base, Document, shop, where
@@ -41,24 +41,6 @@ class ShopRow(Base):
     keep_transcripts_days: Mapped[int | None]
     keep_orders_days: Mapped[int | None]
     needs_second_step: Mapped[bool]
-
-
-class ApiKeyRow(Base):
-    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`."""
-
-    __tablename__ = "api_keys"
-    __table_args__ = (Index("ix_api_keys_shop", "shop_id", "created_at"),)
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
-    name: Mapped[str]
-    secret_hash: Mapped[str | None]
-    scopes: Mapped[list[Any]]
-    staff_id: Mapped[str | None] = mapped_column(ForeignKey("staff.id"))
-    created_at: Mapped[datetime]
-    expires_at: Mapped[datetime | None]
-    revoked_at: Mapped[datetime | None]
-    last_used_at: Mapped[datetime | None]
 
 
 class MenuRow(Base):
@@ -254,35 +236,3 @@ class OutboxRow(Base):
     dead_at: Mapped[datetime | None]
     due_at: Mapped[datetime | None]  # see `outbox_order.py`
     endpoint_id: Mapped[str]
-
-
-class RemovalRow(Base):
-    """A recording whose file is to be removed: see `removals.py`. No key to the order, which may go first."""
-
-    __tablename__ = "removals"
-    __table_args__ = (Index("ix_removals_order", "order_id"),)
-
-    key: Mapped[str] = mapped_column(primary_key=True)
-    order_id: Mapped[str]
-
-
-class AuditRow(Base):
-    """Who did what: see `audit/log.py`. Rows are added and never changed; triggers see to it."""
-
-    __tablename__ = "audit_log"
-    __table_args__ = (
-        Index("ix_audit_log_at", "at"),
-        Index("ix_audit_log_object", "object_type", "object_id"),
-    )
-
-    shop_id: Mapped[str] = mapped_column(primary_key=True)
-    seq: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    at: Mapped[str]
-    actor: Mapped[str]
-    address: Mapped[str | None]
-    request_id: Mapped[str | None]
-    action: Mapped[str]
-    object_type: Mapped[str]
-    object_id: Mapped[str]
-    before: Mapped[str | None]
-    after: Mapped[str | None]

@@ -1,8 +1,9 @@
-"""The tables of those who sign in: accounts, sessions, second steps, attempts."""
+"""The tables of who may come in, and of what they did: accounts, sessions, keys, attempts, the audit log."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BigInteger, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
@@ -106,3 +107,43 @@ class StaffOidcRow(Base):
     subject: Mapped[str | None]
     email: Mapped[str | None]
     bound_at: Mapped[datetime | None]
+
+
+class ApiKeyRow(Base):
+    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (Index("ix_api_keys_shop", "shop_id", "created_at"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
+    name: Mapped[str]
+    secret_hash: Mapped[str | None]
+    scopes: Mapped[list[Any]]
+    staff_id: Mapped[str | None] = mapped_column(ForeignKey("staff.id"))
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+
+
+class AuditRow(Base):
+    """Who did what: see `audit/log.py`. Rows are added and never changed; triggers see to it."""
+
+    __tablename__ = "audit_log"
+    __table_args__ = (
+        Index("ix_audit_log_at", "at"),
+        Index("ix_audit_log_object", "object_type", "object_id"),
+    )
+
+    shop_id: Mapped[str] = mapped_column(primary_key=True)
+    seq: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    at: Mapped[str]
+    actor: Mapped[str]
+    address: Mapped[str | None]
+    request_id: Mapped[str | None]
+    action: Mapped[str]
+    object_type: Mapped[str]
+    object_id: Mapped[str]
+    before: Mapped[str | None]
+    after: Mapped[str | None]

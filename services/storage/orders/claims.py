@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from schemas.lifecycle import Event, State, advance
 from schemas.order import OrderError
 from schemas.records.orders import OrderRecord
-from services.storage.base.changes import IDLE, glancing, reading, record_event, swap, swap_order, writing
+from services.storage.base.changes import IDLE, record_event, swap, swap_order, writing
 from services.storage.base.mapping import document_of, order_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import WAITS, OrderRow
@@ -91,7 +91,7 @@ class Claims(OfShop):
             OrderRow.version == order.version,
             OrderRow.lease_owner == order.lease_owner,
         )
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             return session.scalar(query) is not None
 
     def release(self, order: OrderRecord, *, retry_in_s: float, detail: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ class Claims(OfShop):
         The pause gives an order that was stored a moment ago the time to be rung for.
         """
         query = select(OrderRow.id, OrderRow.state).order_by(OrderRow.updated_at, OrderRow.id).limit(limit)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             now = self._database.now(session)
             idle = OrderRow.updated_at <= now - timedelta(seconds=idle_s)
             rows = session.execute(query.where(text(WAITS), idle, *turns.claimable(now)))
@@ -173,7 +173,7 @@ class Claims(OfShop):
         """The id of an order that could not be claimed while this one was in hand; see `turns.py`."""
         if not turns.holds_others_back(order):
             return None
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return turns.waits_for(session, self._database.now(session), order)
 
     def forget_turns(self, older_than_s: float) -> int:

@@ -12,7 +12,6 @@ from sqlalchemy import and_, case, func, select, text
 from infra.sql.database import Database
 from schemas.lifecycle import WAITING, State
 from schemas.shops.source import PAGE
-from services.storage.base.changes import glancing, reading
 from services.storage.base.tables import LEFT, UNDECIDED, WAITS, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders.turns import claimable
 
@@ -76,7 +75,7 @@ class LoadStore:
             .where(text(UNDECIDED), OrderRow.source.startswith(PAGE))
             .group_by(ReviewRow.shop_id, OrderRow.source)
         )
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             in_review = {(shop, source): n for shop, source, n in session.execute(people) if source}
             counted = {(shop, client): count for shop, client, count in session.execute(clients)}
             left = session.scalar(done)
@@ -89,7 +88,7 @@ class LoadStore:
 
     def backlog(self) -> dict[State, Backlog]:
         """What waits for each stage; one look at each order that waits."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             now = self._database.now(session)
             free = and_(*claimable(now))
             held = OrderRow.lease_until > now
@@ -111,7 +110,7 @@ class LoadStore:
 
     def knows_key(self, shop: str, client: str, key: str) -> bool:
         """Whether an order of the shop was stored under this Idempotency-Key."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return session.get(IdempotencyRow, (shop, client, key)) is not None
 
     def unknown_recordings(self, keys: Iterable[str]) -> set[str]:
@@ -121,7 +120,7 @@ class LoadStore:
         if not left:
             return left
         named = select(OrderRow.audio_key).where(OrderRow.audio_key.is_not(None))
-        with reading(self._database) as session:
+        with self._database.read() as session:
             for chunk in session.scalars(named, execution_options={"yield_per": _CHUNK}).partitions():
                 left.difference_update(key for key in chunk if key)
         return left

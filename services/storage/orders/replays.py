@@ -16,7 +16,7 @@ from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
 from schemas.order import SAY_IT_AGAIN
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
-from services.storage.base.changes import move, reading, withdraw_review, writing
+from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.mapping import order_of
 from services.storage.base.scoping import OfShop
 from services.storage.base.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
@@ -57,7 +57,7 @@ class Replays(OfShop):
     def failed(self, since_s: float | None = None) -> list[str]:
         """Orders in their error state, of the last `since_s` seconds or all; longest there first."""
         query = select(OrderRow.id).where(text(MAY_GO_ON), OrderRow.state == State.FAILED.value)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             if since_s is not None:
                 after = self._database.now(session) - timedelta(seconds=since_s)
                 query = query.where(OrderRow.updated_at >= after)
@@ -66,7 +66,7 @@ class Replays(OfShop):
     def doubted(self, reason: ReviewReason) -> list[str]:
         """Orders in review for `reason`, alone or with others, that no reviewer holds; oldest first."""
         query = select(ReviewRow.order_id, ReviewRow.reasons).order_by(ReviewRow.created_at, ReviewRow.id)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             free = not_(_reviewer_holds(self._database.now(session)))
             found = session.execute(query.where(text(UNDECIDED), free))
             return [order_id for order_id, reasons in found if reason.value in reasons]
@@ -80,7 +80,7 @@ class Replays(OfShop):
             OrderRow.shop_id == order.shop,
             OrderRow.client == client,
         )
-        with reading(self._database) as session:
+        with self._database.read() as session:
             errors = session.scalars(query)
             return sum(error is not None and error.get("code") == SAY_IT_AGAIN for error in errors)
 

@@ -15,7 +15,7 @@ from schemas.errors import Conflict, InputError
 from schemas.lifecycle import STATUS, TERMINAL, Event, State
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
 from schemas.shops.access import EVERY_SHOP
-from services.storage.base.changes import glancing, move, reading, withdraw_review, writing
+from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.ids import new_id, page_of, paged
 from services.storage.base.mapping import columns_of, document_of, event_of, order_of
 from services.storage.base.scoping import of_shop
@@ -59,7 +59,7 @@ class OrderStore(Claims, Replays):
                 return order, True
         except KeyTaken:
             assert idempotency is not None
-            with reading(self._database) as session:
+            with self._database.read() as session:
                 return order_of(first_order(session, idempotency, self._shop)), False
 
     def get(self, order_id: str) -> OrderRecord:
@@ -68,7 +68,7 @@ class OrderStore(Claims, Replays):
         Raises:
             NotFound: no such order.
         """
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             return order_of(self._one(session, OrderRow, order_id))
 
     def page(
@@ -84,7 +84,7 @@ class OrderStore(Claims, Replays):
         if status is not None and not states:
             known = ", ".join(dict.fromkeys(STATUS.values()))
             raise InputError(f"No status {status!r}", hint=f"One of {known}.")
-        with reading(self._database) as session:
+        with self._database.read() as session:
             if states:
                 query = query.where(OrderRow.state.in_(_named(session, states)))
             return page_of([order_of(row) for row in session.scalars(query)], limit)
@@ -92,7 +92,7 @@ class OrderStore(Claims, Replays):
     def counts(self) -> dict[State, int]:
         """How many orders are in each state, zeros included."""
         found = {state: 0 for state in State}
-        with reading(self._database) as session:
+        with self._database.read() as session:
             for stored, count in session.execute(
                 select(OrderRow.state, func.count()).group_by(OrderRow.state)
             ):
@@ -186,14 +186,14 @@ class OrderStore(Claims, Replays):
         query = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
         if self._shop != EVERY_SHOP:
             query = query.join(OrderRow).where(of_shop(OrderRow, self._shop))
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             return [event_of(row) for row in session.scalars(query.order_by(EventRow.seq))]
 
     def traceparents(self, order_ids: Iterable[str]) -> dict[str, str | None]:
         """Where the acceptance of each of these orders stands in its trace; None where it was not traced."""
         query = select(OrderRow.id, OrderRow.traceparent)
         query = query.where(OrderRow.id.in_(order_ids), of_shop(OrderRow, self._shop))
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             return {order_id: found for order_id, found in session.execute(query)}
 
     def forget_keys(self, older_than_s: float) -> int:

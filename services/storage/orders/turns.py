@@ -6,7 +6,7 @@ behind is next (start-time fair queueing: https://dl.acm.org/doi/10.1109/90.6495
 hundred orders, or with a few that take long, waits for itself. A source that is new, or back, starts where
 those that are served now stand, and not at zero. In a shop tills go before pages. A page's address has one
 order in hand at a time in each stage, since it is not known beforehand which will take long. An order that
-was handed back because its menu is being read waits until no other does, but for `GAP_S` at most.
+was handed back because its menu is new waits until no other does; after `GAP_S` one of them is tried.
 
 A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down, the
 seconds by the database's clock replace the guess. Those of a worker that died are the guess.
@@ -30,7 +30,7 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
@@ -41,7 +41,7 @@ from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 
 GUESS_S = 1.0
 GAP_S = 20.0
-"""A menu is read on after so long, however many orders wait: less than the engine's `ABANDONED_S`."""
+"""A new menu is read on after so long, however many orders wait: less than the engine's `ABANDONED_S`."""
 _SHOP, _NOBODY = "", "?"
 _OF_SHOPS = text(SHOPS)
 _SOURCE = func.coalesce(OrderRow.source, _NOBODY)
@@ -63,7 +63,12 @@ def next_shop(session: Session, now: datetime, state: State, shop: str) -> str |
         select(OrderRow.shop_id)
         .outerjoin(TurnRow, and_(TurnRow.shop_id == OrderRow.shop_id, TurnRow.source == _SHOP))
         .where(*_waiting(session, now, state), of_shop(OrderRow, shop))
-        .order_by(_later(now), _clock(_stands(session, _OF_SHOPS)), OrderRow.updated_at, OrderRow.id)
+        .order_by(
+            _later(now, state),
+            _clock(_stands(session, _OF_SHOPS)),
+            OrderRow.updated_at,
+            OrderRow.id,
+        )
         .limit(1)
     )
 
@@ -76,7 +81,7 @@ def next_order(session: Session, now: datetime, state: State, shop: str) -> str 
         .outerjoin(TurnRow, and_(TurnRow.shop_id == shop, TurnRow.source == _SOURCE))
         .where(*_waiting(session, now, state), OrderRow.shop_id == shop)
         .order_by(
-            _later(now),
+            _later(now, state),
             _PAGED,
             _clock(_stands(session, _sources_of(shop))),
             OrderRow.updated_at,
@@ -150,10 +155,18 @@ def _waiting(session: Session, now: datetime, state: State) -> list[ColumnElemen
     return [of_stage, *claimable(now), *([free] if busy else [])]
 
 
-def _later(now: datetime) -> ColumnElement[int]:
-    """1 for an order whose menu is being read, 0 for the others: it was handed back with its try."""
-    lately = OrderRow.next_attempt_at > now - timedelta(seconds=GAP_S)
-    return case((and_(OrderRow.attempt == 0, lately), 1), else_=0)
+def _later(now: datetime, state: State) -> ColumnElement[int]:
+    """1 for an order that was handed back while its menu is new, 0 for the others; 0 for all where none of
+    them was tried for `GAP_S`, so that a hundred take no more turns than one."""
+    tried = aliased(OrderRow)
+    lately = select(tried.id).where(
+        text(WAITS),
+        tried.state == state.value,
+        tried.attempt == 0,
+        tried.next_attempt_at > now - timedelta(seconds=GAP_S),
+    )
+    handed_back = and_(OrderRow.attempt == 0, OrderRow.next_attempt_at.is_not(None))
+    return case((and_(handed_back, lately.exists()), 1), else_=0)
 
 
 def _clocks(order: OrderRecord) -> tuple[tuple[str, ColumnElement[bool] | TextClause], ...]:

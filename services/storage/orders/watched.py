@@ -11,18 +11,16 @@ from sqlalchemy import select, text
 from infra.sql.database import Database
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
-from services.storage.base.changes import reading
 from services.storage.base.mapping import event_of, order_of, review_of
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 from services.storage.orders.store import MAX_SEQ
-
-# Where PostgreSQL's triggers say which order has changed.
-CHANNEL = "saycart_orders"
 
 Versions = tuple[int, int]
 """Of an order and of its review, 0 without one. Neither ever falls, so of two the greater is the later."""
 
 UNSEEN: Versions = (0, 0)
+BEHIND: Versions = (-1, -1)
+"""Of who has not looked yet, older than `UNSEEN`."""
 
 # One statement for both databases. The comparison is made there, for there it costs half of what rows to
 # compare here would: 4 ms for a thousand orders on SQLite.
@@ -59,14 +57,14 @@ class WatchedStore:
 
     def newer(self, seen: Mapping[str, Versions]) -> dict[str, Versions]:
         """Those of the orders that are newer than what was seen of them."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             rows = session.execute(_NEWER, {"seen": json.dumps(seen)})
             return {order_id: (order, review) for order_id, order, review in rows}
 
     def look(self, order_id: str) -> Look | None:
         """An order with its review."""
         query = select(OrderRow, ReviewRow).outerjoin(ReviewRow, ReviewRow.order_id == OrderRow.id)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             found = session.execute(query.where(OrderRow.id == order_id)).one_or_none()
         if found is None:
             return None
@@ -80,7 +78,7 @@ class WatchedStore:
     def happened(self, order_id: str, after: int) -> Happened | None:
         """The history of an order after an event of that number."""
         rows = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
-        with reading(self._database) as session:
+        with self._database.read() as session:
             newest = session.execute(_NEWER, {"seen": json.dumps({order_id: UNSEEN})}).one_or_none()
             if newest is None:
                 return None

@@ -23,11 +23,11 @@ from schemas.errors import InputError, NotFound
 from schemas.shops.access import VISITOR_SCOPES, Access, Scope
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
-from services.storage.base.changes import glancing, reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.ids import DIGITS
+from services.storage.base.mapping import alike
 from services.storage.base.scoping import shop_row
-from services.storage.base.tables import ApiKeyRow
-from services.storage.base.tables_staff import StaffRow
+from services.storage.base.tables_staff import ApiKeyRow, StaffRow
 from services.storage.people.sessions import hash_token, new_token
 
 MAX_NAME_CHARS = 80
@@ -121,7 +121,7 @@ class KeyStore:
     def list(self) -> builtins.list[ApiKey]:
         """Every key, oldest first, those that are over included."""
         query = select(ApiKeyRow, StaffRow.name).outerjoin(StaffRow, StaffRow.id == ApiKeyRow.staff_id)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             found = session.execute(query.order_by(ApiKeyRow.created_at, ApiKeyRow.id))
             return [_key(row, person) for row, person in found]
 
@@ -154,7 +154,7 @@ class KeyStore:
         query = select(ApiKeyRow, StaffRow, self._database.clock()).outerjoin(
             StaffRow, StaffRow.id == ApiKeyRow.staff_id
         )
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             found = session.execute(query.where(ApiKeyRow.id == key_id)).one_or_none()
         if found is None:
             return None
@@ -191,18 +191,8 @@ def _recorded(session: Session, now: datetime, action: str, row: ApiKeyRow, by: 
 
 
 def _key(row: ApiKeyRow, person: str | None) -> ApiKey:
-    return ApiKey(
-        id=row.id,
-        shop=row.shop_id,
-        name=row.name,
-        scopes=Scope.stored(row.scopes),
-        is_page=row.secret_hash is None,
-        person=person,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        revoked_at=row.revoked_at,
-        last_used_at=row.last_used_at,
-    )
+    found = alike(row, ApiKey) | {"shop": row.shop_id, "scopes": Scope.stored(row.scopes), "person": person}
+    return ApiKey(**found, is_page=row.secret_hash is None)
 
 
 def _new_id(chars: int) -> str:

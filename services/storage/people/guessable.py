@@ -6,8 +6,7 @@ import unicodedata
 
 # Characters that must be left of a password once all that is guessed first is taken away.
 LEAST_LEFT = 6
-# Rows of keys and of the alphabet, as they are typed from either end; as many of them in a row count.
-_IN_A_ROW = 4
+# Rows of keys and of the alphabet, as they are typed from either end.
 _ROWS = tuple(
     """
     abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiop asdfghjkl zxcvbnm qwertzuiop azertyuiop qweasdzxc
@@ -15,6 +14,7 @@ _ROWS = tuple(
     112233445566778899 aabbccddeeffgghh
     """.split()
 )
+_IN_A_ROW = [way[at : at + 4] for row in _ROWS for way in (row, row[::-1]) for at in range(len(row) - 3)]
 # Of the lists of passwords that leaked, English and Spanish; a longer one goes before what it begins with.
 _WORDS = sorted(
     """
@@ -36,26 +36,12 @@ def is_guessable(password: str, *names: str) -> bool:
     text = _letters(password)
     if text in (text + text)[1:-1]:  # one piece over and over
         return True
-    for word in (*map(_letters, names), *_WORDS):
+    for word in (*map(_letters, names), *_WORDS, *_IN_A_ROW):
         if len(word) >= 3:
             text = text.replace(word, " ")
-    for row in _ROWS:
-        text = _without_row(_without_row(text, row), row[::-1])
     return len(set(text) - {" "}) < LEAST_LEFT
 
 
 def _letters(text: str) -> str:
     """Letters, digits and signs, without case, spaces and forms that look alike."""
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-def _without_row(text: str, row: str) -> str:
-    at = 0
-    while at + _IN_A_ROW <= len(text):
-        end = at
-        while end < len(text) and text[at : end + 1] in row:
-            end += 1
-        if end - at >= _IN_A_ROW:
-            text = f"{text[:at]} {text[end:]}"
-        at += 1
-    return text

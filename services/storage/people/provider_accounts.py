@@ -12,10 +12,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
-from schemas.errors import Conflict, InputError
+from schemas.errors import Conflict, InputError, NotLetIn
 from schemas.shops.access import MAIN_SHOP
 from schemas.shops.audit import Actor
-from schemas.shops.sign_in_errors import NotLetIn
 from schemas.shops.staff import Entered, Identity, Visit
 from services.storage.audit.log import record, record_account
 from services.storage.base.changes import writing

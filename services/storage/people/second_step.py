@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Literal
 
 import pyotp
-from sqlalchemy import CursorResult, delete, func, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
@@ -24,7 +24,7 @@ from schemas.errors import Conflict, InputError
 from schemas.shops.audit import UNKNOWN, Actor
 from schemas.shops.staff import StaffSession
 from services.storage.audit.log import record_account
-from services.storage.base.changes import reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffRecoveryRow, StaffTotpRow
 from services.storage.people.sessions import end_sessions, existing, held
 
@@ -58,7 +58,7 @@ class SecondSteps:
 
     def secret(self, own: StaffSession) -> str | None:
         """The secret that this very session began with and has not confirmed yet; base 32."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             row = session.get(StaffTotpRow, own.staff_id)
             return row.secret if row and row.confirmed_at is None and row.begun_by == own.id else None
 
@@ -106,7 +106,7 @@ class SecondSteps:
 
     def codes_left(self, staff_id: str) -> int:
         """Recovery codes that were not used yet."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return codes_left(session, staff_id)
 
     def off(self, name: str, *, keeping: str = "", by: Actor = UNKNOWN) -> None:
@@ -141,12 +141,11 @@ def spend(session: Session, staff_id: str, code: str, now: datetime) -> Literal[
     if step is not None:
         newer = or_(StaffTotpRow.last_step.is_(None), StaffTotpRow.last_step < step)
         mine = StaffTotpRow.staff_id == staff_id
-        moved = session.execute(update(StaffTotpRow).where(mine, newer).values(last_step=step))
-        return "phone" if _changed(moved) else None
+        move = update(StaffTotpRow).where(mine, newer).values(last_step=step)
+        return "phone" if session.scalar(move.returning(StaffTotpRow.staff_id)) else None
     of_account, right = StaffRecoveryRow.staff_id == staff_id, StaffRecoveryRow.code_hash == _hash(code)
-    return (
-        "recovery" if _changed(session.execute(delete(StaffRecoveryRow).where(of_account, right))) else None
-    )
+    use = delete(StaffRecoveryRow).where(of_account, right)
+    return "recovery" if session.scalar(use.returning(StaffRecoveryRow.staff_id)) else None
 
 
 def codes_left(session: Session, staff_id: str) -> int:
@@ -181,11 +180,6 @@ def _recovery_code() -> str:
 def _hash(code: str) -> str:
     """Dashes, spaces and capitals are as people type them."""
     return hashlib.sha256(re.sub(r"[\s-]", "", code).lower().encode()).hexdigest()
-
-
-def _changed(result: object) -> bool:
-    assert isinstance(result, CursorResult)
-    return bool(result.rowcount)
 
 
 def _on_already() -> Conflict:

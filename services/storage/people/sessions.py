@@ -19,7 +19,7 @@ from infra.sql.database import Database
 from schemas.errors import NotFound, StorageUnavailable
 from schemas.shops.access import Role, of_person
 from schemas.shops.staff import StaffSession, Visit
-from services.storage.base.changes import reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import (
@@ -45,7 +45,7 @@ class SessionStore:
         `used`: a person does something with it just now, which puts off its idle end.
         """
         hashed = hash_token(token)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             now = self._database.now(session)
             found = session.execute(
                 _running(now, idle_s).where(StaffSessionRow.token_hash == hashed)
@@ -59,7 +59,7 @@ class SessionStore:
 
     def list(self, staff_id: str, idle_s: float) -> builtins.list[StaffSession]:
         """An account's sessions that run, last used first."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             now = self._database.now(session)
             found = session.execute(
                 _running(now, idle_s)

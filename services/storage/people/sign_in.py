@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import CursorResult, delete, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from infra.passwords import PasswordsBusy, verify_password
@@ -17,13 +17,12 @@ from schemas.errors import NotFound, SignInBusy
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
 from services.storage.audit.log import record_account
-from services.storage.base.changes import reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
 from services.storage.people.attempts import Attempts, Counted
-from services.storage.people.names import MAX_NAME_CHARS
 from services.storage.people.second_step import codes_left, has_second_step, spend
 from services.storage.people.sessions import begin_session, hash_token, named, new_token
-from services.storage.people.staff import MAX_PASSWORD_CHARS
+from services.storage.people.staff import MAX_NAME_CHARS, MAX_PASSWORD_CHARS
 
 # Time to find the phone.
 CHALLENGE_S = 300
@@ -51,7 +50,7 @@ class SignIns:
         """
         name, password = name.strip()[:MAX_NAME_CHARS], password[:MAX_PASSWORD_CHARS]
         counted = self._attempts.count(name, visit.address)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             row = named(session, name)
             stored = None if row is None or row.disabled_at else self._password_of(session, row)
         if not self._right(stored, password, counted):
@@ -94,10 +93,9 @@ class SignIns:
             if row is None or spent is None:
                 return None
             mine = StaffChallengeRow.token_hash == hash_token(token)
-            gone = session.execute(delete(StaffChallengeRow).where(mine, StaffChallengeRow.expires_at > now))
-            assert isinstance(gone, CursorResult)
-            if not gone.rowcount:  # used by another code, or the account was disabled, in this very moment
-                return None
+            use = delete(StaffChallengeRow).where(mine, StaffChallengeRow.expires_at > now)
+            if not session.scalar(use.returning(StaffChallengeRow.staff_id)):
+                return None  # used by another code, or the account was disabled, in this very moment
             self._attempts.forgive(session, counted)
             entered = Entered(begin_session(session, row.id, visit, now, lasting_s))
             if spent == "recovery":
@@ -108,7 +106,7 @@ class SignIns:
 
     def halfway(self, token: str) -> str | None:
         """Whose first step a token stands for; None when it is over."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return session.scalars(
                 select(StaffRow.name)
                 .join(StaffChallengeRow, StaffChallengeRow.staff_id == StaffRow.id)
@@ -126,7 +124,7 @@ class SignIns:
             TooManyAttempts, SignInBusy: as `by_password`, counted for this session alone.
         """
         counted = self._attempts.count_session(by.id)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             row = session.get(StaffRow, by.staff_id)
             stored = None if row is None else row.password_hash or None
         right = self._right(stored, password[:MAX_PASSWORD_CHARS], counted, signed_in=True)

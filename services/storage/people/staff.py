@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,16 +16,19 @@ from schemas.errors import Conflict, InputError, SignInBusy
 from schemas.shops.access import MAIN_SHOP, Role
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record_account
-from services.storage.base.changes import reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
+from services.storage.base.mapping import alike
 from services.storage.base.scoping import shop_row
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
 from services.storage.people.attempts import Attempts
 from services.storage.people.guessable import is_guessable
-from services.storage.people.names import MAX_NAME_CHARS, is_name, taken
 from services.storage.people.sessions import end_sessions, existing
 
+MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 200
+# Letters of other scripts, after case is gone, that are drawn as Latin ones.
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏқԛԝвкмнтαορυνικτη", "aeopcyxijsdhlkqwbkmhtaopuviktn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class StaffStore:
                 old records is one person's.
         """
         name = name.strip()
-        if not is_name(name):
+        if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
             raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
         # In place of a hash: no password lets anybody in.
         hashed = "" if password is None else _hashed(password, name, shop)
@@ -89,16 +93,19 @@ class StaffStore:
             return _staff(row)
 
     def _refuse_taken(self, session: Session, name: str) -> None:
-        if (other := taken(self._database, session, name)) is not None:
-            alike = "" if other == name else f", and {name!r} looks like it"
-            raise Conflict(
-                f"The account {other!r} already exists{alike}",
-                hint="Choose another name; names are never reused.",
-            )
+        self._database.lock(session, "staff")
+        # There are as many accounts as people at work.
+        for other in session.scalars(select(StaffRow.name)):
+            if _drawn(other) == _drawn(name):
+                seen = "" if other == name else f", and {name!r} looks like it"
+                raise Conflict(
+                    f"The account {other!r} already exists{seen}",
+                    hint="Choose another name; names are never reused.",
+                )
 
     def list(self) -> builtins.list[Staff]:
         """Every account by name, disabled ones included."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             # The date and not the row: the secret has no business here.
             found = session.execute(
                 select(StaffRow, StaffTotpRow.confirmed_at, StaffOidcRow.issuer, StaffOidcRow.bound_at)
@@ -149,7 +156,7 @@ class StaffStore:
             NotFound: no such account.
             InputError: as `add`.
         """
-        with reading(self._database) as session:
+        with self._database.read() as session:
             row = existing(session, name)
         # Outside of a transaction: it takes a good while on purpose.
         hashed = _hashed(password, row.name, row.shop_id)
@@ -175,14 +182,11 @@ def _hashed(password: str, *names: str) -> str:
         raise SignInBusy from None
 
 
+def _drawn(name: str) -> str:
+    """Return what is the same for names that look alike: without case, accents' forms, and other spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().translate(_LOOK_ALIKES).split())
+
+
 def _staff(row: StaffRow, *, second_step: bool = False, provider: str | None = None) -> Staff:
-    return Staff(
-        row.id,
-        row.shop_id,
-        row.name,
-        Role.stored(row.role),
-        row.created_at,
-        row.disabled_at,
-        second_step,
-        provider,
-    )
+    found = alike(row, Staff) | {"shop": row.shop_id, "role": Role.stored(row.role)}
+    return Staff(**found, second_step=second_step, provider=provider)

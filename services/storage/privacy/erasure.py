@@ -9,14 +9,14 @@
 | `orders.answer`, `decision` | the model's answer, sentences, question | codes, probabilities |
 | `orders.error` | a sentence that may quote | code, stage |
 | `orders.metadata`, `client` | whatever the shop knows them by; an address | nothing |
-| `orders.audio_key`, and its file | the voice | nothing; see `removals.py` |
+| `orders.audio_key`, and its file | the voice | nothing; the caller deletes the file |
 | `order_events.detail` | a reviewer's reason, a question and its answer | who, action, codes |
 | `reviews.proposed`, `standing`, `reason` | as the cart; what a reviewer wrote | the cart as above |
 | `review_records.before`, `after`, `reason` | the same | the carts as above, who, when |
 | `outbox.payload`, `last_error` | cart, metadata, error; the receiver's words | as above |
 | `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
 
-Everything else about an order is ids, states, codes and times: `removals`, and `audit_log`, where nothing
+Everything else about an order is ids, states, codes and times, as in `audit_log`, where nothing
 can ever be erased and so nothing of this may stand. A test walks all tables and columns.
 """
 
@@ -36,7 +36,7 @@ from schemas.lifecycle import STATUS, TERMINAL, State
 from schemas.records.orders import OrderRecord
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
-from services.storage.base.changes import let_go, reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.mapping import order_of
 from services.storage.base.scoping import OfShop
 from services.storage.base.table_base import Base
@@ -71,7 +71,7 @@ class ErasureStore(OfShop):
             .where(find(text, json.dumps(value)) > 0)
             .order_by(OrderRow.created_at, OrderRow.id)
         )
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return [
                 order_id
                 for order_id, metadata in session.execute(query)
@@ -97,7 +97,6 @@ class ErasureStore(OfShop):
             if row.erased_at is not None and row.audio_key is None:
                 return order_of(row)
             spoke = row.audio_key is not None
-            let_go(session, row)
             row.audio_key = None
             wipe(session, now, [row])
             session.flush()

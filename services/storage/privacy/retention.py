@@ -3,7 +3,8 @@
 An order's time runs from its end (`updated_at`, which erasing leaves alone); one that is under way, proposed
 or in review has none. Each step is one short transaction over at most `limit` orders that an index finds, and
 says so in the audit log with it; one that is cut off has not happened, and the next finds the same orders.
-Nothing to do costs a look at an index, and no write.
+Nothing to do costs a look at an index, and no write. The files of recordings that no order names any more are
+collected by `services/workers/orphans.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sqlalchemy.orm import Session, load_only
 
 from schemas.shops.audit import Actor, stamp
 from services.storage.audit.log import record
-from services.storage.base.changes import let_go, reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.scoping import OfShop
 from services.storage.base.tables import (
     ENDED,
@@ -67,7 +68,7 @@ class RetentionStore(OfShop):
     def _step(self, what: str, over: Select[Any], older_than_s: float, carry_out: CarryOut) -> int:
         """One step over the orders that `over` finds; how many they were."""
         # Looked for in a read first: an idle sweeper would else take SQLite's one writer at each sweep.
-        with reading(self._database) as session:
+        with self._database.read() as session:
             query = _before(over, self._database.now(session), older_than_s)
             if session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is None:
                 return 0
@@ -92,9 +93,8 @@ def _before(over: Select[Any], now: datetime, older_than_s: float) -> Select[Any
     return over.where(OrderRow.updated_at < end, OrderRow.created_at < end)
 
 
-def _release_recordings(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
+def _release_recordings(_session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
     for row in rows:
-        let_go(session, row)
         row.audio_key = None
 
 
@@ -104,13 +104,7 @@ def _erase(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
 
 
 def _delete(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
-    for row in rows:
-        let_go(session, row)
-    session.flush()
-    _remove(session, [row.id for row in rows])
-
-
-def _remove(session: Session, ids: Sequence[str]) -> None:
+    ids = [row.id for row in rows]
     reviews = select(ReviewRow.id).where(ReviewRow.order_id.in_(ids))
     records = delete(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(reviews))
     session.execute(records, execution_options=_QUIETLY)

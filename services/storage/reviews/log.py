@@ -3,7 +3,6 @@
 | action | says | before, after |
 |---|---|---|
 | `claimed`, `taken_over`, `released` | who held it; `taken_over` names from whom, whose lease had run out | |
-| `played` | a recording was listened to, from `start_s` to `end_s` of it | |
 | `awaits_second` | a decision on an order that needs two people; it waits for another who agrees | both |
 | `decided` | the decision that settled the order | both |
 
@@ -23,7 +22,6 @@ from schemas.cart import Cart
 from schemas.records.reviews import ReviewAct, ReviewRecord, Settled
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
-from services.storage.base.changes import reading, writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import act_of, cart_of, document_of, order_of, review_of
 from services.storage.base.scoping import OfShop, of_shop
@@ -82,22 +80,11 @@ def _total(cart: dict[str, object] | None) -> object:
 class ReviewLog(OfShop):
     """What was done with one shop's reviews."""
 
-    def played(self, review_id: str, actor: str, start_s: float, end_s: float | None) -> None:
-        """Record that `actor` listened to the order's recording; `end_s` None is its end.
-
-        Raises:
-            NotFound: no such review.
-        """
-        with writing(self._database) as (session, now):
-            self._one(session, ReviewRow, review_id)
-            detail = {"start_s": round(start_s, 2), "end_s": None if end_s is None else round(end_s, 2)}
-            record_act(session, now, review_id, actor, "played", detail=detail)
-
     def of(self, review_id: str) -> list[ReviewAct]:
         """Everything that was done with one review, in order."""
         query = select(ReviewRecordRow).join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
         query = query.where(ReviewRecordRow.review_id == review_id, of_shop(ReviewRow, self._shop))
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return [
                 act_of(row) for row in session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
             ]
@@ -111,7 +98,7 @@ class ReviewLog(OfShop):
             .where(ReviewRecordRow.action == "decided", of_shop(ReviewRow, self._shop))
             .order_by(ReviewRecordRow.at.desc(), ReviewRecordRow.id.desc())
         )
-        with reading(self._database) as session:
+        with self._database.read() as session:
             if within_s is not None:
                 since = self._database.now(session) - timedelta(seconds=within_s)
                 query = query.where(ReviewRecordRow.at >= since)

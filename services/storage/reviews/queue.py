@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, text
 
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.shops.source import PAGE
-from services.storage.base.changes import reading
 from services.storage.base.ids import page_of, paged
 from services.storage.base.mapping import allergy_of, review_of, words_of
 from services.storage.base.scoping import OfShop, of_shop
@@ -36,7 +35,7 @@ class ReviewQueue(OfShop):
             InputError: not a cursor of ours.
         """
         query = paged(ReviewRow, cursor, limit + 1).where(of_shop(ReviewRow, self._shop))
-        with reading(self._database) as session:
+        with self._database.read() as session:
             query = query.where(_UNDECIDED if include_claimed else _free(self._database.now(session)))
             return page_of([review_of(row) for row in session.scalars(query)], limit)
 
@@ -50,7 +49,7 @@ class ReviewQueue(OfShop):
             .order_by(ReviewRow.created_at, ReviewRow.id)
             .limit(limit)
         )
-        with reading(self._database) as session:
+        with self._database.read() as session:
             now = self._database.now(session)
             waiting = session.scalar(select(func.count()).select_from(ReviewRow).where(_UNDECIDED, mine)) or 0
             free = session.scalar(select(func.count()).select_from(ReviewRow).where(_free(now), mine)) or 0
@@ -77,7 +76,7 @@ class ReviewQueue(OfShop):
         Raises:
             NotFound: no such review.
         """
-        with reading(self._database) as session:
+        with self._database.read() as session:
             seen = self._one(session, ReviewRow, review_id)
             source = session.scalar(select(OrderRow.source).where(OrderRow.id == seen.order_id))
             if source is None or not source.startswith(PAGE):

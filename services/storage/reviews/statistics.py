@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session, aliased
 from infra.sql.database import Database
 from schemas.corrections import corrections
 from schemas.records.reviews import Decided
-from services.storage.base.changes import reading
 from services.storage.base.mapping import cart_of
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import DECIDED, ReviewRecordRow, ReviewRow
@@ -26,7 +25,7 @@ def decided(database: Database, shop: str, hours: int) -> Decided:
     Raises:
         StorageUnavailable: see there.
     """
-    with reading(database_of(database, shop)) as session:
+    with database_of(database, shop).read() as session:
         since = _hour(database.now(session)) - timedelta(hours=hours - 1)
         lately = text(DECIDED) & (ReviewRecordRow.at >= since) & of_shop(ReviewRow, shop)
         return _counted(session, lately, Counter(_changes(session, lately)))

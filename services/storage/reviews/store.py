@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from schemas.errors import Conflict, StaleState
+from schemas.errors import Conflict
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import Standing
 from schemas.shops.audit import Actor
-from services.storage.base.changes import move, reading, swap, writing
+from services.storage.base.changes import move, swap, writing
 from services.storage.base.mapping import columns_of, order_of, review_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
@@ -32,12 +32,12 @@ class ReviewStore(ReviewQueue):
         Raises:
             NotFound: no such review.
         """
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return review_of(self._one(session, ReviewRow, review_id))
 
     def by_order(self, order_id: str) -> ReviewRecord | None:
         """The review of an order, None if it was never doubted."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             query = select(ReviewRow).where(ReviewRow.order_id == order_id, of_shop(ReviewRow, self._shop))
             row = session.scalars(query).one_or_none()
             return None if row is None else review_of(row)
@@ -122,7 +122,11 @@ class ReviewStore(ReviewQueue):
             StaleState: the order is not where `outcome` can move it from. Nothing is stored.
         """
         with writing(self._database) as (session, now):
-            order, seen = self._to_decide(session, review_id)
+            # The order is locked first, as in OrderStore.cancel, that none wait for each other.
+            review = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
+            row = session.scalar(select(OrderRow).where(OrderRow.id == review).with_for_update())
+            seen = self._one(session, ReviewRow, review_id, hold=True)
+            assert row is not None  # by a foreign key
             (rules.check_held if held else rules.check_free)(seen, reviewer, now)
             if seen.version != version:
                 raise Conflict(f"The review is at version {seen.version}, not {version}", title=rules.CHANGED)
@@ -131,23 +135,14 @@ class ReviewStore(ReviewQueue):
             mine = Standing(by=reviewer, at=now.isoformat(), action=action, reason=reason, cart=cart)
             waits = rules.waits(read, mine, outcome, second_above)
             kept = _recorded(session, now, read, mine, outcome, waits=waits)
-            moved = order if waits else self._moved(session, now, order, outcome)
+            order = order_of(row)
+            if not waits:
+                columns = columns_of(order, outcome)
+                order = move(session, now, order, outcome.event, columns, outcome.detail)
             changed = rules.opened(mine) if waits else rules.decided(mine, now)
-            review = _change(session, seen, lease_until=None, **changed)
+            left = _change(session, seen, lease_until=None, **changed)
             record_decision(session, read, kept, by)
-            return review, moved
-
-    def _to_decide(self, session: Session, review_id: str) -> tuple[OrderRecord, ReviewRow]:
-        """A review and its order, both locked; raises as `decide`."""
-        row = _locked_order(session, review_id)
-        seen = self._one(session, ReviewRow, review_id, hold=True)
-        if row is None:
-            raise StaleState(f"Review {review_id} has no order")
-        return order_of(row), seen
-
-    def _moved(self, session: Session, now: datetime, order: OrderRecord, outcome: Outcome) -> OrderRecord:
-        columns = columns_of(order, outcome)
-        return move(session, now, order, outcome.event, columns, outcome.detail)
+            return left, order
 
 
 def _recorded(
@@ -168,12 +163,6 @@ def _recorded(
         reason=mine.reason,
         detail=detail,
     )
-
-
-def _locked_order(session: Session, review_id: str) -> OrderRow | None:
-    """A review's order; locked before the review, as in OrderStore.cancel, that none wait for each other."""
-    order_id = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
-    return session.scalars(select(OrderRow).where(OrderRow.id == order_id).with_for_update()).one_or_none()
 
 
 def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:

@@ -16,7 +16,7 @@ from schemas.menu_fingerprint import written_bytes
 from schemas.records.menus import MenuHeader, MenuVersion
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
-from services.storage.base.changes import glancing, reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import MenuRow, OrderRow
 
@@ -92,7 +92,7 @@ class MenuStore:
         if version is not None and (known := self._versions.find(self._shop, menu_id, version)) is not None:
             return known
         # No snapshot: a version never changes once it is there.
-        with glancing(self._database) as session:
+        with self._database.glance() as session:
             number = self._newest(session, menu_id) if version is None else version
             if number is None:
                 raise NotFound(f"No menu {menu_id}", hint="`saycart menu import FILE` adds one.")
@@ -103,7 +103,7 @@ class MenuStore:
     def versions(self, menu_id: str, *, limit: int) -> list[MenuVersion]:
         """Up to `limit` versions of one menu, newest first; none for a menu that does not exist."""
         numbers = select(MenuRow.version).where(self._named(menu_id)).order_by(MenuRow.version.desc())
-        with reading(self._database) as session:
+        with self._database.read() as session:
             found = [self._read(session, menu_id, number) for number in session.scalars(numbers.limit(limit))]
         return [version for version in found if version is not None]
 
@@ -116,7 +116,7 @@ class MenuStore:
         query = select(*_HEADER).where(of_shop(MenuRow, self._shop), is_newest).order_by(MenuRow.id)
         if after is not None:
             query = query.where(MenuRow.id > after)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return [MenuHeader(*row) for row in session.execute(query.limit(limit))]
 
     def lately_used(self, limit: int) -> list[MenuVersion]:
@@ -129,7 +129,7 @@ class MenuStore:
         orders = orders.order_by(OrderRow.created_at.desc(), OrderRow.id.desc()).limit(_LATELY)
         menus = select(MenuRow.shop_id, MenuRow.id).group_by(MenuRow.shop_id, MenuRow.id)
         menus = menus.order_by(func.max(MenuRow.created_at).desc(), MenuRow.shop_id, MenuRow.id).limit(limit)
-        with reading(self._database) as session:
+        with self._database.read() as session:
             both = (*session.execute(orders), *session.execute(menus))
         return [self.of(shop).get(menu_id) for shop, menu_id in [*dict.fromkeys(both)][:limit]]
 

@@ -15,7 +15,7 @@ from schemas.errors import Conflict, InputError
 from schemas.shops.audit import Actor
 from schemas.shops.retention import FOREVER, Days, Keeping
 from services.storage.audit.log import record
-from services.storage.base.changes import reading, writing
+from services.storage.base.changes import writing
 from services.storage.base.scoping import shop_row
 from services.storage.base.tables import ShopRow
 
@@ -106,7 +106,7 @@ class ShopStore:
 
     def list(self) -> builtins.list[Shop]:
         """Every shop by id."""
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return [_shop(row) for row in session.scalars(select(ShopRow).order_by(ShopRow.id))]
 
     def get(self, shop_id: str) -> Shop:
@@ -115,7 +115,7 @@ class ShopStore:
         Raises:
             NotFound: no such shop.
         """
-        with reading(self._database) as session:
+        with self._database.read() as session:
             return _shop(shop_row(session, shop_id))
 
 

@@ -11,9 +11,8 @@ from click.testing import Result
 from sqlalchemy import select
 
 from infra.sql.database import Database
-from schemas.errors import Conflict, InputError, NotFound
+from schemas.errors import Conflict, InputError, NotFound, NotLetIn
 from schemas.shops.audit import Actor
-from schemas.shops.sign_in_errors import NotLetIn
 from schemas.shops.staff import Identity
 from services.storage.audit.log import AuditLog
 from services.storage.base.tables_staff import SignInRow, StaffOidcRow

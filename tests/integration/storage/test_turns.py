@@ -180,21 +180,19 @@ def test_an_order_whose_menu_is_being_read_keeps_its_tries(queue: Queue) -> None
     assert works.runner().run(new, "decode") is State.COMPLETED
 
 
-def test_a_menu_is_read_where_nothing_else_waits_and_at_the_latest_after_a_while(queue: Queue) -> None:
-    queue.came(TILL)
-
-    def next_one() -> OrderRecord:
+def test_of_many_orders_on_new_menus_one_is_tried_after_a_while_and_the_rest_wait(queue: Queue) -> None:
+    def handed_back() -> OrderRecord:
         order = queue.take()
         assert order is not None
+        queue.orders.hand_back(order, retry_in_s=0.0)
         return order
 
-    first = next_one()
-    queue.orders.hand_back(first, retry_in_s=0.0)
-    queue.came(TILL, TILL)
-    other = next_one()
-    assert other.id != first.id
-    queue.put_down(other)
+    queue.came(TILL, TILL, TILL)
+    assert len({handed_back().id for _ in range(3)}) == 3
+    queue.came(TILL, TILL, TILL, shop="other")
+    assert queue.served(1) == [f"other:{TILL}"]
     with queue.database.write() as session:
         long_ago = queue.database.now(session) - timedelta(seconds=GAP_S)
-        session.execute(update(OrderRow).where(OrderRow.id == first.id).values(next_attempt_at=long_ago))
-    assert next_one().id == first.id
+        mine = OrderRow.shop_id == "main"
+        session.execute(update(OrderRow).where(mine).values(next_attempt_at=long_ago))
+    assert [queue.named[handed_back().id], *queue.served(2)] == [f"main:{TILL}", *[f"other:{TILL}"] * 2]

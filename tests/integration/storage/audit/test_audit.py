@@ -18,8 +18,8 @@ from schemas.shops.audit import Entry
 from services.storage.audit import log as module
 from services.storage.audit.log import AuditLog, record
 from services.storage.base.changes import writing
-from services.storage.base.tables import AuditRow, MenuRow
-from services.storage.base.tables_staff import StaffRow
+from services.storage.base.tables import MenuRow
+from services.storage.base.tables_staff import AuditRow, StaffRow
 from services.storage.people.staff import StaffStore
 from services.storage.shops.menus import MenuStore
 from tests.integration.api_world import MENU

@@ -19,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, StatementError
 
 from infra.sql import dialects
-from infra.sql.database import Database, DatabaseUnavailable
+from infra.sql.database import Database
 from schemas.errors import StorageFull, StorageUnavailable
 from schemas.records.orders import NewOrder
 from schemas.transcript import Transcript
@@ -173,7 +173,7 @@ def test_a_refused_connection_is_unavailable() -> None:
         unused.bind(("127.0.0.1", 0))
         database = Database(f"postgresql://nobody:secret@127.0.0.1:{unused.getsockname()[1]}/none")
         for ask in (database.ping, database.migrate):
-            with pytest.raises(DatabaseUnavailable):
+            with pytest.raises(StorageUnavailable):
                 ask()
         with pytest.raises(StorageUnavailable) as refused:
             OrderStore(database, "main").get("x")
@@ -184,16 +184,16 @@ def test_a_refused_connection_is_unavailable() -> None:
 def test_a_cut_connection_heals(database: Database) -> None:
     orders = OrderStore(database, "main")
     cut = text("SELECT pg_terminate_backend(pg_backend_pid())")
-    with pytest.raises(DatabaseUnavailable), database.read() as session:
+    with pytest.raises(StorageUnavailable), database.read() as session:
         session.execute(cut)
     assert orders.create(NEW)[1]
 
 
 def test_no_place_for_the_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DatabaseUnavailable):
+    with pytest.raises(StorageUnavailable):
         Database(f"sqlite:///{tmp_path / 'file' / 'x.db'}").migrate()
-    with pytest.raises(DatabaseUnavailable):
+    with pytest.raises(StorageUnavailable):
         Database(f"sqlite:///{tmp_path / 'none' / 'x.db'}").ping()
 
 

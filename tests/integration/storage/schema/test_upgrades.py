@@ -22,10 +22,11 @@ import services.cli.main
 from infra.processes.ports import any_free
 from infra.settings import Settings
 from infra.sql import migrating, revisions
-from infra.sql.database import Database, DatabaseUnavailable
+from infra.sql.database import Database
 from infra.sql.prepare import prepare
 from infra.sql.revisions import Standing, TablesTooNew, TablesTooOld, known
-from services.workers.stack import as_environment
+from schemas.errors import StorageUnavailable
+from services.workers.children import as_environment
 from tests.servers.postgresql import PostgreSQL
 from tests.waiting import answers, until
 
@@ -86,7 +87,7 @@ def test_another_process_that_migrates_is_waited_for_and_not_for_ever(
     monkeypatch.setattr(migrating, "MIGRATE_S", 0.2)
     with server.write() as session:
         session.execute(text(migrating._LOCK))
-        with pytest.raises(DatabaseUnavailable, match="another process migrates"):
+        with pytest.raises(StorageUnavailable, match="Another process migrates"):
             server.migrate()
     assert server.standing() == Standing("", "older")
     assert server.migrate() == ("", HEAD)
