@@ -2,7 +2,7 @@
 
 A child and its own children keep the file open, so it can't be renamed: its content is copied to
 `<name>.log.1`, and the file is truncated. That is safe because all writers are in append mode. Lines written
-between the last copy and the truncation are lost.
+between the copy and the truncation are lost.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from pathlib import Path
 
 BACKUPS = 3
 """Number of rotated files that are kept; `.log.1` is the newest."""
-_CHUNK = 1 << 20
-# Rounds of copying what was written meanwhile; a child that writes faster loses lines.
-_ROUNDS = 3
 
 
 def rotate(path: Path, cap: int) -> bool:
@@ -30,7 +27,7 @@ def rotate(path: Path, cap: int) -> bool:
             return False
         with path.open("r+b") as log:
             with suppress(OSError):
-                _back_up(path, log.fileno(), cap)
+                _back_up(path, _last_lines(log.fileno(), 2 * cap))
             log.truncate(0)
     except OSError:
         return False  # gone, or not ours to change
@@ -42,26 +39,20 @@ def backup(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.{number}")
 
 
-def _back_up(path: Path, log: int, cap: int) -> None:
+def _last_lines(log: int, most: int) -> bytes:
+    """Return the last whole lines, of at most `most` bytes."""
+    at = max(0, os.fstat(log).st_size - most)
+    text = os.pread(log, most, at)
+    return text if at == 0 else text[text.find(b"\n") + 1 :]
+
+
+def _back_up(path: Path, lines: bytes) -> None:
     unfinished = backup(path, 0)
     try:
-        with unfinished.open("wb") as copy:
-            left = 2 * cap
-            at = _line_after(log, os.fstat(log).st_size - left)
-            for _ in range(_ROUNDS):
-                while left and (data := os.pread(log, min(_CHUNK, left), at)):
-                    copy.write(data)
-                    at, left = at + len(data), left - len(data)
+        unfinished.write_bytes(lines)
         for number in range(BACKUPS, 1, -1):
             with suppress(FileNotFoundError):
                 backup(path, number - 1).replace(backup(path, number))
         unfinished.replace(backup(path, 1))
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def _line_after(log: int, at: int) -> int:
-    """Return the start of the first whole line after byte `at`; `at` itself if no line ends soon."""
-    if at <= 0:
-        return 0
-    return at + 1 + os.pread(log, _CHUNK, at).find(b"\n")

@@ -18,7 +18,7 @@ import structlog
 from infra.observability import tracing
 
 # Errors whose messages name files, addresses and server states, never the content of a row or a body.
-_OF_MACHINES = {"OSError", "ImportError", "OperationalError", "TransportError", "DatabaseUnavailable"}
+_OF_MACHINES = {"OSError", "ImportError", "OperationalError", "TransportError"}
 
 
 def configure_logging(level: str, *, as_json: bool) -> None:

@@ -22,6 +22,7 @@ from services.cli.commands import (
     reviews,
     shops,
     staff,
+    till,
     webhooks,
 )
 
@@ -53,6 +54,7 @@ app.add_typer(
     name="webhooks",
     help="Manage webhook endpoints and messages.",
 )
+app.add_typer(till.app, name="till", help="Try what a till would be sent.")
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
 app.command("eval")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)

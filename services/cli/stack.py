@@ -1,21 +1,17 @@
-"""`saycart run` and `saycart demo`: the stack in the foreground until Ctrl-C, with its progress."""
+"""`saycart run` and `saycart demo`: the stack in the foreground until Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.live import Live
 from rich.markup import escape
-from rich.spinner import Spinner
-from rich.table import Table
 
 from infra.home import FILE as KEY_FILE
 from infra.processes.supervisor import StatusChange
@@ -35,51 +31,11 @@ _LABELS = {
 }
 
 
-class StackView:
-    """Shows a line for each part: a spinner while it starts, then the seconds it took. Without a terminal,
-    prints a line for each change."""
-
-    def __init__(self, console: Console, parts: list[str]) -> None:
-        self._console = console
-        self._state = {part: StatusChange(part, "waiting") for part in parts}
-        self._since = dict.fromkeys(parts, time.monotonic())
-        self._spinners = {part: Spinner("dots") for part in parts}
-        self._lock = threading.Lock()
-
-    def on_change(self, change: StatusChange) -> None:
-        """Called by the supervisor's threads."""
-        with self._lock:
-            self._state[change.name] = change
-            self._since[change.name] = time.monotonic()
-        # After the start only restarts are printed.
-        if change.status == "died" or not self._console.is_terminal:
-            label = _LABELS.get(change.name, change.name)
-            status = f"ready ({change.seconds:.1f} s)" if change.status == "ready" else change.status
-            self._console.print(f"{label}: {status}{f' ({escape(change.detail)})' if change.detail else ''}")
-
-    @contextmanager
-    def live(self) -> Iterator[None]:
-        """Show the parts while the block runs."""
-        if not self._console.is_terminal:
-            yield
-            return
-        with Live(get_renderable=self._table, console=self._console, refresh_per_second=8):
-            yield
-
-    def _table(self) -> Table:
-        table = Table.grid(padding=(0, 1))
-        with self._lock:
-            state, since = dict(self._state), dict(self._since)
-        for part, change in state.items():
-            label, busy = _LABELS.get(part, part), time.monotonic() - since[part]
-            if change.status in ("ready", "stopped"):
-                table.add_row("[green]✓[/]", label, f"[dim]{change.seconds:.1f} s[/]")
-            elif change.status == "waiting":
-                table.add_row("[dim]·[/]", f"[dim]{label}[/]", "")
-            else:
-                text = change.status if change.status != "died" else change.detail
-                table.add_row(self._spinners[part], label, f"{escape(text)} {busy:.0f} s")
-        return table
+def show_change(console: Console, change: StatusChange) -> None:
+    """Print a line for a change of one of the stack's parts; called by the supervisor's threads."""
+    label = _LABELS.get(change.name, change.name)
+    status = f"ready ({change.seconds:.1f} s)" if change.status == "ready" else change.status
+    console.print(f"{label}: {status}{f' ({escape(change.detail)})' if change.detail else ''}")
 
 
 def run_stack(
@@ -97,13 +53,11 @@ def run_stack(
     Raises:
         SupervisorError, ModelError, SaycartError: as `Stack.start`, or a part failed later.
     """
-    stack = Stack(config, lambda change: view.on_change(change), menus)
-    view = StackView(console, stack.parts)
+    stack = Stack(config, partial(show_change, console), menus)
     succeeded = False
     with _signals_as_ctrl_c():
         try:
-            with view.live():
-                stack.start()
+            stack.start()
             succeeded = on_ready(stack)
             if not once:
                 console.print(
@@ -118,13 +72,10 @@ def run_stack(
             console.print("\nStopping; running stages finish first. Press Ctrl-C again to stop now.")
             return succeeded
         finally:
-            with view.live():
-                stack.stop()
+            stack.stop()
 
 
 def _credential(stack: Stack) -> str:
-    if stack.settings.open:
-        return "[bold red]Open[/]: anyone can do anything (SAYCART_OPEN). Not for production."
     file = stack.settings.home / KEY_FILE
     return f"API key: {escape(str(file))} (`saycart` finds it; `saycart keys add` makes more)."
 

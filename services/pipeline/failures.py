@@ -12,7 +12,7 @@ from schemas.errors import (
     EngineError,
     InputError,
     SaycartError,
-    Unreadable,
+    TooMuchToRead,
 )
 from schemas.lifecycle import Event, StageName
 from schemas.order import OrderError
@@ -28,7 +28,7 @@ FAULT = "An error in saycart; see the logs"
 
 def outcome_of(error: Exception, stage: Stage, *, may_retry: bool) -> Outcome | None:
     """Log the error of a stage and return its outcome, or None if the stage should be retried."""
-    if isinstance(error, Unreadable):
+    if isinstance(error, TooMuchToRead):
         log.warning("stage.unreadable", detail=error.detail)
         return too_long(error)
     if not isinstance(error, SaycartError):

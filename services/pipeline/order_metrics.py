@@ -29,7 +29,6 @@ from schemas.errors import (
     SaycartError,
     StorageError,
     TooMuchToRead,
-    Unreadable,
 )
 from schemas.lifecycle import SETTLED, STAGES, State
 from schemas.records.orders import OrderRecord, Outcome
@@ -39,7 +38,7 @@ from schemas.review import ReviewReason
 _KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], ...] = (
     ("syntax", (DecodeTruncated, DecodeInvalid)),
     ("outage", EngineError),
-    ("budget", Unreadable),
+    ("budget", TooMuchToRead),
     ("storage", StorageError),
     ("input", InputError),
 )

@@ -55,7 +55,6 @@ class Tools:
     policy: Policy
     compact: Callable[[Recording], StoredRecording | None] = lambda _: None
     """Store a smaller copy of the recording; None if it is small already."""
-    remove_recording: Callable[[str], object] = lambda _: None
     """Delete the order's released recordings now rather than in the sweeper."""
     drop_recording: Callable[[str], object] = lambda _: None
     """Delete a stored recording, by its key, that no order refers to."""

@@ -207,8 +207,8 @@ class Runner:
                 raise
         log.info("stage.done", state=moved.state.value)
         order_metrics.committed(moved, outcome)
-        if outcome.refused or outcome.recording is not None:
-            self.tools.remove_recording(order.id)
+        if order.audio_key is not None and moved.audio_key != order.audio_key:
+            self.tools.drop_recording(order.audio_key)
         if hold_s is None and after is not None:
             self.doorbell.ring(order.id, after.state)
         return moved, hold_s is not None

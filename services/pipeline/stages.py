@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from schemas.cart import Finding
 from schemas.decision import ModelAnswer, UnsurePiece, Verdict
-from schemas.errors import Unreadable
+from schemas.errors import TooMuchToRead
 from schemas.lifecycle import Event, StageName
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
@@ -30,6 +30,7 @@ from services.transcription.transcribe import transcribe_recording
 from services.validation.decide import decide
 from services.validation.heard_words import with_heard
 from services.validation.inner_sizes import CORRECTED, without_inner_sizes
+from services.validation.placing import has_nested, placed
 from services.validation.triage import doubts
 
 DOUBTED = 0.9
@@ -84,10 +85,13 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     names = names_of(menu)
     retrieval = retrieve(request.transcript, names)
     lines = without_inner_sizes(reading.lines, request.transcript, names, retrieval)
+    draft = placed(with_heard(lines, request.transcript, retrieval, reading.notes), menu)
+    # What the shipped model never saw in training: its customer is asked whether the cart is right.
+    unseen = retrieval.by_number or has_nested(draft, menu)
     return Outcome(
         Event.DECODED,
-        draft=with_heard(lines, request.transcript, retrieval, reading.notes),
-        answer=model_answer(reading, corrected=lines != list(reading.lines) or retrieval.by_number),
+        draft=draft,
+        answer=model_answer(reading, corrected=unseen or lines != list(reading.lines)),
         timings={StageName.DECODE: time.perf_counter() - started},
         engine={
             "decoder": reading.engine,
@@ -143,7 +147,7 @@ def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
     )
 
 
-def too_long(error: Unreadable) -> Outcome:
+def too_long(error: TooMuchToRead) -> Outcome:
     """Return the outcome of an order that is too long for the model: review, without a retry."""
     reason = ReviewReason.TOO_MUCH_TO_READ
     finding = Finding.blocking(error.code, customer_reason(reason), detail=f"{error.detail}. {error.hint}")

@@ -88,34 +88,22 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
-def _await_tables(**_: Any) -> None:
-    """In the main process, before anything that takes time: no order for a worker that can't read it."""
+def _check(**_: Any) -> None:
+    """In the main process, before the first order: no work for a worker that can't read it, or for a server
+    that ignores the mask (ADR 22). Its children would be started again and again."""
     configure_logging(settings().log_level, as_json=settings().log_json)
     container = bootstrap(settings())
     try:
         prepare(container.database, at_start=False)
-    except TablesUnfit as error:
-        sys.exit(f"No orders are taken: {error.detail}. {error.hint}")
-    finally:
-        container.close()
-
-
-@worker_init.connect  # type: ignore[untyped-decorator]
-def _trust_decoder(**_: Any) -> None:
-    """In the main process, before the first order: no work for a server that ignores the mask (ADR 22)."""
-    try:
-        tracing.check(settings())  # here and not in its children, which would be started again and again
-    except InputError as error:
-        sys.exit(f"{error.detail}. {error.hint}")
-    if StageName.DECODE not in _queues:
-        return
-    container = bootstrap(settings())
-    try:
-        container.prove_decoder()
+        tracing.check(settings())
+        if StageName.DECODE in _queues:
+            container.prove_decoder()
     except EngineMisconfigured as error:
         log.critical("worker.decoder_refused", error=error.detail)
         # Whole: it was asked about a word of ours.
         sys.exit(f"No orders are taken: {error.whole}. {error.hint}")
+    except (TablesUnfit, InputError) as error:
+        sys.exit(_why(error))
     finally:
         container.close()
 

@@ -1,4 +1,5 @@
-"""Recordings without an order: left by a process that was killed between the file and its transaction."""
+"""Recordings that no order names: retention released them, their deletion failed, or a process was killed
+between the file and its transaction."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from services.recordings import read_errors
 
 log = structlog.get_logger()
 
-AGE_S = 86_400.0
+AGE_S = 3600.0
 
 
 def collect_orphans(container: Container) -> int:

@@ -9,7 +9,6 @@ their addresses, and every other setting, from the environment made here.
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from collections.abc import Callable, Iterable
@@ -21,7 +20,7 @@ import httpx
 from infra.home import read_key, write_key
 from infra.observability import metrics, tracing
 from infra.private import keep_private, narrow
-from infra.processes.ports import PortBook, listen
+from infra.processes.ports import any_free, listen
 from infra.processes.supervisor import Child, ChildFailed, StatusChange, Supervisor, SupervisorError
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
@@ -31,26 +30,22 @@ from schemas.lifecycle import StageName
 from schemas.menu import Menu
 from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
-from services.decoding.hosts.embedded import (
-    MODEL_TIMEOUT_S,
-    answers,
-    engine_child,
-    served_at,
-)
+from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, answers, engine_child, served_at
 from services.decoding.hosts.variables import QUIET_OPENMP
-from services.readiness import check_addresses
-from services.settings_checks import check_open, check_tasks
+from services.settings_checks import check_addresses, check_tasks
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
-from services.workers.drain import DRAIN_S
+from services.workers.children import (
+    PART_TIMEOUT_S,
+    api_child,
+    as_environment,
+    log_path,
+    metrics_folder,
+    worker_child,
+)
 from services.workers.worker import WORKERS, worker_argv
 
-# Seconds. Loading may read a model from a cold disk.
-_PART_TIMEOUT_S = 90.0
-# A worker ends its stage or gives it back before it goes; this comes on top of `DRAIN_S`.
-_WORKER_STOP_S = 5.0
-_API_STOP_S = 27.0  # the API's own grace is 1 + 24
 _SELF = Actor("system:stack")
 
 
@@ -70,6 +65,8 @@ class Stack:
         self._supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
         self._unready: dict[str, str] = {}
         self._listener: socket.socket | None = None
+        self.parts: list[str] = []
+        """Names of the children, once started."""
         self.key = ""
         """What opens the main shop to programs of this machine, once started; `home/key` has it too."""
 
@@ -80,16 +77,6 @@ class Stack:
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104  # compared, not bound
         return f"http://{host}:{self.settings.api_port}"
 
-    @property
-    def parts(self) -> list[str]:
-        """Names of the children, in the order in which they are shown."""
-        embedded = [
-            *([] if self.settings.redis_url else ["redis"]),
-            *([] if self.settings.llm_url else ["reader"]),
-        ]
-        courier = [] if self.settings.webhook_endpoints == "off" else ["courier"]
-        return [*embedded, *WORKERS, "sweeper", *courier, "api"]
-
     def start(self) -> None:
         """Bring all up; returns when orders can be served.
 
@@ -97,12 +84,11 @@ class Stack:
             SupervisorError: home in use, API port taken, a part that does not start.
             InputError: masked tasks that can't be loaded.
             ModelError: the weights of the embedded language model are not here.
-            DatabaseUnavailable: the database can't be migrated.
+            StorageUnavailable: the database can't be migrated.
             TablesTooNew: it is a later release's.
             TablesTooOld: it is to be migrated, and not at a start.
         """
         config = self.settings
-        check_open(config)
         check_addresses(config)
         tracing.check(config)
         check_tasks(config)
@@ -110,10 +96,11 @@ class Stack:
         self._supervisor.claim()
         try:
             narrow(config.home)
-            metrics.empty(_metrics_folder(config))
+            metrics.empty(metrics_folder(config))
             self._listener = _api_listener(config)
             self._prepare_database()
             children = self._children(self._listener)
+            self.parts = [child.name for child in children]
         except BaseException:
             self.stop()
             raise
@@ -145,8 +132,8 @@ class Stack:
         return self._supervisor.pid(part)
 
     def log_path(self, part: str) -> Path:
-        """Standard output and error of a part, over all of its lives."""
-        return self.settings.home / "logs" / f"{part}.log"
+        """As `children.log_path`."""
+        return log_path(self.settings, part)
 
     def __enter__(self) -> Stack:
         self.start()
@@ -176,59 +163,29 @@ class Stack:
 
     def _children(self, listener: socket.socket) -> list[Child]:
         config, children = self.settings, list[Child]()
-        ports = PortBook(config.home / "ports.json")
         if not config.redis_url:
-            port = ports.port("redis")
-            server = EmbeddedRedis(config.home / "redis", port, self.log_path("redis"))
+            server = EmbeddedRedis(config.home / "redis", any_free(), self.log_path("redis"))
             children.append(server.child("redis"))
             config = config.model_copy(update={"redis_url": server.url})
         if not config.llm_url:
-            port = ports.port("reader")
+            port = any_free()
             config = served_at(config, port)
             children.append(engine_child(config, port, self.log_path("reader"), config.home / "reader"))
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
-        config = config.model_copy(update={"metrics_port": 0})
-        self.settings = config
-        environment = as_environment(config) | QUIET_OPENMP
-        environment |= {metrics.FOLDER: str(_metrics_folder(config))}
+        self.settings = config = config.model_copy(update={"metrics_port": 0})
+        environment = as_environment(config) | QUIET_OPENMP | {metrics.FOLDER: str(metrics_folder(config))}
         queue = tuple(child.name for child in children if child.name == "redis")
         model = tuple(child.name for child in children if child.name == "reader")
         for name in WORKERS:
             needs = queue + model if name == StageName.DECODE else queue
-            children.append(self._worker(name, worker_argv(name, config), environment, needs))
-        sweeper = (sys.executable, "-m", "services.workers.sweeper")
-        children.append(self._worker("sweeper", sweeper, environment, queue))
-        if config.webhook_endpoints != "off":
-            courier = (sys.executable, "-m", "services.workers.courier")
-            children.append(self._worker("courier", courier, environment, ()))
-        children.append(
-            api_child(
-                config,
-                listener,
-                self._api_ready,
-                # It starts beside the language model, but reports ready only once that answers.
-                ready_timeout_s=MODEL_TIMEOUT_S if model else _PART_TIMEOUT_S,
-                needs=queue,
-            )
-        )
+            children.append(worker_child(config, name, worker_argv(name, config), environment, needs))
+        for name in ("sweeper", "courier") if config.webhook_endpoints != "off" else ("sweeper",):
+            argv = (sys.executable, "-m", f"services.workers.{name}")
+            children.append(worker_child(config, name, argv, environment, queue))
+        # The API starts together with the language model, but reports ready only once that answers.
+        patience_s = MODEL_TIMEOUT_S if model else PART_TIMEOUT_S
+        children.append(api_child(config, listener, self._api_ready, ready_timeout_s=patience_s, needs=queue))
         return children
-
-    def _worker(
-        self, name: str, argv: tuple[str, ...], environment: dict[str, str], needs: tuple[str, ...]
-    ) -> Child:
-        """A child that touches a file when it can take work; the file of its last life is removed first."""
-        file = _ready_file(self.settings, name)
-        return Child(
-            name=name,
-            argv=argv,
-            log_path=self.log_path(name),
-            ready=file.exists,
-            ready_timeout_s=MODEL_TIMEOUT_S,
-            env={**environment, "SAYCART_READY_FILE": str(file)},
-            needs=needs,
-            stop_s=DRAIN_S + _WORKER_STOP_S,
-            prepare=lambda: file.unlink(missing_ok=True),
-        )
 
     def _api_ready(self) -> bool:
         if not answers(f"{self.base_url}/livez"):
@@ -243,39 +200,6 @@ class Stack:
         return bool(checks) and not self._unready
 
 
-def api_child(
-    config: Settings,
-    listener: socket.socket,
-    answers: Callable[[], bool] = lambda: True,
-    *,
-    ready_timeout_s: float = _PART_TIMEOUT_S,
-    needs: tuple[str, ...] = (),
-) -> Child:
-    """The API on a listening socket that outlives it. It is ready when it serves and `answers` agrees.
-
-    The file says that this very life serves; over HTTP an older one may still answer.
-    """
-    file = _ready_file(config, "api")
-    number = listener.fileno()
-    return Child(
-        name="api",
-        argv=(sys.executable, "-m", "services.api"),
-        log_path=config.home / "logs" / "api.log",
-        ready=lambda: file.exists() and answers(),
-        ready_timeout_s=ready_timeout_s,
-        env={
-            **as_environment(config),
-            "SAYCART_READY_FILE": str(file),
-            "SAYCART_API_FD": str(number),
-            metrics.FOLDER: str(_metrics_folder(config)),
-        },
-        needs=needs,
-        stop_s=_API_STOP_S,
-        prepare=lambda: file.unlink(missing_ok=True),
-        pass_fds=(number,),
-    )
-
-
 def _api_listener(config: Settings) -> socket.socket:
     try:
         return listen(config.api_port, config.api_host)
@@ -286,14 +210,6 @@ def _api_listener(config: Settings) -> socket.socket:
         ) from error
 
 
-def _metrics_folder(config: Settings) -> Path:
-    return config.home / "run" / "metrics"
-
-
-def _ready_file(config: Settings, name: str) -> Path:
-    return config.home / "run" / f"{name}.ready"
-
-
 def _first_key(home: Path, keys: KeyStore) -> str:
     """Return the home's own key, a new one where there is none or it has expired. Reviews are people's."""
     token = read_key(home)
@@ -301,14 +217,3 @@ def _first_key(home: Path, keys: KeyStore) -> str:
         _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=_SELF)
         write_key(home, token)
     return token
-
-
-def as_environment(settings: Settings) -> dict[str, str]:
-    """The variables from which `Settings()` reads these same settings again."""
-    named = {"database_url": "DATABASE_URL", "redis_url": "REDIS_URL"}
-    values = {
-        named.get(field, f"SAYCART_{field.upper()}"): str(getattr(settings, field))
-        for field in Settings.model_fields
-    }
-    # Standard output of a child is a file: unbuffered, or its last words before a crash would be lost.
-    return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}

@@ -4,7 +4,7 @@ SQL is the truth. Where more orders wait for a stage, untouched for a while and 
 messages for it, it rings for the rest: after a flushed Redis, a dead worker, or a stack that was killed and
 started again. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at each sweep
 is not, so only what is missing is rung for (ADR 1). Many sweepers may run, one works at a time. It also
-removes recordings that orders have let go of, and what shops have kept for long enough (ADR 44).
+removes recordings that no order names, and what shops have kept for long enough (ADR 44).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import partial
 import structlog
 
 from infra.observability import measures, tracing
-from infra.sql.database import DatabaseUnavailable
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
 from services.bootstrap import Container
@@ -83,7 +82,7 @@ def _done(part: str, work: Callable[[], int]) -> int | None:
             came_to = work()
             took.outcome = measures.DONE
             return came_to
-        except (StorageUnavailable, DatabaseUnavailable) as error:
+        except StorageUnavailable as error:
             took.outcome = StorageUnavailable.code
             log.warning("sweep.storage_away", part=part, error=str(error))
         except Exception:
@@ -103,7 +102,6 @@ def main() -> None:
             # Where something is left to do, in the next round again.
             if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
                 next_keeping = time.monotonic() + KEEP_EVERY_S
-            _done("remove", container.remove_recordings)
             if time.monotonic() >= next_forgetting:
                 next_forgetting = time.monotonic() + FORGET_EVERY_S
                 _done("forget", partial(container.orders.forget_keys, KEYS_S))

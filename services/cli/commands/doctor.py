@@ -17,6 +17,7 @@ from rich.markup import escape
 from infra.redis.server import version as redis_version
 from infra.settings import Settings, addresses, settings
 from infra.weights.models import ModelError, resolve
+from schemas.errors import StorageUnavailable
 from services.cli.checks import Check, checked
 
 PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
@@ -94,12 +95,15 @@ def _database(config: Settings) -> Iterator[Check]:
     if not config.database_url:
         yield "database", "SQLite, embedded", ""
         return
-    from infra.sql.database import Database, DatabaseUnavailable
+    from infra.sql.database import Database
 
     database = Database(config.database)
 
     def ping() -> str:
-        database.ping()
+        try:
+            database.ping()
+        except StorageUnavailable as error:
+            raise OSError(str(error.__cause__ or error)) from error
         return "ok"
 
     yield from checked("database", ping, "Check DATABASE_URL.")
@@ -107,7 +111,7 @@ def _database(config: Settings) -> Iterator[Check]:
         found = database.row_security()
         kept = f"the policies of {len(found.held)} tables apply to the role {found.role}"
         yield ("row security", *(found.fault or (kept, "")))
-    except DatabaseUnavailable:
+    except StorageUnavailable:
         pass  # reported above
     finally:
         database.close()

@@ -15,7 +15,7 @@ from schemas.menu import Menu
 from schemas.shops.access import EVERY_SHOP
 from services.cli.checks import Check, checked
 from services.cli.samples import load_menus
-from services.decoding.completion import ROOM
+from services.clients.masked.saycart_masked.engine import ROOM
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.hosts.embedded import decode_server
 from services.decoding.ports import CartRequest

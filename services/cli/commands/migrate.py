@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from infra.settings import settings
-from infra.sql.database import Database, DatabaseUnavailable
+from infra.sql.database import Database
 from schemas.errors import StorageUnavailable
 from services.cli.client import errors_shown
 
@@ -43,7 +43,8 @@ def _database() -> Iterator[Database]:
     database = Database(settings().database)
     try:
         yield database
-    except DatabaseUnavailable as error:
-        raise StorageUnavailable(str(error), hint="Check DATABASE_URL and its server.") from error
+    except StorageUnavailable as error:
+        detail = str(error.__cause__ or error)
+        raise StorageUnavailable(detail, hint="Check DATABASE_URL and its server.") from error
     finally:
         database.close()

@@ -22,7 +22,8 @@ from infra.processes.supervisor import Supervisor
 from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
-from services.workers.stack import Stack, api_child, as_environment
+from services.workers.children import api_child, as_environment
+from services.workers.stack import Stack
 from tests.credentials import UNLIMITED, header_for
 from tests.integration.api_world import MENU
 from tests.stand_ins import TESTER

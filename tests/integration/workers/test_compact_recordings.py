@@ -107,8 +107,7 @@ def test_who_cancels_meanwhile_leaves_no_copy(works: Listening) -> None:
     order_id = works.sent(GARBAGE)
 
     def cancelling(recording: Recording, language: str) -> object:
-        works.orders.cancel(order_id)
-        works.remove_recording(order_id)
+        works.cancel(order_id)
         return speech("a latte")
 
     works.transcriber.transcribe = cancelling  # type: ignore[assignment, method-assign]

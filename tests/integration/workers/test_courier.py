@@ -26,9 +26,9 @@ from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Message, Outbox
 from services.storage.shops.store import ShopStore
+from services.workers.children import as_environment
 from services.workers.courier import Courier, Patience
 from services.workers.in_flight import EACH
-from services.workers.stack import as_environment
 from tests.endpoints import SECRET, TILL, till
 from tests.integration.storage.test_outbox import completed, proposed_and_confirmed
 from tests.servers.collector import collecting, traced

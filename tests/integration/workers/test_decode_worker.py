@@ -21,7 +21,7 @@ from schemas.lifecycle import State
 from services.bootstrap import bootstrap
 from services.decoding.decoder import PROBE_WORD
 from services.storage.shops.menus import MenuStore
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.servers.staged_server import Answer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, TESTER, Works

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from infra.settings import Settings
 from schemas.cart import CartDraft
 from schemas.errors import StorageUnavailable
-from schemas.lifecycle import State
+from schemas.lifecycle import Event, State
 from services.api import __main__ as api_main
 from services.bootstrap import Container
 from services.pipeline.runner import Runner
@@ -221,7 +221,7 @@ def test_it_is_played_whole_or_by_range(
 
 
 def test_cancelled_and_erased_ones_go_from_the_bucket(
-    world: World, worker: Worker, object_store: ObjectStore, bucket: str
+    world: World, worker: Worker, object_store: ObjectStore, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled, erased = spoken(world), spoken(world, data={"metadata": '{"customer": "7"}'})
     world.http.post(f"/v1/orders/{cancelled}/cancel")
@@ -230,11 +230,12 @@ def test_cancelled_and_erased_ones_go_from_the_bucket(
     archive = world.http.post("/v1/customers/export", json=named)
     with zipfile.ZipFile(io.BytesIO(archive.content)) as handed:
         assert handed.read(f"recordings/{erased}.wav") == SOUND
-    world.parts.orders.cancel(erased)  # ends it; its recording waits to be removed
+    world.advance(erased, Event.BROKE)
     with object_store.away():
         assert world.http.post("/v1/customers/erase", json=named).status_code == 200
     assert kept(object_store, bucket) == 1
-    assert worker.box.remove_recordings() == 1, "the sweeper of another machine sees to it"
+    monkeypatch.setattr(orphans, "AGE_S", -3600.0)
+    assert collect_orphans(worker.box) == 1, "the sweeper of another machine sees to it"
     assert kept(object_store, bucket) == 0
 
 

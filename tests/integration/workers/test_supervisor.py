@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from infra.processes import record as processes
-from infra.processes.ports import PortBook
 from infra.processes.record import ProcessId, Record
 from infra.processes.supervisor import Child, ChildFailed, HomeInUse, Restart, StatusChange, Supervisor
 from tests.waiting import until
@@ -203,12 +202,3 @@ def test_what_a_dead_stack_left_is_ended_by_the_next_and_strangers_are_not(tmp_p
         for process in (left, stranger):
             process.kill()
             process.wait()
-
-
-def test_ports_are_remembered_while_they_are_free(tmp_path: Path) -> None:
-    book = tmp_path / "ports.json"
-    first = PortBook(book).port("redis")
-    assert PortBook(book).port("redis") == first
-    assert PortBook(book).port("reader") != first
-    book.write_text("[broken")
-    assert PortBook(book).port("redis") > 0

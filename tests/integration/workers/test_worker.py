@@ -21,7 +21,7 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.bootstrap import Container
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from services.workers.sweeper import sweep
 from services.workers.worker import celery_argv
 from tests.shown import shown

@@ -32,7 +32,6 @@ def test_the_word_is_in_no_line(tmp_path: Path, database_url: str) -> None:
     assert happened >= {
         "order.accepted", "stage.done", "stage.fault", "stage.failed", "stage.refused", "request.done",
         "request.failed", "row.left_out", "review.decided", "request.refused", "the.database_refuses",
-        "recording.removed",
     }  # fmt: skip
     assert "level='debug'" in done.stderr
     # What helps to find a fault is still there.

@@ -22,7 +22,8 @@ from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.storage.base.tables import OrderRow, OutboxRow
-from services.workers.stack import Stack, as_environment
+from services.workers.children import as_environment
+from services.workers.stack import Stack
 from services.workers.worker import WORKERS
 from tests.integration import api_world
 from tests.integration.api_world import World, running

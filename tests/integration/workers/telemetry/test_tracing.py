@@ -19,7 +19,7 @@ from infra.observability.telemetry import configure_logging
 from infra.settings import REPOSITORY, Settings
 from schemas.errors import DecodeInvalid, EngineUnavailable, InputError
 from services.bootstrap import Container
-from services.decoding.calls import Calls
+from services.decoding.completion import Completions
 from services.decoding.ports import CartRequest, Reading
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World
@@ -140,7 +140,7 @@ def test_a_review_is_linked_to_the_orders_trace(world: World, collector: Collect
 
 def test_requests_to_a_decode_server_carry_the_trace(collector: Collector) -> None:
     """The stand-in collector takes any POST; it is a bad decode server, which is told by a span as well."""
-    calls = Calls(collector.url, timeout_s=5)
+    calls = Completions(collector.url, model="m", timeout_s=5)
     heard: list[str | None] = []
     send = calls._http.build_request
 
@@ -201,7 +201,7 @@ def test_a_collector_that_is_away_costs_no_order_anything(
 def test_what_is_off_imports_nothing_and_makes_nothing() -> None:
     code = """
 import sys
-import infra.observability.tracing as tracing, services.decoding.calls
+import infra.observability.tracing as tracing, services.decoding.completion
 import services.pipeline.runner, services.workers.courier
 from infra.settings import Settings
 tracing.start(Settings(), "api")
