@@ -20,9 +20,10 @@ model the key of its first field, `x-key-from` on a model the field whose value 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.config import JsonDict
 
 from schemas.question import Question
 from schemas.writable import only_printed
@@ -36,7 +37,7 @@ MAX_COUNT = 12
 MAX_NOTES = 6
 
 
-def _from(values: str) -> dict[str, Any]:
+def _from(values: str) -> JsonDict:
     return {"x-values": values}
 
 
@@ -257,8 +258,13 @@ TillRef = Annotated[
 ]
 
 
-class CartOption(BaseModel):
+class OptionRef(BaseModel):
     group: str
+    id: str
+
+
+class CartOption(BaseModel):
+    group: str = Field(description="of an option inside an option: the way to it, such as `drink>cola>ice`")
     id: str
     name: str
     amount: Amount
@@ -267,8 +273,17 @@ class CartOption(BaseModel):
         default=Portion.WHOLE,
         description="`left` or `right`: only on the half that was named first or second",
     )
-    price: int = Field(description="minor units, per item; count, amount and portion included")
+    price: int = Field(
+        description="minor units, per item; amount, portion and count included, with the count of what it is "
+        "under"
+    )
     ref: TillRef = None
+    under: OptionRef | None = Field(
+        default=None,
+        description="the option that it is under, a few entries before it in `options` unless that comes by "
+        "default",
+        exclude_if=lambda under: under is None,
+    )
 
 
 class CartLine(BaseModel):

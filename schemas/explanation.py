@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,40 +15,36 @@ from schemas.decision import Decision, ModelAnswer, Verdict
 
 MatchKind = Literal["whole", "partial", "misheard"]
 
-MATCHES: dict[MatchKind, str] = {
+MATCHES: Mapping[str, str] = {
     "whole": "the whole name",
     "partial": "part of the name",
     "misheard": "sounds like the name",
 }
 
-VERDICTS: dict[Verdict, str] = {
+VERDICTS: Mapping[Verdict, str] = {
     Verdict.ACCEPTED: "accepted",
     Verdict.ASKS: "the customer is asked",
     Verdict.NEEDS_REVIEW: "a person reviews it",
 }
 
 
-class _Span(BaseModel):
-    """Words of the transcript: characters `start` up to, but not including, `end`."""
+class ExplainedWords(BaseModel):
+    """Words of the transcript: characters `start` up to, but not including, `end`.
+
+    `meaning` is what they may mean, in words ("latte (item) or iced latte (item)"), and `found_by` how that
+    was found; both are empty where nothing explains them.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     words: str
     start: int
     end: int
-
-    @property
-    def meaning(self) -> str:
-        """What they may mean, in words; empty where nothing explains them."""
-        return ""
-
-    @property
-    def found_by(self) -> str:
-        """How that was found, in words."""
-        return ""
+    meaning: str = ""
+    found_by: str = ""
 
 
-class MenuName(BaseModel):
+class NamedPart(BaseModel):
     """Something on the menu: `id` is a sku, a size's id or an option's id, `group` the option's group."""
 
     model_config = ConfigDict(frozen=True)
@@ -58,38 +55,17 @@ class MenuName(BaseModel):
     group: str | None = None
 
 
-class MentionedNames(_Span):
-    """Words, the names that they may mean, and how these were found."""
+class MentionedNames(ExplainedWords):
+    """Words, and the names that they may mean."""
 
     match: MatchKind
-    names: tuple[MenuName, ...]
-
-    @property
-    def meaning(self) -> str:
-        """The names in words: "latte (item) or iced latte (item)"."""
-        return " or ".join(dict.fromkeys(f"{one.name} ({one.kind})" for one in self.names))
-
-    @property
-    def found_by(self) -> str:
-        return MATCHES[self.match]
+    names: tuple[NamedPart, ...]
 
 
-class SpokenNumber(_Span):
+class SpokenNumber(ExplainedWords):
     """Words that are a number."""
 
     value: int
-
-    @property
-    def meaning(self) -> str:
-        return str(self.value)
-
-    @property
-    def found_by(self) -> str:
-        return "a number"
-
-
-class UnexplainedWord(_Span):
-    """A word that is not on the menu, a number or a common word."""
 
 
 class Explanation(BaseModel):
@@ -102,11 +78,13 @@ class Explanation(BaseModel):
     text: str
     mentions: tuple[MentionedNames, ...] = Field(description="in the order in which they were said")
     numbers: tuple[SpokenNumber, ...]
-    unexplained: tuple[UnexplainedWord, ...]
+    unexplained: tuple[ExplainedWords, ...] = Field(
+        description="words that are not on the menu, a number or a common word"
+    )
     answer: ModelAnswer | None = None
     decision: Decision | None = None
 
     @property
-    def parts(self) -> list[MentionedNames | SpokenNumber | UnexplainedWord]:
+    def parts(self) -> list[ExplainedWords]:
         """Every part of the text, in its order."""
         return sorted([*self.mentions, *self.numbers, *self.unexplained], key=lambda part: part.start)

@@ -9,7 +9,7 @@ Its parts, and the rules that they keep, are in `schemas/menus`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
@@ -21,6 +21,7 @@ from schemas.field_problems import MAX_PROBLEMS, field_problems
 from schemas.menus.checks import group_problems, item_problems, too_many
 from schemas.menus.hours import Offered, TimeZone
 from schemas.menus.names import Note, clashes, name_clashes, spoken_key, tidied
+from schemas.menus.nesting import nesting_problems, source, with_nested
 from schemas.menus.parts import Id, Item, Name, Option, OptionGroup, Part, Ref, Size, Tax
 
 __all__ = ["Item", "Menu", "Note", "Option", "OptionGroup", "Size", "Tax", "spoken_key"]
@@ -66,21 +67,25 @@ class Menu(Part):
         return next((item for item in self.items if item.sku == sku), None)
 
     def group(self, group_id: str) -> OptionGroup | None:
-        return next((group for group in self.option_groups if group.id == group_id), None)
+        """The group of an id; a nested one by its way (`schemas/menus/nesting.py`)."""
+        found = next((group for group in self.option_groups if group.id == group_id), None)
+        if found is not None or (top := group_id.partition(">")[0]) == group_id:
+            return found
+        nested = (inner for g in self.option_groups if g.id == top for inner in with_nested(g, self))
+        return next((inner for inner in nested if inner.id == group_id), None) or self.group(source(group_id))
 
     def size(self, size_id: str) -> Size | None:
         return next((size for size in self.sizes if size.id == size_id), None)
 
-    def tax(self, tax_id: str) -> Tax | None:
-        return next((tax for tax in self.taxes if tax.id == tax_id), None)
-
     def groups_of(self, item: Item) -> list[OptionGroup]:
-        """The option groups of an item in its own order, each as it is on that item."""
-        return [item.own(group) for group in filter(None, map(self.group, item.option_groups))]
+        """The option groups of an item in its own order, each as it is on that item, with those inside."""
+        groups = filter(None, map(self.group, item.option_groups))
+        return [inner for group in groups for inner in with_nested(item.own(group), self)]
 
-    def offered(self, item: Item) -> list[tuple[OptionGroup, Option]]:
-        """Every option that an item comes with, in the menu's order, available or not."""
-        return [(g, o) for g in self.option_groups if g.id in item.option_groups for o in g.options]
+    def nested_groups(self, top: Collection[str] | None = None) -> list[OptionGroup]:
+        """The groups of these ids, by default all, each followed by those inside its options."""
+        groups = (group for group in self.option_groups if top is None or group.id in top)
+        return [inner for group in groups for inner in with_nested(group, self)]
 
     def at(self, moment: datetime) -> Menu:
         """The menu as it is at a moment: what is sold out or out of its hours then is not available."""
@@ -119,6 +124,7 @@ def _contradictions(menu: Menu) -> Iterator[Note]:
     groups = {group.id: group for group in menu.option_groups}
     for g, group in enumerate(menu.option_groups):
         yield from group_problems(group, f"/option_groups/{g}", sizes)
+    yield from nesting_problems(menu.option_groups, menu)
     for i, item in enumerate(menu.items):
         yield from item_problems(item, f"/items/{i}", sizes, groups, taxes)
     timed = any(part.hours for part in [*menu.items, *(o for g in menu.option_groups for o in g.options)])

@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.menu import Menu
 
-_OF_A_SHOP = {"price", "available", "hours", "sold_out_until", "ref"}
+_OF_A_SHOP = {"price", "available", "hours", "sold_out_until", "ref", "size_refs"}
 _OF_ITEMS = {"kind", "description", "image", "allergens", "diet", "tax", "option_overrides"}
 _OF_OPTIONS = {"prices", "amount_prices"}
 _OF_GROUPS = ("min", "max", "max_each", "free", "defaults", "ref")

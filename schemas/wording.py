@@ -34,19 +34,23 @@ _DECIMALS = {
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW": "₩"}
 
 
+def decimals(currency: str) -> int:
+    """Return how many digits of an amount in minor units stand behind the point."""
+    return _DECIMALS.get(currency, 2)
+
+
 def money(minor: int, currency: str) -> str:
     """Return an amount in minor units as people write it: `$4.50`, `¥450`, `4.50 CHF`."""
-    decimals = _DECIMALS.get(currency, 2)
-    whole, part = divmod(abs(minor), 10**decimals)
-    figure = f"{whole:,}" + (f".{part:0{decimals}d}" if decimals else "")
+    digits = decimals(currency)
+    whole, part = divmod(abs(minor), 10**digits)
+    figure = f"{whole:,}" + (f".{part:0{digits}d}" if digits else "")
     sign = "-" if minor < 0 else ""
     return f"{sign}{_SIGNS[currency]}{figure}" if currency in _SIGNS else f"{sign}{figure} {currency}"
 
 
 def amount(minor: int, currency: str) -> str:
     """Return an amount for a form field: `4.50`, without sign or code."""
-    decimals = _DECIMALS.get(currency, 2)
-    return f"{Decimal(minor).scaleb(-decimals):f}"
+    return f"{Decimal(minor).scaleb(-decimals(currency)):f}"
 
 
 def minor_units(text: str, currency: str) -> int:
@@ -56,7 +60,7 @@ def minor_units(text: str, currency: str) -> int:
         ValueError: not a number, or finer than the currency is.
     """
     try:
-        value = Decimal(text.strip().replace(",", ".")).scaleb(_DECIMALS.get(currency, 2))
+        value = Decimal(text.strip().replace(",", ".")).scaleb(decimals(currency))
         if value == value.to_integral_value():
             return int(value)
     except (InvalidOperation, OverflowError):

@@ -16,21 +16,20 @@ from infra.observability import tracing
 from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
-from infra.sql.notices import Notices, notices
 from schemas.decision import Policy
-from schemas.errors import EngineUnavailable, SaycartError
+from schemas.errors import EngineUnavailable
 from schemas.menu import Menu
 from schemas.records.orders import StoredRecording
 from schemas.shops.access import EVERY_SHOP
 from services.engine_parts import EngineParts
 from services.pipeline.ports import Doorbell, Tools
-from services.readiness import HealthCheck, check_addresses, queue_state, results
+from services.readiness import HealthCheck, queue_state, results
 from services.recordings import delete_unused, local_recording, store_of
-from services.settings_checks import check_open
+from services.settings_checks import check_addresses
 from services.storage.audit.log import AuditLog
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
-from services.storage.orders.watched import CHANNEL, WatchedStore
+from services.storage.orders.watched import WatchedStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Outbox
 from services.storage.people.api_keys import KeyStore
@@ -39,7 +38,6 @@ from services.storage.people.second_step import SecondSteps
 from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
-from services.storage.privacy.removals import RemovalStore
 from services.storage.privacy.retention import RetentionStore
 from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.store import ReviewStore
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     import threading
 
     from infra.oidc import Provider
-    from services.decoding.masked.answering import Answering
+    from services.decoding.tasks import Answering
 
 log = structlog.get_logger()
 # Menus that a worker warms before it serves, the most recently used first.
@@ -66,7 +64,6 @@ class Container(EngineParts):
     """One process's parts, built from its settings. The engines are in `EngineParts`."""
 
     def __init__(self, settings: Settings) -> None:
-        check_open(settings)
         check_addresses(settings)
         tracing.check(settings)
         self.settings = settings
@@ -77,7 +74,6 @@ class Container(EngineParts):
         self.reviews = ReviewStore(self.database, EVERY_SHOP)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
-        self.removals = RemovalStore(self.database)
         self.review_log = ReviewLog(self.database, EVERY_SHOP)
         self.menus = MenuStore(self.database, EVERY_SHOP)
         self.shops = ShopStore(self.database)
@@ -112,10 +108,6 @@ class Container(EngineParts):
         return Provider(self.settings.oidc, self.settings.oidc_client_secret)
 
     @cached_property
-    def notices(self) -> Notices:
-        return notices(self.database.url, CHANNEL)
-
-    @cached_property
     def doorbell(self) -> Doorbell:
         from infra.redis.broker import make_celery
         from services.doorbell import CeleryDoorbell
@@ -133,7 +125,6 @@ class Container(EngineParts):
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=partial(local_recording, self.blobs),
             compact=self._compact,
-            remove_recording=self.remove_recordings,
             drop_recording=partial(delete_unused, self.blobs),
             decode_audio=self.decode_audio,
             second_transcriber=lambda: self.second_transcriber,
@@ -183,11 +174,9 @@ class Container(EngineParts):
     @cached_property
     def masked(self) -> Answering:
         """The tasks of `POST /v1/masked/{name}`; raises as `registered`."""
-        from services.decoding.masked.answering import Answering
-        from services.decoding.masked.registry import registered
+        from services.decoding.tasks import Answering, registered
 
-        tasks = registered(self.settings.masked_tasks)
-        return Answering(tasks, lambda: self.decoder)
+        return Answering(registered(self.settings.masked_tasks), lambda: self.decoder)
 
     def prove_decoder(self) -> None:
         """Check that the decode servers apply the mask. A server that is down is only logged: it is checked
@@ -200,18 +189,6 @@ class Container(EngineParts):
             self.decoder.prove()
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
-
-    def remove_recordings(self, order_id: str | None = None) -> int:
-        """Delete recordings that `order_id`, or any order, has released; return how many. Never fails: the
-        sweeper deletes what can't be deleted now."""
-        try:
-            removed = self.removals.carry_out(self.blobs.delete, order_id=order_id)
-        except (SaycartError, OSError) as error:
-            log.warning("recording.left_to_sweeper", error=str(error))
-            return 0
-        if removed:
-            log.info("recording.removed", removed=removed)
-        return removed
 
     def retention(self, shop: str) -> RetentionStore:
         """Return the store that deletes one shop's data once its retention is over."""

@@ -11,9 +11,6 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from infra.settings import Settings
-from schemas.errors import InputError
-
 log = structlog.get_logger()
 
 # Seconds to wait for all checks together. Orchestrators wait one second by default.
@@ -70,18 +67,3 @@ def queue_state(redis_url: str) -> str:
         log.warning("ready.queue_away", exc_info=True)
         return "no answer"
     return "ok"
-
-
-def check_addresses(settings: Settings) -> None:
-    """Raise InputError if a Redis URL in the settings is invalid."""
-    urls = {"REDIS_URL": settings.redis_url, "SAYCART_LIMITS_URL": settings.limits_url}
-    if not any(urls.values()):
-        return
-    from infra.redis.address import FORMS, checked
-
-    for name, url in urls.items():
-        try:
-            if url:
-                checked(url)
-        except ValueError as error:
-            raise InputError(f"{name} can't be used: {error}", hint=FORMS) from None

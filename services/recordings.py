@@ -105,7 +105,7 @@ def local_recording(blobs: Blobs, key: str) -> Iterator[Path]:
 
 
 def delete_unused(blobs: Blobs, key: str) -> None:
-    """Delete a recording that no order refers to; if that fails, the sweeper collects it after a day."""
+    """Delete a recording that no order refers to; if that fails, the sweeper collects it within hours."""
     try:
         blobs.delete(key)
     except OSError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from infra.blobs.store import Blobs, Opened
+from infra.blobs.store import Opened
 from infra.observability import tracing
 from infra.settings import Settings
 from schemas.errors import Conflict, Forbidden, NotFound, OtherTotal, StaleState
@@ -20,14 +20,15 @@ from schemas.menu import Menu
 from schemas.order import Confirmation
 from schemas.question import CustomerAnswer
 from schemas.records.menus import MenuVersion
-from schemas.records.orders import OrderRecord, Outcome
+from schemas.records.orders import OrderRecord
 from schemas.records.reviews import Decided, ReviewRecord
 from schemas.review import ReviewDecision
 from schemas.shops.access import Access
 from schemas.shops.audit import Actor
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
-from services.recordings import read_errors
+from services.pipeline.review import confirm, settle, settle_by_answer
+from services.recordings import delete_unused, read_errors
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.privacy.erasure import ErasureStore
@@ -37,7 +38,7 @@ from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 
 if TYPE_CHECKING:
-    from services.decoding.masked.answering import Answering
+    from services.decoding.tasks import Answering
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +50,7 @@ class ShopScope:
         """`by`: the actor, for the audit log."""
         self._box, self.access, self.by = box, access, by
         self.settings: Settings = box.settings
+        self.blobs = box.blobs
         self.orders = OrderStore(box.database, access.shop)
         self.reviews = ReviewStore(box.database, access.shop)
         self.review_log = ReviewLog(box.database, access.shop)
@@ -74,10 +76,6 @@ class ShopScope:
             )
         return self.access.person
 
-    @property
-    def blobs(self) -> Blobs:
-        return self._box.blobs
-
     def recording(self, key: str) -> Opened:
         """Open a recording for reading; raises as `services.recordings.read_errors`."""
         with read_errors():
@@ -98,6 +96,11 @@ class ShopScope:
 
         check_menu(menu)
 
+    def _drop_recording(self, before: OrderRecord) -> None:
+        """Delete the recording of an order that has just released it."""
+        if before.audio_key is not None:
+            delete_unused(self.blobs, before.audio_key)
+
     def menu_of(self, order: OrderRecord) -> MenuVersion:
         """Return the menu version that the order was placed on, as it was at that moment."""
         return self.menus.get(order.menu_id, order.menu_version).at(order.created_at)
@@ -108,14 +111,16 @@ class ShopScope:
 
     def cancel_order(self, order_id: str) -> OrderRecord:
         """End an order and remove its recording; errors as the order store's `cancel`."""
+        before = self.orders.get(order_id)
         cancelled = self.orders.cancel(order_id, completed_s=self.settings.cancel_completed_s)
-        self._box.remove_recordings(order_id)
+        self._drop_recording(before)
         return cancelled
 
     def erase_order(self, order_id: str) -> OrderRecord:
         """Erase what an order's customer said and remove its recording; errors as the erasure store's."""
+        before = self.orders.get(order_id)
         erased = self.erasures.erase(order_id, by=self.by)
-        self._box.remove_recordings(order_id)
+        self._drop_recording(before)
         return erased
 
     def erase_customer(self, key: str, value: str) -> tuple[list[str], list[str]]:
@@ -132,26 +137,18 @@ class ShopScope:
                 continue  # retention was faster
         return erased, in_progress
 
-    def settle_review(self, order: OrderRecord, decision: ReviewDecision) -> Outcome:
-        """Return the outcome of a reviewer's decision; raises InvalidCart."""
-        from services.pipeline.review import settle
-
-        return settle(order, decision, self.person, self.menu_of(order))
-
     def answer_order(self, order_id: str, answer: CustomerAnswer) -> OrderRecord:
         """Settle an order by the customer's answer to its one question.
 
         Raises:
             NotFound, Conflict, InvalidCart, StaleState: as the order store's `answer` and `settle_by_answer`.
         """
-        from services.pipeline.review import settle_by_answer
-
         order = self.orders.get(order_id)
         with tracing.span("answer", {"saycart.order.id": order_id}, link=order.traceparent):
             outcome = settle_by_answer(order, answer, self.menu_of(order), self._box.policy)
             answered = self.orders.answer(order, outcome)
         if answered.state is State.CANCELLED:
-            self._box.remove_recordings(order_id)
+            self._drop_recording(order)
         log.info("order.answered", order_id=order_id, question=answer.question, answer=answer.answer)
         return answered
 
@@ -164,8 +161,6 @@ class ShopScope:
             OtherTotal: the cart costs something else.
             StaleState: the order changed this moment.
         """
-        from services.pipeline.review import confirm
-
         order = self.orders.get(order_id)
         if order.state is not State.PROPOSED:
             raise Conflict(f"The order is {STATUS[order.state]}", title="The order has no cart to confirm")
@@ -210,7 +205,7 @@ class ShopScope:
 
         Raises:
             Forbidden: the credential is not a person's.
-            NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide` and `settle_review`.
+            NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide`, and `settle`.
         """
         reviewer, review = self.person, self.reviews.get(review_id)
         if review.version != decision.version:
@@ -229,7 +224,7 @@ class ShopScope:
                 version=decision.version,
                 action=decision.action,
                 reason=decision.reason,
-                outcome=self.settle_review(reviewed, decision),
+                outcome=settle(reviewed, decision, reviewer, self.menu_of(reviewed)),
                 second_above=self.settings.second_review_above,
                 held=held,
                 by=self.by,

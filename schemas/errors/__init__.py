@@ -17,17 +17,18 @@
     │   ├── InvalidMenu                 a menu document that contradicts itself; lists every problem
     │   ├── InvalidCart                 a corrected cart that the menu doesn't allow
     │   ├── UnknownTask                 a masked call names a task that isn't registered
-    │   ├── UnmaskableSchema            a schema that no mask can bound or express; lists every place
+    │   ├── NotBegunHere                the provider's answer doesn't belong to a sign-in from this browser
+    │   ├── NotLetIn                    the provider refused the person, or sent claims we can't accept
     │   └── AudioRefused                the recording itself: never worth a retry, and not kept
     │       ├── UnsupportedAudio            not an accepted container, judged by its first bytes
     │       ├── AudioTooLarge               over the byte limit
     │       ├── AudioTooLong                over the length limit
     │       ├── AudioTooCostly              decoding takes more than any recording of speech needs
     │       └── AudioDamaged                undecodable, or shorter than its header declares
-    ├── Unreadable                  can't be read here, however often it is tried: a person reads it
-    │   └── TooMuchToRead               the transcript is longer than an order may be
+    ├── TooMuchToRead               the transcript is longer than an order may be: a person reads it
     ├── Overloaded                  too many orders are waiting: wait
     ├── SignInBusy                  too many people are signing in: wait
+    ├── ProviderAway                the identity provider doesn't respond: worth a retry
     ├── MaskedBusy                  this process runs as many masked calls as it may: wait
     ├── EngineError                 a model or its server
     │   ├── EngineUnavailable           refused, timed out, 5xx: worth a retry
@@ -49,102 +50,5 @@ Each class has a `code` (stable, shown to clients), `retryable`, and `hint` (wha
 
 from __future__ import annotations
 
-from schemas.errors.audio import (
-    AudioDamaged,
-    AudioRefused,
-    AudioTooCostly,
-    AudioTooLarge,
-    AudioTooLong,
-    UnsupportedAudio,
-)
-from schemas.errors.base import SaycartError
-from schemas.errors.engines import (
-    AnswerRefused,
-    DecodeCancelled,
-    DecodeInvalid,
-    DecodeTruncated,
-    EngineError,
-    EngineMisconfigured,
-    EngineUnavailable,
-    MenuBeingRead,
-    TooMuchToRead,
-    Unreadable,
-)
-from schemas.errors.limits import (
-    MaskedBusy,
-    Overloaded,
-    SignInBusy,
-    TooManyAttempts,
-    TooManyOrders,
-    TooManyRequests,
-)
-from schemas.errors.requests import (
-    Conflict,
-    Forbidden,
-    IdempotencyInFlight,
-    IdempotencyMismatch,
-    InputError,
-    InvalidCart,
-    InvalidMenu,
-    NotFound,
-    OtherTotal,
-    RecordingRemoved,
-    Unauthorized,
-    UnknownMenu,
-    UnknownTask,
-    UnmaskableSchema,
-)
-from schemas.errors.storage import (
-    RecordingLost,
-    RecordingsAway,
-    StaleState,
-    StorageError,
-    StorageFull,
-    StorageUnavailable,
-)
-
-__all__ = [
-    "AnswerRefused",
-    "AudioDamaged",
-    "AudioRefused",
-    "AudioTooCostly",
-    "AudioTooLarge",
-    "AudioTooLong",
-    "Conflict",
-    "DecodeCancelled",
-    "DecodeInvalid",
-    "DecodeTruncated",
-    "EngineError",
-    "EngineMisconfigured",
-    "EngineUnavailable",
-    "Forbidden",
-    "IdempotencyInFlight",
-    "IdempotencyMismatch",
-    "InputError",
-    "InvalidCart",
-    "InvalidMenu",
-    "MaskedBusy",
-    "MenuBeingRead",
-    "NotFound",
-    "OtherTotal",
-    "Overloaded",
-    "RecordingLost",
-    "RecordingRemoved",
-    "RecordingsAway",
-    "SaycartError",
-    "SignInBusy",
-    "StaleState",
-    "StorageError",
-    "StorageFull",
-    "StorageUnavailable",
-    "TooManyAttempts",
-    "TooManyOrders",
-    "TooManyRequests",
-    "TooMuchToRead",
-    "Unauthorized",
-    "UnknownMenu",
-    "UnknownTask",
-    "UnmaskableSchema",
-    "Unreadable",
-    "UnsupportedAudio",
-]
+from schemas.errors.dependencies import *
+from schemas.errors.requests import *

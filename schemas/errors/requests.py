@@ -1,20 +1,57 @@
-"""Requests that the caller can fix."""
+"""Root of the error tree, and requests that the caller can fix, or has to repeat later."""
 
 from __future__ import annotations
 
-from schemas.errors.base import SaycartError
+import math
+
+
+def again(wait_s: float) -> str:
+    """Return the end of a sentence: when to try again."""
+    return f"try again in {max(1, math.ceil(wait_s))} s"
+
+
+class SaycartError(Exception):
+    """Root of the tree. `detail` is one sentence for a person; `hint` says what to do about it.
+
+    `detail` is logged, so it never holds customer words or an answer based on them: those go into `quoted`,
+    which only reviewers read. `wait_s`: seconds until it makes sense to try again, where known. `title`: what
+    it is about, where the title of its code says less.
+    """
+
+    code = "internal"
+    retryable = False
+    hint = "This is a bug in saycart. Look up the request id in the logs."
+    wait_s: float | None = None
+    title: str | None = None
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        hint: str | None = None,
+        quoted: str = "",
+        wait_s: float | None = None,
+        title: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.quoted = quoted
+        self.hint = self.hint if hint is None else hint
+        self.wait_s = self.wait_s if wait_s is None else wait_s
+        self.title = self.title if title is None else title
+
+    @property
+    def whole(self) -> str:
+        """Return `detail` with `quoted`, for a reviewer and never for logs."""
+        return f"{self.detail}: {self.quoted}" if self.quoted else self.detail
 
 
 class InputError(SaycartError):
-    """The request can't be processed as sent."""
-
     code = "invalid_input"
     hint = "Fix the request and try again."
 
 
 class Unauthorized(InputError):
-    """No valid credential: nothing is revealed, not even whether a thing exists."""
-
     code = "unauthorized"
     hint = "Send `Authorization: Bearer KEY`; `saycart keys add` makes a key."
 
@@ -56,41 +93,37 @@ class IdempotencyInFlight(Conflict):
 
 
 class UnknownMenu(InputError):
-    """Not `NotFound`: the URL is right, a field of the body is not. `problems` as in `InvalidMenu`."""
+    """Not `NotFound`: the URL is right, a field of the body is not."""
 
     code = "unknown_menu"
     hint = "`GET /v1/menus` lists the menus; `saycart menu import FILE` adds one."
     problems = (("/menu", "no such menu"),)
 
 
-class InvalidMenu(InputError):
-    """A menu that contradicts itself. `problems` is a list of (JSON pointer, sentence)."""
+class _InvalidParts(InputError):
+    """A document with `problems`: a list of (JSON pointer, sentence), all of which clients get."""
 
-    code = "invalid_menu"
-    hint = "Fix every listed path and import the whole menu again. Nothing was stored."
+    about = ""
 
     def __init__(self, problems: list[tuple[str, str]]) -> None:
         shown = "; ".join(f"{path}: {text}" for path, text in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-        count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        super().__init__(f"The menu has {count}: {shown}{more}")
+        super().__init__(f"{self.about}{shown}{more}")
         self.problems = problems
 
 
-class InvalidCart(InputError):
-    """A reviewer's cart that the menu does not allow. `problems` as in `InvalidMenu`."""
+class InvalidMenu(_InvalidParts):
+    code = "invalid_menu"
+    about = "The menu can't be used: "
+    hint = "Fix every listed path and import the whole menu again. Nothing was stored."
 
+
+class InvalidCart(_InvalidParts):
     code = "invalid_cart"
     hint = "Choose items, sizes and options from the order's menu version."
 
-    def __init__(self, problems: list[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {text}" for path, text in problems))
-        self.problems = problems
-
 
 class UnknownTask(NotFound):
-    """A masked call names a task that isn't registered."""
-
     code = "unknown_task"
 
     def __init__(self, name: str, known: list[str]) -> None:
@@ -98,12 +131,115 @@ class UnknownTask(NotFound):
         super().__init__(f"No task named {name[:80]!r}", hint=f"Registered tasks: {listed}.")
 
 
-class UnmaskableSchema(InputError):
-    """Found when a schema is registered, never at a call. `problems` as in `InvalidMenu`."""
+class AudioRefused(InputError):
+    """Unplayable: its file is deleted when the order ends."""
 
-    code = "unmaskable_schema"
-    hint = "Fix every listed place. The mask's limits are in docs/masked.md."
+    code = "audio_refused"
 
-    def __init__(self, problems: list[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {text}" for path, text in problems))
-        self.problems = problems
+
+class UnsupportedAudio(AudioRefused):
+    code = "unsupported_audio"
+    hint = "Send WAV, FLAC, Ogg/Opus, MP3, M4A or WebM. The file's first bytes decide, not its name."
+
+
+class AudioTooLarge(AudioRefused):
+    code = "audio_too_large"
+    hint = "Send a shorter recording or a compressed one (Opus at 24 kbit/s is plenty for speech)."
+
+
+class AudioTooLong(AudioRefused):
+    code = "audio_too_long"
+    hint = "Send one order per recording, without long silences."
+
+
+class AudioTooCostly(AudioRefused):
+    code = "audio_too_costly"
+    hint = "Record it again, with one sample rate and the same channels throughout."
+
+
+class AudioDamaged(AudioRefused):
+    code = "audio_damaged"
+    hint = "The upload was probably cut off. Send the whole file again."
+
+
+class TooManyOrders(InputError):
+    """A client has `waiting` unprocessed orders; it should try again in `wait_s` seconds."""
+
+    code = "too_many_orders"
+    retryable = True
+    hint = "Nothing was stored. Wait, then try again."
+
+    def __init__(self, waiting: int, wait_s: float) -> None:
+        super().__init__(
+            f"{waiting} orders from this client are already waiting; {again(wait_s)}", wait_s=wait_s
+        )
+
+
+class TooManyAttempts(InputError):
+    code = "too_many_attempts"
+    retryable = True
+    hint = "Wait, then try again."
+
+    def __init__(self, wait_s: float) -> None:
+        super().__init__(f"Too many attempts; {again(wait_s)}", wait_s=wait_s)
+
+
+class TooManyRequests(InputError):
+    """Over a limit of what is sent: its name is `limit`, its HTTP headers `headers`; the request fits
+    again in `wait_s` seconds."""
+
+    code = "too_many_requests"
+    retryable = True
+    hint = "Nothing was done. Wait, then try again."
+
+    def __init__(self, limit: str, detail: str, wait_s: float, headers: dict[str, str]) -> None:
+        super().__init__(f"{detail}; {again(wait_s)}", wait_s=wait_s)
+        self.limit = limit
+        self.headers = headers
+
+
+class Overloaded(SaycartError):
+    code = "overloaded"
+    retryable = True
+    hint = "Nothing was stored. Wait, then try again."
+
+    def __init__(self, orders: int, wait_s: float) -> None:
+        super().__init__(f"{orders} orders are already waiting; {again(wait_s)}", wait_s=wait_s)
+
+
+class SignInBusy(SaycartError):
+    code = "sign_in_busy"
+    retryable = True
+    hint = "Wait a moment, then try again."
+
+    def __init__(self) -> None:
+        super().__init__("Too many people are signing in; try again in a few seconds", wait_s=2.0)
+
+
+class MaskedBusy(SaycartError):
+    """Masked calls share the decode servers with orders, so each process limits how many it runs."""
+
+    code = "masked_busy"
+    retryable = True
+    hint = "Wait a moment, then try again. Nothing was sent to the model."
+    wait_s = 2.0
+
+    def __init__(self, in_hand: int) -> None:
+        super().__init__(f"{in_hand} masked calls are already running; try again in a few seconds")
+
+
+class NotBegunHere(InputError):
+    code = "not_begun_here"
+    hint = "Start again on the sign-in page. Each sign-in works once, in the browser where it started."
+
+
+class NotLetIn(InputError):
+    code = "not_let_in"
+    hint = "Ask your saycart administrator; the audit log and the logs say why."
+
+
+class ProviderAway(SaycartError):
+    code = "provider_away"
+    retryable = True
+    hint = "Try again in a minute, or sign in with name and password if you have one."
+    wait_s = 5.0

@@ -27,6 +27,7 @@ def too_many(
         ("/option_groups", "options in all groups together", len(options), MAX_OPTIONS),
         ("/", "names and aliases in all", sum(1 + len(part.aliases) for part in named), MAX_NAMES),
         ("/items", "option groups of all items", sum(len(i.option_groups) for i in items), MAX_OFFERS),
+        ("/option_groups", "groups of all options", sum(len(o.option_groups) for o in options), MAX_OFFERS),
         ("/items", "option overrides in all", sum(len(i.option_overrides) for i in items), MAX_OFFERS),
         ("/taxes", "taxes", len(taxes), MAX_TAXES),
     )
@@ -98,6 +99,9 @@ def _priced_wrongly(item: Item, path: str, sizes: set[str]) -> Iterator[Note]:
     for size_id in item.size_ids:
         if size_id not in sizes:
             yield f"{path}/prices/{size_id}", f"no size {size_id!r} in `sizes`"
+    for size_id in item.size_refs:
+        if size_id not in item.size_ids:
+            yield f"{path}/size_refs/{size_id}", "must be one of the item's own sizes"
     if item.default_size is not None and item.default_size not in item.size_ids:
         yield f"{path}/default_size", "must be one of the item's own sizes"
 

@@ -92,6 +92,10 @@ class Offered(BaseModel):
         closed = bool(self.hours) and not any(hours.has(local) for hours in self.hours)
         if not (sold_out or closed):
             return self
+        return self.gone(closed=not sold_out)
+
+    def gone(self, *, closed: bool) -> Self:
+        """The same, not available: out of its hours (`closed`) or sold out."""
         gone = self.model_copy(update={"available": False})
-        gone._closed = not sold_out
+        gone._closed = closed
         return gone

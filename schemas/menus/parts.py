@@ -39,7 +39,8 @@ T = TypeVar("T")
 _Optional = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
 _Filled = Annotated[T, Field(exclude_if=lambda value: not value)]
 
-Ref = _Optional[Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(only_printed)]]
+TillId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(only_printed)]
+Ref = _Optional[TillId]
 """The till's own id: opaque, and carried to the cart."""
 
 Amount = Literal["none", "light", "extra"]
@@ -105,7 +106,11 @@ class Size(Part):
 
 class Option(Offered):
     """One choice of a group. `price` is added for each portion; `prices` for an item in one of these sizes,
-    and `amount_prices` where the option was wanted so, in place of nothing, once or twice that."""
+    and `amount_prices` where the option was wanted so, in place of nothing, once or twice that.
+
+    Its `option_groups` are open while it is chosen; or it is an `item` of the menu, whose sizes and groups
+    are.
+    """
 
     id: Id
     name: Name
@@ -114,6 +119,8 @@ class Option(Offered):
     available: bool = True
     prices: _Filled[dict[Id, Money]] = Field(default_factory=dict)
     amount_prices: _Filled[dict[Amount, Money]] = Field(default_factory=dict)
+    option_groups: _Filled[tuple[Id, ...]] = ()
+    item: _Optional[Id] = None
     ref: Ref = None
 
     def price_in(self, size: str | None) -> int:
@@ -183,17 +190,19 @@ class OptionOverride(Part):
 
     def applied(self, option: Option) -> Option:
         """The option as it is on the item."""
-        changed: dict[str, Any] = {} if self.price is None else {"price": self.price, "prices": {}}
+        if self.price is not None:
+            option = option.model_copy(update={"price": self.price, "prices": {}})
         if self.available is not None:
-            changed["available"] = self.available and option.available
-        return option.model_copy(update=changed)
+            option = option.model_copy(update={"available": self.available and option.available})
+        return option
 
 
 class Item(Offered):
     """One thing on the menu, priced either by `price` or by `prices` per size.
 
     `default_size` is what an order without a size gets, with a finding; without it the order is asked
-    about, unless every size costs the same. `number` is what it is called by on the board.
+    about, unless every size costs the same. `number` is what it is called by on the board. `size_refs` are
+    the till's own ids of its sizes, where they aren't the same for all items.
     """
 
     sku: Id
@@ -215,6 +224,7 @@ class Item(Offered):
     tax: _Optional[Id] = None
     option_overrides: _Filled[tuple[OptionOverride, ...]] = ()
     ref: Ref = None
+    size_refs: _Filled[dict[Id, TillId]] = Field(default_factory=dict)
 
     @property
     def size_ids(self) -> tuple[str, ...]:

@@ -28,10 +28,9 @@ from infra.observability import tracing
 from infra.observability.telemetry import configure_logging
 from infra.private import narrow
 from infra.settings import Settings, settings
-from infra.sql.database import DatabaseUnavailable
 from infra.sql.prepare import prepare, tell_row_security
 from infra.sql.revisions import TablesUnfit
-from schemas.errors import InputError
+from schemas.errors import InputError, StorageUnavailable
 from services.api.app import create_app
 from services.bootstrap import bootstrap
 from services.settings_checks import check_tasks
@@ -141,8 +140,8 @@ def main() -> None:
         prepare(container.database, at_start=wanted.migrate_at_start)
         tell_row_security(container.database)
         container.blobs.check()
-    except (DatabaseUnavailable, TablesUnfit, DiskFull, OSError) as error:
-        log.error("api.not_started", error=str(error), hint=getattr(error, "hint", None))
+    except (StorageUnavailable, TablesUnfit, DiskFull, OSError) as error:
+        log.error("api.not_started", error=str(error.__cause__ or error), hint=getattr(error, "hint", None))
         sys.exit(1)
     except InputError as error:
         log.error("api.not_started", error=f"{error.detail}. {error.hint}")

@@ -14,7 +14,7 @@ from schemas.masked import MaskedRequest
 from schemas.menu import Menu
 from schemas.order import OrderEvent, TextOrder
 from services.api import document, problems
-from services.api.counts import Counts
+from services.api.counts import DatabaseCounts
 from services.api.gate import access
 from services.api.gate.middleware import Gate
 from services.api.gate.origin import Own
@@ -23,7 +23,6 @@ from services.api.gate.rates import Rates
 from services.api.metrics import Metrics
 from services.api.routes import (
     audio,
-    docs,
     events,
     health,
     links,
@@ -59,7 +58,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
 
 _PARTS = (
     *(orders, audio, events, links, reviews, menus, masked, privacy),
-    *(schema, health, docs),
+    *(schema, health),
 )
 
 
@@ -97,12 +96,12 @@ def _wire(app: FastAPI, container: Container) -> None:
     state = app.state
     state.container = container
     state.own = Own.of(container.settings)
-    state.waiting = Waiting(container.watched, lambda: container.notices)
+    state.waiting = Waiting(container.watched)
     state.rates = Rates(container.settings)
     state.pressure = Pressure(container)
     state.metrics = Metrics(container, state.pressure, state.waiting, state.rates)
-    state.masked = masked.Hands(container.settings, state.metrics)
-    state.counts = Counts(container)
+    state.masked = masked.CallLimit(container.settings, state.metrics)
+    state.counts = DatabaseCounts(container)
     state.bell = Bell()
     state.scrapers = {}
     state.draining = False

@@ -6,7 +6,7 @@ the service, not for each process. All is counted by indexes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
@@ -20,7 +20,7 @@ from services.bootstrap import Container
 log = structlog.get_logger(__name__)
 
 
-class Counts(Collector):
+class DatabaseCounts(Collector):
     """Asks the database at each scrape, so that a restart of the API loses no count."""
 
     def __init__(self, container: Container) -> None:
@@ -29,67 +29,53 @@ class Counts(Collector):
         self.registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
-        up = GaugeMetricFamily("saycart_database_up", "1 if the orders could be counted")
         try:
-            # Whole before anything is told: half of it would look like a fall to nothing.
-            counted = [*self._orders(), *self._waiting(), *self._messages()]
+            # All or nothing: half of it would look like a fall to nothing.
+            counted = [*self._orders(), *self._queues(), *self._messages()]
         except SaycartError as error:
             log.warning("metrics.no_counts", code=error.code)
             counted = []
-        up.add_metric([], 1 if counted else 0)
-        yield up
+        yield _gauge("database_up", "1 if the orders could be counted", 1 if counted else 0)
         yield from counted
 
     def _orders(self) -> Iterable[Metric]:
-        orders = GaugeMetricFamily("saycart_orders", "orders by state", labels=["state"])
-        counts = self.container.orders.counts()
-        for state in State:
-            orders.add_metric([state.value], counts.get(state, 0))
-        return (orders,)
+        load, counts = self.container.load.load(), self.container.orders.counts()
+        states = {state.value: counts.get(state, 0) for state in State}
+        yield _by("orders", "orders by state", "state", states)
+        yield _gauge("orders_waiting", "orders waiting for workers", load.waiting)
+        limit = "waiting orders from which new ones are refused; 0: never"
+        yield _gauge("orders_waiting_limit", limit, self.container.settings.max_backlog)
+        finished = "orders finished by the workers in the last minute"
+        yield _gauge("orders_per_second", finished, load.per_second)
 
-    def _waiting(self) -> Iterable[Metric]:
-        load = self.container.load.load()
-        oldest = GaugeMetricFamily(
-            "saycart_queue_oldest_seconds",
-            "age of the oldest order due for a stage and not held by a worker",
-            labels=["stage"],
-        )
-        held = GaugeMetricFamily("saycart_orders_held", "orders held by a worker", labels=["stage"])
-        longest = GaugeMetricFamily(
-            "saycart_lease_oldest_seconds",
-            "longest time a held order has gone without progress, including its wait",
-            labels=["stage"],
-        )
-        backlog = self.container.load.backlog()
-        for state, stage in STAGES.items():
-            found = backlog[state]
-            oldest.add_metric([stage], found.oldest_s)
-            held.add_metric([stage], found.held)
-            longest.add_metric([stage], found.longest_held_s)
-        waiting = GaugeMetricFamily("saycart_orders_waiting", "orders waiting for workers", load.waiting)
-        limit = GaugeMetricFamily(
-            "saycart_orders_waiting_limit",
-            "waiting orders from which new ones are refused; 0: never",
-            self.container.settings.max_backlog,
-        )
-        rate = GaugeMetricFamily(
-            "saycart_orders_per_second",
-            "orders finished by the workers in the last minute",
-            load.per_second,
-        )
-        return waiting, limit, rate, oldest, held, longest
+    def _queues(self) -> Iterable[Metric]:
+        found = self.container.load.backlog()
+        queues = {stage.value: found[state] for state, stage in STAGES.items()}
+        oldest = {stage: queue.oldest_s for stage, queue in queues.items()}
+        due = "age of the oldest order due for a stage and not held by a worker"
+        yield _by("queue_oldest_seconds", due, "stage", oldest)
+        held = {stage: queue.held for stage, queue in queues.items()}
+        yield _by("orders_held", "orders held by a worker", "stage", held)
+        longest = {stage: queue.longest_held_s for stage, queue in queues.items()}
+        stuck = "longest time a held order has gone without progress, including its wait"
+        yield _by("lease_oldest_seconds", stuck, "stage", longest)
 
     def _messages(self) -> Iterable[Metric]:
-        messages = GaugeMetricFamily("saycart_webhooks", "webhook messages by state", labels=["state"])
-        for name, count in self.container.outbox.counts().items():
-            messages.add_metric([name], count)
-        age = GaugeMetricFamily(
-            "saycart_webhooks_oldest_seconds",
-            "age of the oldest waiting message",
-            self.container.outbox.oldest_s(),
-        )
-        return messages, age
+        outbox = self.container.outbox
+        yield _by("webhooks", "webhook messages by state", "state", outbox.counts())
+        yield _gauge("webhooks_oldest_seconds", "age of the oldest waiting message", outbox.oldest_s())
 
     def text(self) -> bytes:
         """The Prometheus text format, version 0.0.4."""
         return generate_latest(self.registry)
+
+
+def _gauge(name: str, says: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"saycart_{name}", says, value)
+
+
+def _by(name: str, says: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"saycart_{name}", says, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
+from fastapi.dependencies.models import Dependant
 
 from infra.addresses import counted_as
 from services.bootstrap import Container
@@ -23,6 +25,13 @@ Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="rows per page")]
 
 Wired = Annotated[Container, Depends(container)]
 """For the sign-in alone, which works before there is a shop; all else goes by a desk (`access.py`)."""
+
+
+def dependants(of: Dependant) -> Iterator[Dependant]:
+    """Yield a route's dependant, and those of all its dependencies."""
+    yield of
+    for below in of.dependencies:
+        yield from dependants(below)
 
 
 def address(request: Request) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from services.api.deps import dependants
 from services.api.gate.bodies import takes
 from services.api.problems import AGAIN, MEDIA_TYPE
 
@@ -42,10 +42,11 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
     )
     models = dict.fromkeys(unseen)
     for found in iter_route_contexts(app.routes):
-        for model in _taken(found.dependant) if hasattr(found, "dependant") else ():
-            models[model] = None
-            for method in found.methods or ():
-                document["paths"][found.path][method.lower()].update(takes(model))
+        for below in dependants(found.dependant) if hasattr(found, "dependant") else ():
+            if model := getattr(below.call, "takes", None):  # see `bodies.body`
+                models[model] = None
+                for method in found.methods or ():
+                    document["paths"][found.path][method.lower()].update(takes(model))
     _, schemas = models_json_schema(
         [(model, "validation") for model in models], ref_template="#/components/schemas/{model}"
     )
@@ -63,14 +64,6 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
             operation["x-codeSamples"] = [{"lang": "Shell", "source": source}]
     app.openapi_schema = document
     return document
-
-
-def _taken(of: Dependant) -> Iterator[type[BaseModel]]:
-    """The models of bodies that a route's dependencies read: see `bodies.body`."""
-    for below in of.dependencies:
-        if model := getattr(below.call, "takes", None):
-            yield model
-        yield from _taken(below)
 
 
 def _close(node: Any) -> None:

@@ -111,9 +111,8 @@ async def _spoken(request: Request, box: ShopScope, key: str | None, caller: Cal
         asked = {name: value for name, value in upload.fields.items() if value}
         text = asked.get("metadata")
         metadata = None if text is None else _metadata(text)
-        menu = await run_in_threadpool(find_menu, box, asked.get("menu"))
-        check_language(menu, asked.get("language"))
-        new = _new(menu, caller, metadata, confirm=_confirm(asked.get("confirm", "false")))
+        menu = await run_in_threadpool(_find_menu, box, asked.get("menu"), asked.get("language"))
+        new = _new(menu, caller, metadata, confirm=asked.get("confirm") == "true")
         new = replace(new, audio_format=upload.audio_format)
         body = asked | {"metadata": metadata, "audio": upload.writer.sha256}
         return await run_in_threadpool(_keep, box, upload, new, _idempotency(caller, key, body))
@@ -158,7 +157,7 @@ async def _admitted(request: Request, box: ShopScope, caller: Caller) -> AsyncIt
 async def _typed(box: ShopScope, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
     if found := faults(text.metadata, METADATA, "/metadata"):
         raise invalid(found)
-    menu = await run_in_threadpool(find_menu, box, text.menu)
+    menu = await run_in_threadpool(_find_menu, box, text.menu)
     transcript = Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language)
     new = replace(_new(menu, caller, text.metadata, confirm=text.confirm), transcript=transcript)
     # As a release that does not know `confirm` has it, so that a key stands across an upgrade.
@@ -197,30 +196,27 @@ def _store(box: ShopScope, new: NewOrder, idempotency: Idempotency | None) -> Ac
             delete_unused(box.blobs, new.audio_key)
 
 
-def find_menu(box: ShopScope, menu_id: str | None) -> MenuVersion:
-    """The newest version of the menu asked for; of the only one there is, when none was named.
+def _find_menu(box: ShopScope, menu_id: str | None, language: str | None = None) -> MenuVersion:
+    """Return the newest version of the menu asked for; of the only one there is, when none was named.
 
     Raises:
         UnknownMenu: no such menu.
-        RequestRefused: none was named and there is not exactly one.
+        RequestRefused: none was named and there is not exactly one, or it is in another `language`.
     """
     if menu_id is None:
         menus = box.menus.headers(limit=NAMED)
-        if len(menus) == 1:
-            return box.menus.get(menus[0].id, menus[0].version)
-        shown = ", ".join(menu.id for menu in menus) or "no menu has been imported yet"
-        raise invalid([("/menu", f"is missing; choose one of: {shown}")])
+        if len(menus) != 1:
+            shown = ", ".join(menu.id for menu in menus) or "no menu has been imported yet"
+            raise invalid([("/menu", f"is missing; choose one of: {shown}")])
+        menu_id = menus[0].id
     try:
-        return box.menus.get(menu_id)
+        found = box.menus.get(menu_id)
     except NotFound:
         raise UnknownMenu(f"No menu {menu_id[:80]!r}.") from None
-
-
-def check_language(menu: MenuVersion, asked: str | None) -> None:
-    """Raises RequestRefused for another language than the menu's, or its prefix (`en`)."""
-    language = menu.menu.language
-    if asked and asked.lower() not in (language.lower(), language.partition("-")[0]):
-        raise invalid([("/language", f"the menu {menu.menu.id} is in {language}, not {asked!r}")])
+    own = found.menu.language
+    if language and language.lower() not in (own.lower(), own.lower().partition("-")[0]):
+        raise invalid([("/language", f"the menu {menu_id} is in {own}, not {language!r}")])
+    return found
 
 
 def idempotency_key(request: Request) -> str | None:
@@ -242,12 +238,6 @@ def _idempotency(caller: Caller, key: str | None, body: dict[str, Any]) -> Idemp
         return None
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     return Idempotency(client=caller.keys, key=key, body_hash=digest)
-
-
-def _confirm(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise invalid([("/confirm", "must be true or false")])
-    return text == "true"
 
 
 def _metadata(text: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from schemas import errors
-from schemas.shops import sign_in_errors
 
 # The nearest class in an error's ancestry decides, so a new leaf gets its parent's status.
 STATUS: dict[type[errors.SaycartError], int] = {
@@ -24,9 +23,9 @@ STATUS: dict[type[errors.SaycartError], int] = {
     errors.TooManyRequests: 429,
     errors.Overloaded: 503,
     errors.SignInBusy: 503,
-    sign_in_errors.NotBegunHere: 400,
-    sign_in_errors.NotLetIn: 403,
-    sign_in_errors.ProviderAway: 503,
+    errors.NotBegunHere: 400,
+    errors.NotLetIn: 403,
+    errors.ProviderAway: 503,
     errors.MaskedBusy: 503,
     # What was asked for can't be had of this text: to send it again unchanged brings the same.
     errors.AnswerRefused: 422,

@@ -126,6 +126,8 @@ def _problem(name: str, value: UploadFile | str, times: int) -> str | None:
         return "must be a file, with a file name" if name == AUDIO else "must be text"
     if isinstance(value, str) and len(value.encode()) > FIELD_CAPS[name]:
         return f"over {FIELD_CAPS[name]} bytes"
+    if name == "confirm" and value not in ("", "true", "false"):
+        return "must be true or false"
     return None
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+from services.web import docs
 from services.web.customers import customer, order_access
 from services.web.pages import STATIC, Shipped
 from services.web.staff import account, menus, provider, review, sign_in, stats
 
-PARTS = (order_access, customer, menus, sign_in, provider, account, stats, review)
+PARTS = (docs, order_access, customer, menus, sign_in, provider, account, stats, review)
 
 
 def install(app: FastAPI) -> None:

@@ -26,7 +26,7 @@ from services.pipeline import stages
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
 from services.web.customers.customer_view import stage_words
-from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
+from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
 from tests.integration.api_world import MENU, World, wav
 from tests.stand_ins import TESTER
 
@@ -237,29 +237,21 @@ def test_without_scripts_an_order_is_followed_and_confirmed(browser: Browser, ca
     assert cafe.parts.orders.get(order.id).cart.total == 450
 
 
-@pytest.mark.parametrize("viewport", [PHONE, {"width": 320, "height": 640}], ids=["phone", "narrow"])
-def test_everything_fits_a_phone(browser: Browser, cafe: World, viewport: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "viewport", [DESKTOP, PHONE, {"width": 320, "height": 640}], ids=["desktop", "phone", "narrow"]
+)
+def test_the_pages_fit_and_are_accessible(browser: Browser, cafe: World, viewport: dict[str, int]) -> None:
     long = {**LATTE, "heard": "a large latte with " + "very " * 15}
     order = proposed(cafe, long, LATTE, text="a" * 300 + " large latte " * 20)
-    with watched(browser, cafe.url, viewport=viewport, has_touch=True) as page:
-        for address in ("/", f"/orders/{order.id}", "/nowhere/at/all", "/orders/ord_nothing"):
+    with watched(browser, cafe.url, viewport=viewport) as page:
+        for address in ("/", "/orders/ord_nothing", cafe.link(placed(cafe).id), "/docs"):
             page.goto(address)
             assert_fits(page)
+            assert_accessible(page)
         page.goto(cafe.link(order.id))
-        page.get_by_text("Change something").tap()
+        page.get_by_text("Change something").click()
         assert_fits(page)
-
-
-def test_the_pages_are_accessible(page: Page, cafe: World) -> None:
-    page.goto("/")
-    assert_accessible(page)
-    page.goto(cafe.link(proposed(cafe).id))
-    page.get_by_text("Change something").click()
-    assert_accessible(page)
-    page.goto(cafe.link(placed(cafe).id))
-    assert_accessible(page)
-    page.goto("/orders/ord_nothing")
-    assert_accessible(page)
+        assert_accessible(page)
 
 
 def test_the_policy_is_strict_on_every_page(cafe: World) -> None:

@@ -9,7 +9,7 @@ opens it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any
 
 import structlog
@@ -19,12 +19,11 @@ from fastapi.routing import iter_route_contexts
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
-from infra.settings import Settings
 from schemas.errors import Forbidden, StorageUnavailable, Unauthorized
 from schemas.field_problems import MAX_PROBLEMS
-from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Access, Scope
+from schemas.shops.access import Access, Scope
 from schemas.shops.audit import MAX_CHARS, Actor
-from services.api.deps import container
+from services.api.deps import container, dependants
 from services.api.gate.rates import rates_of, refused_at
 from services.api.problems import invalid, request_id_of
 from services.shop_scope import ShopScope
@@ -58,17 +57,8 @@ async def credential(request: Request) -> Access:
             raise Unauthorized("Unknown or expired key.")
         await rates.count(("key", found.actor), ("shop", found.shop))
         return found
-    if (found := of_anybody(box.settings)) is not None:
-        return found
     await refused_at(request)
     raise Unauthorized("This call needs a key.")
-
-
-def of_anybody(config: Settings) -> Access | None:
-    """Return what callers without a credential may do: nothing; with `SAYCART_OPEN` all at `/`'s shop."""
-    if not config.open:
-        return None
-    return Access(config.page_shop or MAIN_SHOP, actor="open", scopes=ALL_SCOPES, person="open")
 
 
 def check(access: Access, scopes: Iterable[Scope]) -> None:
@@ -80,17 +70,13 @@ def check(access: Access, scopes: Iterable[Scope]) -> None:
 
 def _check_query(request: Request) -> None:
     """Raises RequestRefused for parameters that the call doesn't know: none is passed over in silence."""
-    known = _parameters(request.scope["route"].dependant)
+    found = dependants(request.scope["route"].dependant)
+    known = {field.alias for one in found for field in one.query_params}
     if unknown := sorted(set(request.query_params) - known):
         listed = f"this call takes {', '.join(sorted(known))}" if known else "this call takes none"
         raise invalid(
             [(f"/query/{name[:80]}", f"unknown parameter; {listed}") for name in unknown[:MAX_PROBLEMS]]
         )
-
-
-def _parameters(of: Dependant) -> set[str]:
-    found = {field.alias for field in of.query_params}
-    return found.union(*(_parameters(below) for below in of.dependencies))
 
 
 def undeclared(app: FastAPI) -> list[str]:
@@ -108,16 +94,14 @@ def declared(app: FastAPI) -> list[tuple[str, frozenset[str], frozenset[str]]]:
         (
             getattr(found, "path", "?"),
             frozenset(getattr(found, "methods", None) or ()),
-            frozenset(_asked(found.dependant)) if hasattr(found, "dependant") else frozenset(),
+            _asked(found.dependant) if hasattr(found, "dependant") else frozenset(),
         )
         for found in iter_route_contexts(app.routes)
     ]
 
 
-def _asked(of: Dependant) -> Iterator[str]:
-    for below in of.dependencies:
-        yield from getattr(below.call, "asks", ())
-        yield from _asked(below)
+def _asked(of: Dependant) -> frozenset[str]:
+    return frozenset(scope for one in dependants(of) for scope in getattr(one.call, "asks", ()))
 
 
 def asking(opened: Callable[..., Any], *scopes: Scope) -> Any:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import JSONResponse, Response
 
-from services.api.counts import Counts
+from services.api.counts import DatabaseCounts
 from services.api.deps import container
 from services.api.gate.access import ReadsMetrics
 from services.api.metrics import Metrics
@@ -56,5 +56,5 @@ def get_metrics(request: Request, _box: ReadsMetrics) -> Response:
 def get_database_metrics(request: Request, _box: ReadsMetrics) -> Response:
     """Get the database's metrics. Prometheus text: counts that are the same from every process; one of
     them is to be scraped."""
-    kept: Counts = request.app.state.counts
+    kept: DatabaseCounts = request.app.state.counts
     return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)

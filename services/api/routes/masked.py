@@ -40,8 +40,8 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Hands:
-    """How many masked calls this process has in hand; one for each app, all of it on its event loop."""
+class CallLimit:
+    """A limit on the masked calls of one app, all of it on its event loop."""
 
     def __init__(self, wanted: Settings, metrics: Metrics) -> None:
         self._most, self._metrics = wanted.masked_at_once, metrics
@@ -51,11 +51,7 @@ class Hands:
 
     @contextmanager
     def one(self, task: str) -> Iterator[None]:
-        """Have one more in hand within the block, which is measured: `done`, or how it ended.
-
-        Raises:
-            MaskedBusy: there are as many as there may be.
-        """
+        """Count and time a call in the block; raises MaskedBusy where as many run as may."""
         if self._busy >= self._most:
             self._metrics.saw_masked(task, MaskedBusy.code, 0.0)
             raise MaskedBusy(self._busy)
@@ -77,13 +73,13 @@ class Hands:
 @router.get("", response_model=MaskedTasks)
 def list_tasks(box: AsksMasked) -> MaskedTasks:
     """List the tasks. Every registered one, with its JSON Schema."""
-    return MaskedTasks(tasks=box.masked.described())
+    return MaskedTasks(tasks=[task.described() for _, task in sorted(box.masked.tasks.items())])
 
 
 @router.get("/{name}", response_model=MaskedTask)
 def get_task(name: str, box: AsksMasked) -> MaskedTask:
     """Get a task. With its JSON Schema."""
-    return box.masked.one(name)
+    return box.masked.tasks[name].described()
 
 
 @router.post(
@@ -96,16 +92,16 @@ async def ask_task(name: str, request: Request, box: AsksMasked) -> MaskedAnswer
     """Ask a task about a text. One whole answer of the task's form, or an error; nothing is streamed,
     nothing is stored, and nothing is asked twice."""
     asked = await read_model(request, MaskedRequest, MAX_BODY_BYTES)
-    known = await run_in_threadpool(lambda: box.masked.one(name))
-    hands: Hands = request.app.state.masked
+    task = await run_in_threadpool(lambda: box.masked.tasks[name])
+    calls: CallLimit = request.app.state.masked
     called_off = threading.Event()
     try:
-        with hands.one(known.name):
+        with calls.one(task.name):
             gone = asyncio.ensure_future(disconnected(request))
             gone.add_done_callback(lambda _: called_off.set())
             try:
                 found = await to_thread.run_sync(
-                    partial(box.masked.ask, known.name, asked, called_off), limiter=hands.limiter
+                    partial(box.masked.ask, task.name, asked, called_off), limiter=calls.limiter
                 )
             finally:
                 # However it ends, a server that stops included: no thread is left to wait for its answer.
@@ -115,7 +111,7 @@ async def ask_task(name: str, request: Request, box: AsksMasked) -> MaskedAnswer
         raise ClientDisconnect from None
     metrics: Metrics = request.app.state.metrics
     metrics.saw_masked_tokens(
-        known.name,
+        task.name,
         prompt=found.engine.prompt_tokens,
         cached=found.engine.cached_tokens,
         completion=found.engine.completion_tokens,

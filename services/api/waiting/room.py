@@ -1,15 +1,14 @@
-"""Those who wait for orders: long polls and event streams. Waiting asks the database nothing.
+"""Those who wait for orders: long polls and event streams.
 
-A notice (`infra/sql/notices.py`) wakes those who wait for its order, and they look at it in one transaction.
-Where it only says that something has changed, one query asks which of the waited-for orders are newer than
-what was seen of them. The same query, about every `FALLBACK_S`, finds what no notice told. See ADR 31.
+However many wait, one query at a time asks which of their orders are newer than what was seen of them: at
+once after a change, more rarely the longer nothing changes. Who waits for such an order then looks at it in
+one transaction. See ADR 31.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -19,21 +18,21 @@ from typing import TypeVar
 import structlog
 from anyio import CapacityLimiter, create_task_group, to_thread
 
-from infra.sql.notices import Notices
 from schemas.errors import NotFound, SaycartError
-from services.storage.orders.watched import UNSEEN, Happened, Look, Versions, WatchedStore
+from services.storage.orders.watched import BEHIND, UNSEEN, Happened, Look, Versions, WatchedStore
 
 log = structlog.get_logger(__name__)
 
 Read = TypeVar("Read", Look, Happened)
 
-FALLBACK_S = 2.0
-"""Between two looks for what no notice told, give or take a quarter: API processes must not look in step."""
+SHORT_S, LONG_S = 0.04, 1.0
+"""Between two queries, at least and at most."""
+SHARE = 0.03
+"""Between them: this share of the time since a client came or an order changed."""
 REST = 3
-"""After the query for newer orders so many times its own duration without another: it takes milliseconds for
-a thousand orders, and on SQLite there may be a commit at any time."""
-BROKEN_S = 5.0
-"""Until a listener that failed unexpectedly is started again."""
+"""After a query so many times its own duration without another: milliseconds for a thousand orders."""
+SURE_S = 4.0
+"""For so long what a query has found is taken to be so."""
 READERS = 4
 """Threads that look at orders: the server's are for the other calls."""
 
@@ -41,13 +40,12 @@ READERS = 4
 @dataclass(eq=False)
 class _Order:
     """One order that clients wait for. `newest` is what any look or query has seen of it, last so at
-    `checked_at`; `told` counts its notices; `stir` is done when something of this has changed."""
+    `checked_at`; `stir` is done when that has changed."""
 
     stir: asyncio.Future[None]
     watchers: int = 0
     newest: Versions = UNSEEN
     checked_at: float = -math.inf
-    told: int = 0
 
     def wake(self) -> None:
         stirred, self.stir = self.stir, asyncio.get_running_loop().create_future()
@@ -64,7 +62,7 @@ class Watch:
 
     def __init__(self, waiting: Waiting, order_id: str, order: _Order) -> None:
         self._waiting, self._id, self._order = waiting, order_id, order
-        self._seen, self._told = UNSEEN, -1
+        self._seen: Versions = BEHIND
 
     async def look(self) -> Look:
         """The order as it is now.
@@ -73,23 +71,21 @@ class Watch:
             NotFound: no such order.
             StorageUnavailable: the database does not answer.
         """
-        told = self._order.told
         look = await self._waiting.any_look(self._id)
-        self._caught_up(told, look.versions)
+        self._caught_up(look.versions)
         return look
 
     async def happened(self, after: int) -> Happened:
         """Its history after that event; errors as of `look`."""
-        told = self._order.told
         happened = await self._waiting.happened(self._id, after)
-        self._caught_up(told, happened.versions)
+        self._caught_up(happened.versions)
         return happened
 
     async def changed(self, until: float = math.inf, gone: asyncio.Future[None] | None = None) -> bool:
         """Wait for a change since the last look; False at `until` (monotonic clock), when `gone` is done, or
         when the server leaves."""
         while not self._waiting.closing:
-            if self._told != self._order.told or self._seen < self._order.newest:
+            if self._seen < self._order.newest:
                 return True
             left = until - time.monotonic()
             if left <= 0 or (gone is not None and gone.done()):
@@ -102,10 +98,10 @@ class Watch:
     @property
     def sure(self) -> bool:
         """Whether the last look was confirmed a moment ago; else the database does not answer."""
-        return time.monotonic() - self._order.checked_at < 2 * FALLBACK_S
+        return time.monotonic() - self._order.checked_at < SURE_S
 
-    def _caught_up(self, told: int, versions: Versions) -> None:
-        self._told, self._seen = told, versions
+    def _caught_up(self, versions: Versions) -> None:
+        self._seen = versions
         self._order.checked_at = time.monotonic()
         self._order.saw(versions)
 
@@ -113,11 +109,11 @@ class Watch:
 class Waiting:
     """One for each app; all of it runs on the app's event loop. `closing`: the server leaves."""
 
-    def __init__(self, store: WatchedStore, notices: Callable[[], Notices]) -> None:
-        self._store, self._notices = store, notices
+    def __init__(self, store: WatchedStore) -> None:
+        self._store = store
         self._orders: dict[str, _Order] = {}
         self._readers = CapacityLimiter(READERS)
-        self._wanted, self._doubt = asyncio.Event(), asyncio.Event()
+        self._came, self._stirred_at = asyncio.Event(), -math.inf
         self.closing = False
 
     @property
@@ -127,9 +123,8 @@ class Waiting:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Listen, and look now and then, for the length of the block."""
+        """Look for changes for the length of the block."""
         async with create_task_group() as tasks:
-            tasks.start_soon(self._listen)
             tasks.start_soon(self._compare)
             yield
             tasks.cancel_scope.cancel()
@@ -146,7 +141,8 @@ class Waiting:
         order = self._orders.get(order_id)
         if order is None:
             order = self._orders[order_id] = _Order(asyncio.get_running_loop().create_future())
-            self._wanted.set()
+        self._stirred_at = time.monotonic()
+        self._came.set()
         order.watchers += 1
         try:
             yield Watch(self, order_id, order)
@@ -154,8 +150,6 @@ class Waiting:
             order.watchers -= 1
             if not order.watchers:
                 del self._orders[order_id]
-                if not self._orders:
-                    self._wanted.clear()
 
     async def until(
         self,
@@ -197,43 +191,37 @@ class Waiting:
     async def _read(self, read: Callable[..., Read | None], *asked: object) -> Read | None:
         return await to_thread.run_sync(read, *asked, limiter=self._readers)
 
-    async def _listen(self) -> None:
-        while True:
-            try:
-                await self._notices().run(self._heard, self._wanted)
-            except Exception:
-                log.exception("notices.broken")
-                await asyncio.sleep(BROKEN_S)
-
-    def _heard(self, what: str | None) -> None:
-        if what is None:
-            self._doubt.set()
-        elif order := self._orders.get(what):
-            order.told += 1
-            order.wake()
-
     async def _compare(self) -> None:
-        """Ask which orders are newer: when a notice does not say which, and now and then."""
-        limiter = CapacityLimiter(1)
+        """Ask which orders are newer, as long as anyone waits for one."""
+        limiter, took_s = CapacityLimiter(1), 0.0
         while True:
-            await self._wanted.wait()
-            pause_s = FALLBACK_S * random.uniform(0.75, 1.25)  # noqa: S311 (no secret)
+            await asyncio.sleep(max(SHORT_S, REST * took_s))
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._doubt.wait(), pause_s)
-            self._doubt.clear()
+                await asyncio.wait_for(self._came.wait(), self._pause_s())
+            self._came.clear()
             began = time.monotonic()
             asked = {order_id: order.newest for order_id, order in self._orders.items()}
+            if not asked:  # the last one left meanwhile
+                continue
             try:
                 newer = await to_thread.run_sync(self._store.newer, asked, limiter=limiter)
             except Exception as error:
                 log.warning("waiting.not_compared", exc_info=not isinstance(error, SaycartError))
-                await asyncio.sleep(pause_s)
+                await asyncio.sleep(LONG_S)
                 continue
+            took_s = time.monotonic() - began
+            if newer:
+                self._stirred_at = began
             for order_id in asked:
                 if order := self._orders.get(order_id):
                     order.checked_at = began
                     order.saw(newer.get(order_id, order.newest))
-            await asyncio.sleep(REST * (time.monotonic() - began))
+
+    def _pause_s(self) -> float | None:
+        """Seconds to the next query, unless a client comes; None where nobody waits."""
+        if not self._orders:
+            return None
+        return min(SHARE * (time.monotonic() - self._stirred_at), LONG_S)
 
 
 def _of(shop: str, look: Look) -> Look:

@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from schemas.errors import NotFound
 from schemas.shops.access import VISITOR_SCOPES, Access, Scope
 from services.api.deps import address, container
-from services.api.gate.access import asking, check, of_anybody, shop_scope
+from services.api.gate.access import asking, check, shop_scope
 from services.api.gate.origin import is_https
 from services.api.gate.rates import by_address, rates_of
 from services.api.routes.links import LINK_S, capability, opened_by
@@ -106,8 +106,6 @@ async def _holding(order_id: str, request: Request) -> ShopScope:
     signed = await staff.counted_visitor(request)
     if signed is not None and signed.may(Scope.ORDERS_READ) and request.method in ("GET", "HEAD"):
         access = signed.shop_scope.access
-    if access is None:
-        access = of_anybody(box.settings)
     if access is None:
         await by_address(request)
         raise NotFound("Order not found.", hint="Open it in the browser you ordered with, or use its link.")

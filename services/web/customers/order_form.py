@@ -27,6 +27,8 @@ from schemas.cart import (
 from schemas.errors import InvalidCart
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.wording import option_name
+from services.validation.placing import without_closed
+from services.validation.portions import open_groups
 from services.web.pages import Form
 
 ADDED = "+"
@@ -81,7 +83,7 @@ def _line_form(key: str, line: CartLine, item: Item, menu: Menu) -> LineForm:
         for size_id in item.size_ids
         if (size := menu.size(size_id)) is not None
     ]
-    groups = [_group(line, group, menu.language) for group in menu.groups_of(item)]
+    groups = [_group(line, group, menu.language) for group in open_groups(line, menu.groups_of(item))]
     size = menu.size(line.size) if line.size else None
     return LineForm(key, line, item.max_quantity, size.name if size else None, sizes, groups)
 
@@ -156,7 +158,7 @@ def _read_line(form: Form, key: str, current: CartDraft, shown: Cart, menu: Menu
     if f"quantity/{key}" not in form:  # just added
         return start
     size = form.get(f"size/{key}") or None
-    return ItemLine(
+    line = ItemLine(
         kind="item",
         heard=start.heard,
         sku=start.sku,
@@ -164,6 +166,7 @@ def _read_line(form: Form, key: str, current: CartDraft, shown: Cart, menu: Menu
         size=None if size == defaulted else size,
         options=tuple(_read_options(form, key)),
     )
+    return without_closed(line, menu)
 
 
 def _read_options(form: Form, key: str) -> Iterator[OptionDraft]:

@@ -40,17 +40,17 @@ def account(request: Request, box: Wired, staff: Signed, done: str = "") -> Resp
 
 
 @router.post("/password")
-async def change_password(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
+def change_password(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
     """Change the password; all other sessions end."""
     new, repeated = _typed(fields, "new"), _typed(fields, "again")
     try:
         if new != repeated:
             raise InputError("The new passwords don't match")
-        await _prove(box, staff, fields)
+        _prove(box, staff, fields)
         own = staff.session
-        await run_in_threadpool(box.staff.set_password, own.name, new, keeping=own.id, by=staff.shop_scope.by)
+        box.staff.set_password(own.name, new, keeping=own.id, by=staff.shop_scope.by)
     except SaycartError as error:
-        return await run_in_threadpool(_page, request, box, staff, error=error, about="password")
+        return _page(request, box, staff, error=error, about="password")
     return redirect(request, "/account?done=password")
 
 
@@ -78,13 +78,13 @@ def second_step(request: Request, box: Wired, staff: Enrolling) -> Response:
 
 
 @router.post("/second-step")
-async def begin(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
+def begin(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
     """Create a secret, to be confirmed by its first code."""
     try:
-        await _prove(box, staff, fields)
-        await run_in_threadpool(box.second_steps.begin, staff.session)
+        _prove(box, staff, fields)
+        box.second_steps.begin(staff.session)
     except SaycartError as error:
-        return await run_in_threadpool(_enrol, request, box, staff, error)
+        return _enrol(request, box, staff, error)
     return redirect(request, ENROL)
 
 
@@ -99,33 +99,31 @@ def confirm(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> R
 
 
 @router.post("/second-step/codes")
-async def renew_codes(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
+def renew_codes(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
     """Create new recovery codes; the old ones become invalid."""
     try:
-        await _prove(box, staff, fields)
-        codes = await run_in_threadpool(
-            box.second_steps.renew_codes, staff.session.staff_id, by=staff.shop_scope.by
-        )
+        _prove(box, staff, fields)
+        codes = box.second_steps.renew_codes(staff.session.staff_id, by=staff.shop_scope.by)
     except SaycartError as error:
-        return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
+        return _page(request, box, staff, error=error, about="second step")
     return page(request, "staff/recovery.html", codes=codes, first=False)
 
 
 @router.post("/second-step/off")
-async def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
+def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
     """Turn two-step sign-in off, if that is allowed."""
     try:
         if staff.session.needs_second_step:
             raise Conflict("Everyone here needs a code to sign in", hint="Ask your saycart administrator.")
-        await _prove(box, staff, fields)
+        _prove(box, staff, fields)
         own = staff.session
-        await run_in_threadpool(box.second_steps.off, own.name, keeping=own.id, by=staff.shop_scope.by)
+        box.second_steps.off(own.name, keeping=own.id, by=staff.shop_scope.by)
     except SaycartError as error:
-        return await run_in_threadpool(_page, request, box, staff, error=error, about="second step")
+        return _page(request, box, staff, error=error, about="second step")
     return redirect(request, "/account?done=off")
 
 
-async def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
+def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
     """Check that the form's `current` is the account's password.
 
     Raises:
@@ -133,7 +131,7 @@ async def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
         TooManyAttempts, SignInBusy: it was not checked.
     """
     current = _typed(fields, "current")
-    if not await run_in_threadpool(box.sign_ins.proves, staff.session, current):
+    if not box.sign_ins.proves(staff.session, current):
         raise InputError("That's not your current password")
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import Request
 from starlette.responses import Response
 
-from schemas.shops.sign_in_errors import ProviderAway
+from schemas.errors import ProviderAway
 from services.api.deps import container
 from services.bootstrap import Container
 from services.web.pages import page, redirect

@@ -16,8 +16,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from schemas.errors import NotFound, SaycartError
-from schemas.shops.sign_in_errors import NotBegunHere, NotLetIn, ProviderAway
+from schemas.errors import NotBegunHere, NotFound, NotLetIn, ProviderAway, SaycartError
 from services.api.deps import Wired
 from services.api.gate.access import acting
 from services.api.gate.rates import by_address

@@ -35,13 +35,13 @@ CANDIDATES = 200
 
 
 @router.get("")
-def queue(request: Request, box: ReviewScope, _staff: Reviewer, after: str = "") -> Response:
+def queue(request: Request, box: ReviewScope, after: str = "") -> Response:
     """Show the queue, longest waiting first."""
     return page(request, "review/queue.html", queue=box.reviews.queue(SHOWN), last=_last(box, after))
 
 
 @router.get("/queue")
-def queue_now(request: Request, box: ReviewScope, _staff: Reviewer) -> Response:
+def queue_now(request: Request, box: ReviewScope) -> Response:
     """Return the queue's rows, polled every few seconds."""
     return page(request, "review/rows.html", queue=box.reviews.queue(SHOWN))
 
@@ -87,14 +87,14 @@ def release(request: Request, review_id: str, box: ReviewScope, staff: Reviewer)
 
 
 @router.post("/{review_id}/cart")
-def cart(request: Request, review_id: str, box: ReviewScope, _staff: Reviewer, fields: Fields) -> Response:
+def cart(request: Request, review_id: str, box: ReviewScope, fields: Fields) -> Response:
     """Price the cart in the form, with its problems and its differences from the proposal."""
     shown = view.case(box, review_id)
     return page(request, "review/cart.html", **_cart(shown, read(fields, shown.menu.menu)))
 
 
 @router.get("/{review_id}/why")
-def why(request: Request, review_id: str, box: ReviewScope, _staff: Reviewer) -> Response:
+def why(request: Request, review_id: str, box: ReviewScope) -> Response:
     """Explain the decision: what the words may mean, and the model's confidence."""
     shown = view.case(box, review_id)
     order, menu, text = shown.order, shown.menu, shown.transcript.text
@@ -106,20 +106,6 @@ def why(request: Request, review_id: str, box: ReviewScope, _staff: Reviewer) ->
 def audio(review_id: str, box: ReviewScope) -> Response:
     """Serve the order's recording to the page's player."""
     return recording(box, box.reviews.get(review_id).order_id)
-
-
-@router.post("/{review_id}/played")
-def played(review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
-    """Log which seconds of the recording were played."""
-    try:
-        start_s = float(fields.get("start_s"))
-        end_s = float(fields.get("end_s")) if fields.get("end_s") else None
-        if not 0 <= start_s <= (end_s or start_s) < float("inf"):
-            raise ValueError
-    except ValueError:
-        raise InputError("Start and end must be seconds from 0, and the end not before the start") from None
-    box.review_log.played(review_id, staff.name, start_s, end_s)
-    return Response(status_code=204)
 
 
 @router.post("/{review_id}/decide")

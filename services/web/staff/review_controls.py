@@ -129,7 +129,12 @@ def _control(
     if of == "sizes":
         return Control(name, _LABELS[of], value, (("", _sizes(item, menu, value)),))
     if of == "options":
-        return Control(name, _LABELS[of], option_key(line), _option_groups(item, menu, option_key(line)))
+        key = option_key(line)
+        groups = _option_groups(item, menu, key)
+        # Of one that isn't the item's, or that may go with several of its options.
+        known = any(choice.value == key for _, choices in groups for choice in choices)
+        unknown = () if known else (("", (SelectOption("", "Choose an option…"),)),)
+        return Control(name, _LABELS[of], key, unknown + groups)
     if of in ("amounts", "portions", "note_kinds"):
         words = _PARTS if of == "portions" else {}
         choices = tuple(SelectOption(one, words.get(one, one)) for one in _enum(model, field_name))

@@ -1,7 +1,8 @@
-"""`/review/stats`: figures and plots of the reviews, rendered on the server."""
+"""`/review/stats`: figures of the reviews."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +12,6 @@ from starlette.responses import Response
 
 from schemas.records.reviews import Decided
 from services.web.pages import PageRoute, page
-from services.web.staff.charts import Bar, bars
 from services.web.staff.staff import ReviewScope
 
 # Registered before `review.py`, where "stats" would be a review's id.
@@ -19,8 +19,9 @@ router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRo
 
 PERIODS = {1: "24 hours", 7: "7 days", 30: "30 days"}
 COMMONEST = 8
-# Upper bounds of the plot of waiting times, in minutes.
+# Upper bounds of the groups of waiting times, in minutes.
 WAITS = (1, 2, 5, 10, 30, 60)
+WAIT_LABELS = "under 1", "1–2", "2–5", "5–10", "10–30", "30–60", "over 60"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def stats(request: Request, box: ReviewScope, days: int = 7) -> Response:
         periods=PERIODS,
         queue=queue,
         figures=figures(decided),
-        throughput=bars(_throughput(decided, queue.now, days), "settled"),
-        waits=bars(_waits(decided), "orders"),
+        throughput=_throughput(decided, queue.now, days),
+        waits=_waits(decided),
     )
 
 
@@ -82,8 +83,8 @@ def _at_share(seconds: Counter[int], share: float) -> float | None:
     return None
 
 
-def _throughput(decided: Decided, now: datetime, days: int) -> list[Bar]:
-    """Return decisions by hour for one day, else by day; the last bar includes `now`."""
+def _throughput(decided: Decided, now: datetime, days: int) -> list[tuple[str, int]]:
+    """Return decisions by hour for one day, else by day; the last one includes `now`."""
     step = timedelta(hours=1) if days == 1 else timedelta(days=1)
     form = "%H" if days == 1 else "%d.%m."
     slots = [now - step * back for back in range(24 if days == 1 else days)][::-1]
@@ -91,18 +92,11 @@ def _throughput(decided: Decided, now: datetime, days: int) -> list[Bar]:
     counted: Counter[str] = Counter()
     for hour, count in decided.by_hour.items():
         counted[hour.strftime(key)] += count
-    return [Bar(slot.strftime(form), counted[slot.strftime(key)]) for slot in slots]
+    return [(slot.strftime(form), counted[slot.strftime(key)]) for slot in slots]
 
 
-def _waits(decided: Decided) -> list[Bar]:
-    waits = decided.waits_s
-    bounds = [0, *WAITS]
-    bars = [
-        Bar(
-            f"{low}–{high}" if low else f"under {high}",
-            sum(count for wait, count in waits.items() if low * 60 <= wait < high * 60),
-        )
-        for low, high in zip(bounds, WAITS, strict=False)
-    ]
-    over = sum(count for wait, count in waits.items() if wait >= WAITS[-1] * 60)
-    return [*bars, Bar(f"over {WAITS[-1]}", over)]
+def _waits(decided: Decided) -> list[tuple[str, int]]:
+    groups = Counter[int]()
+    for wait_s, count in decided.waits_s.items():
+        groups[bisect_right(WAITS, wait_s / 60)] += count
+    return [(label, groups[group]) for group, label in enumerate(WAIT_LABELS)]

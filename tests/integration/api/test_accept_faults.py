@@ -19,8 +19,8 @@ from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import Container, bootstrap
 from services.workers import orphans
+from services.workers.children import as_environment
 from services.workers.orphans import collect_orphans
-from services.workers.stack import as_environment
 from tests.conftest import PostgreSQL
 from tests.credentials import header_at
 from tests.integration.api_world import MENU, World, expect_problem, running, wav

@@ -20,10 +20,11 @@ from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS
 from schemas.shops.access import ROLE_SCOPES, Role, Scope
 from services.api.routes import masked as route
-from services.decoding.masked import answering
-from services.decoding.masked.registry import registered
+from services.decoding import tasks
+from services.decoding.tasks import registered
 from services.settings_checks import check_tasks
-from services.workers.stack import Stack, as_environment
+from services.workers.children import as_environment
+from services.workers.stack import Stack
 from tests.integration.api_world import World, expect_problem, running
 from tests.integration.masked_world import (  # noqa: F401
     GOOD,
@@ -200,7 +201,7 @@ def test_a_client_that_leaves_calls_its_decode_off(world: World, server: StagedS
 def test_a_call_ends_in_its_time(
     tmp_path: Path, server: StagedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(tasks, "TIMEOUT_S", 0.3)
     with running(tmp_path, llm_url=server.url, masked_tasks=TASKS) as hasty:
         came, go_on = held(server)
         began = time.monotonic()

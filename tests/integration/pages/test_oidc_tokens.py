@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from infra import oidc
 from infra.oidc import Provider
 from infra.settings_oidc import OidcProvider as Registration
-from schemas.shops.sign_in_errors import NotLetIn, ProviderAway
+from schemas.errors import NotLetIn, ProviderAway
 from schemas.shops.staff import Identity
 from tests.servers.oidc_provider import CLIENT_ID, SECRET, Claims, OidcProvider, oidc_provider
 

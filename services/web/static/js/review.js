@@ -4,7 +4,6 @@
 (() => {
   const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];
   const box = document.getElementById("wave");
-  const token = document.querySelector("input[name=csrf]")?.value ?? "";
   let wave = null;
   let until = null; // where a word or a line ends, in seconds; null plays on to the end
 
@@ -30,7 +29,6 @@
     play.addEventListener("click", () => {
       if (wave.isPlaying()) { wave.pause(); return; }
       until = null;
-      noted(wave.getCurrentTime() >= wave.getDuration() ? 0 : wave.getCurrentTime(), "");
       wave.play();
     });
     document.getElementById("slower").addEventListener("click", () => speed(-1));
@@ -44,27 +42,10 @@
     document.getElementById("speed").textContent = `${rate}×`;
   }
 
-  // Every playback is put on record, in the order heard: one is sent when the one before has arrived. What
-  // still waits when the page is left goes at once.
-  const unsent = [];
-  async function noted(start, end) {
-    unsent.push(new URLSearchParams({ start_s: start, end_s: end }));
-    if (unsent.length > 1) return;
-    for (; unsent.length; unsent.shift()) await sent(unsent[0]);
-  }
-
-  function sent(body) {
-    const asked = { method: "POST", headers: { "X-CSRF-Token": token }, body, keepalive: true };
-    return fetch(box.dataset.played, asked).catch(() => {});
-  }
-
-  addEventListener("pagehide", () => unsent.splice(1).forEach(sent));
-
   function hear(thing) {
     if (!wave) return;
     const start = Math.max(0, Number(thing.dataset.start) - 0.05);
     until = Number(thing.dataset.end) + 0.1;
-    noted(thing.dataset.start, thing.dataset.end);
     wave.setTime(start);
     wave.play();
   }

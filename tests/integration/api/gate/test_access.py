@@ -302,14 +302,6 @@ def test_staff_of_another_shop_see_their_own(world: World) -> None:
         assert review_id not in http.get("/review").text
 
 
-def test_open_is_for_this_machine_alone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"listens on 0\.0\.0\.0"):
-        bootstrap(Settings(home=tmp_path, open=True, api_host="0.0.0.0"))
-    with running(tmp_path, open=True, page_shop="") as world, httpx.Client(base_url=world.url) as anybody:
-        assert anybody.get(f"/orders/{_things(world)[0]}").status_code == 200
-        assert anybody.get("/v1/orders", headers={"Authorization": "Bearer x"}).status_code == 401
-
-
 def test_no_credential_is_for_every_shop() -> None:
     for shop in ("*", ""):
         with pytest.raises(ValueError, match="one shop"):

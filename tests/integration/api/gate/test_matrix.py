@@ -10,7 +10,7 @@ from sqlalchemy import update
 
 from schemas.shops.access import ALL_SCOPES, MAIN_SHOP
 from services.api.routes.links import capability
-from services.storage.base.tables import ApiKeyRow
+from services.storage.base.tables_staff import ApiKeyRow
 from services.web.customers.order_access import ORDER_COOKIE
 from services.web.staff.staff import COOKIE
 from tests.credentials import header_for

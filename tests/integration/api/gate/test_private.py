@@ -17,7 +17,7 @@ from infra.private import narrow
 from infra.processes.ports import any_free
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from services.workers.worker import celery_argv
 from tests.credentials import header_at
 from tests.integration.api_world import MENU, wav
@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 from infra.processes.child import Child
 from infra.redis.server import EmbeddedRedis
-from infra.processes.ports import PortBook
+from infra.processes.ports import any_free
 from infra.private import keep_private
 from infra.processes.supervisor import Supervisor
 from tests.credentials import header_at
@@ -39,8 +39,7 @@ keep_private()  # as `Stack.start` does
 code = """import os, sys, time
 open(sys.argv[1], 'w'); os.mkdir(sys.argv[1] + '.d'); print('up', flush=True); time.sleep(60)"""
 file = home / "run" / "written"
-port = PortBook(home / "ports.json").port("redis")
-server = EmbeddedRedis(home / "redis", port, home / "logs" / "redis.log")
+server = EmbeddedRedis(home / "redis", any_free(), home / "logs" / "redis.log")
 writer = Child("writer", (sys.executable, "-c", code, str(file)),
                home / "logs" / "writer.log", file.with_name("written.d").exists)
 supervisor = Supervisor(home)
@@ -147,14 +146,14 @@ def test_the_first_command_on_a_new_home_closes_it_too(home: Path) -> None:
 
 
 def test_what_the_supervisor_starts_inherits_it(home: Path) -> None:
-    """Redis, logs, ports, passwords, records, and whatever a child makes that knows nothing of it."""
+    """Redis, logs, passwords, records, and whatever a child makes that knows nothing of it."""
     done = subprocess.run(
         [sys.executable, "-c", SUPERVISED, home], umask=OPEN, check=False, capture_output=True
     )
     assert done.returncode == 0, done.stderr.decode()
     names = {str(path.relative_to(home)) for path in home.rglob("*")}
     assert {
-        "redis/password", "redis/operator", "redis/redis.conf", "redis/appendonly.aof", "ports.json",
+        "redis/password", "redis/operator", "redis/redis.conf", "redis/appendonly.aof",
         "logs/redis.log", "logs/writer.log", "run/written", "run/written.d",
     } <= names  # fmt: skip
     assert wider(home) == []

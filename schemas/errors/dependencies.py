@@ -1,17 +1,11 @@
-"""Models, their servers, and orders that can't be read."""
+"""Failures of models and their servers, of the database, and of the recording store."""
 
 from __future__ import annotations
 
-from schemas.errors.base import SaycartError
+from schemas.errors.requests import SaycartError
 
 
-class Unreadable(SaycartError):
-    """An order can't be read here, however often it is tried."""
-
-
-class TooMuchToRead(Unreadable):
-    """The transcript takes more tokens of the model than an order may."""
-
+class TooMuchToRead(SaycartError):
     code = "too_much_to_read"
     hint = "Ask for a shorter order; a person can take this one."
 
@@ -55,9 +49,8 @@ class DecodeCancelled(EngineError):
 
 
 class AnswerRefused(EngineError):
-    """A well-formed answer that breaks the Pydantic model's validators. `problems` as in `InvalidMenu`: their
-    sentences come from the validators and go to the caller. `detail` is logged and has only their places,
-    since a validator's sentence may repeat the answer."""
+    """`problems` is a list of (JSON pointer, sentence). A validator's sentence may repeat the answer, so it
+    goes to the caller alone; `detail`, which is logged, has only the places."""
 
     code = "answer_refused"
     hint = "Rephrase the request or use a larger model; the mask can't enforce what a validator checks."
@@ -66,3 +59,39 @@ class AnswerRefused(EngineError):
         places = ", ".join(dict.fromkeys(path for path, _ in problems))
         super().__init__(f"The answer breaks the model's own rules at {places}", quoted=quoted)
         self.problems = problems
+
+
+class StorageError(SaycartError):
+    code = "storage_error"
+
+
+class RecordingLost(StorageError):
+    """The order was accepted, so the recording is looked for again (a shared disk may lag); then a person
+    asks the customer. It never ends an order by itself."""
+
+    code = "recording_lost"
+    retryable = True
+    hint = "Do all machines share one SAYCART_RECORDINGS_URL? If it's gone, ask for the order again."
+
+
+class StaleState(StorageError):
+    code = "stale_state"
+    hint = "Another worker has moved the order on; this result is dropped."
+
+
+class StorageUnavailable(StorageError):
+    code = "storage_unavailable"
+    retryable = True
+    hint = "Nothing was stored. Try again shortly."
+
+
+class RecordingsAway(StorageUnavailable):
+    """Unlike with `RecordingLost`, the recording may well exist; it is tried again too."""
+
+    code = "recordings_away"
+    hint = "Try again shortly. Can this machine reach the store in SAYCART_RECORDINGS_URL?"
+
+
+class StorageFull(StorageUnavailable):
+    code = "storage_full"
+    hint = "Nothing was stored: the disk is full. Free some space, then try again."
