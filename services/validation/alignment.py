@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from schemas.menus.nesting import source
 from services.retrieval.retrieval import Match, Mention, Number, Retrieval
 
 Span = tuple[int, int]
@@ -47,11 +48,16 @@ def _naming(ref: Ref, found: Retrieval) -> list[Mention]:
 
 def _words(line: Mapping[str, Any], anchor: Mention, zone: Span, found: Retrieval) -> Span:
     refs: list[Ref] = [("size", None, line["size"])] if line.get("size") else []
-    refs += [("option", option["group"], option["id"]) for option in line.get("options") or ()]
+    refs += [_option(option["group"], option["id"]) for option in line.get("options") or ()]
     near = [_nearest(_naming(ref, found), anchor) for ref in refs]
     near.append(_nearest(_counts(line, anchor, found), anchor))
     own = [anchor, *(one for one in near if one and zone[0] <= one.start and one.end <= zone[1])]
     return min(one.start for one in own), max(one.end for one in own)
+
+
+def _option(group_id: str, option_id: str) -> Ref:
+    group = source(group_id)
+    return ("option", group, option_id) if group else ("size", None, option_id)
 
 
 def _counts(line: Mapping[str, Any], anchor: Mention, found: Retrieval) -> list[Number]:

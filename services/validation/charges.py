@@ -5,6 +5,8 @@ A portion costs the option's price in the item's size; `none` costs nothing, `li
 one half of an item it costs half of that, rounded half up for each option and each single item. A default
 costs nothing once, and of a group's other portions the cheapest are free, as many as the menu says; of an
 extra portion only the plain one is.
+
+What is chosen inside an option is for each portion of it, in the size of the item that it is inside of.
 """
 
 from __future__ import annotations
@@ -14,18 +16,47 @@ from collections.abc import Iterator, Sequence
 
 from schemas.cart import Amount, OptionDraft, Portion
 from schemas.menu import Option, OptionGroup
+from schemas.menus.nesting import sizes_under, under
 
 _TIMES = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
 
 
 def charges(options: Sequence[OptionDraft], groups: Sequence[OptionGroup], size: str | None) -> list[int]:
-    """What each of the options adds to an item of this size with these groups; 0 for one that it lacks."""
+    """What each of the options adds to an item of this size with these open groups; 0 for one that it
+    lacks."""
     known = {(group.id, option.id): option for group in groups for option in group.options}
-    saved = Counter({index: less for group in groups for index, less in _saved(options, group, size)})
+    sizes = {group.id: size_of(group.id, options, groups, size) for group in groups}
+    saved = Counter(
+        {index: less for group in groups for index, less in _saved(options, group, sizes[group.id])}
+    )
     return [
-        _charge(chosen, known.get((chosen.group, chosen.id)), size, saved[index])
+        _charge(chosen, known.get((chosen.group, chosen.id)), sizes.get(chosen.group), saved[index])
+        * _times(chosen.group, options)
         for index, chosen in enumerate(options)
     ]
+
+
+def size_of(
+    group_id: str, options: Sequence[OptionDraft], groups: Sequence[OptionGroup], size: str | None
+) -> str | None:
+    """The size that prices of a group go by: that of the nearest item that it is inside of, or else the
+    line's `size`; None while it is open."""
+    if (above := under(group_id)) is None:
+        return size
+    sizes = next((group for group in groups if group.id == sizes_under(*above)), None)
+    if sizes is None:
+        return size_of(above[0], options, groups, size)
+    chosen = (one.id for one in options if one.group == sizes.id and one.amount is not Amount.NONE)
+    return next(chosen, next(iter(sizes.defaults), None))
+
+
+def _times(group_id: str, options: Sequence[OptionDraft]) -> int:
+    """Portions of the option that a group is under, and of those that this one is."""
+    if (above := under(group_id)) is None:
+        return 1
+    chosen = (one for one in options if (one.group, one.id) == above and one.amount is not Amount.NONE)
+    count = sum(one.count for one in chosen) or 1  # one that comes by default is there once
+    return count * _times(above[0], options)
 
 
 def _charge(chosen: OptionDraft, option: Option | None, size: str | None, saved: int) -> int:

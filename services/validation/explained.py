@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from schemas.decision import Decision, ModelAnswer
-from schemas.explanation import Explanation, MentionedNames, MenuName, SpokenNumber, UnexplainedWord
+from schemas.explanation import (
+    MATCHES,
+    ExplainedWords,
+    Explanation,
+    MentionedNames,
+    NamedPart,
+    SpokenNumber,
+)
 from schemas.menu import Menu
 from services.retrieval.names import names_of
-from services.retrieval.retrieval import retrieve
+from services.retrieval.retrieval import Mention, retrieve
 
 
 def explain(
@@ -23,26 +30,35 @@ def explain(
         menu=menu.id,
         menu_version=version,
         text=text,
-        mentions=tuple(
-            MentionedNames(
+        mentions=tuple(_mentioned(text, one) for one in found.mentions),
+        numbers=tuple(
+            SpokenNumber(
                 words=text[one.start : one.end],
                 start=one.start,
                 end=one.end,
-                match=one.match.value,
-                names=tuple(
-                    MenuName(kind=name.kind, id=name.id, name=name.text, group=name.group)
-                    for name in one.names
-                ),
+                meaning=str(one.value),
+                found_by="a number",
+                value=one.value,
             )
-            for one in found.mentions
-        ),
-        numbers=tuple(
-            SpokenNumber(words=text[one.start : one.end], start=one.start, end=one.end, value=one.value)
             for one in found.numbers
         ),
         unexplained=tuple(
-            UnexplainedWord(words=text[start:end], start=start, end=end) for start, end in found.unexplained
+            ExplainedWords(words=text[start:end], start=start, end=end) for start, end in found.unexplained
         ),
         answer=answer,
         decision=decision,
+    )
+
+
+def _mentioned(text: str, one: Mention) -> MentionedNames:
+    names = [NamedPart(kind=name.kind, id=name.id, name=name.text, group=name.group) for name in one.names]
+    match = one.match.value
+    return MentionedNames(
+        words=text[one.start : one.end],
+        start=one.start,
+        end=one.end,
+        meaning=" or ".join(dict.fromkeys(f"{name.name} ({name.kind})" for name in names)),
+        found_by=MATCHES[match],
+        match=match,
+        names=tuple(names),
     )

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from schemas.cart import CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft, Portion
+from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft, Portion
 from schemas.menu import Item, Menu, OptionGroup
+from schemas.menus.nesting import source, under
 from schemas.sentences.sentences import Sentences, sentences
 from services.validation.naming import listed, option_name, size_called
-from services.validation.portions import by_half, chosen_of, counted, kept_defaults
+from services.validation.portions import by_half, chosen_of, counted, kept_defaults, open_groups
 from services.validation.price import price_in
 from services.validation.questions import which_option, which_size
 
@@ -47,7 +48,7 @@ def _line_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[
         message = say("quantity_over_limit", most=item.max_quantity, item=item.name, count=line.quantity)
         yield Finding.blocking("quantity_over_limit", message)
     yield from _size_facts(index, line, item, menu, say)
-    groups = menu.groups_of(item)
+    groups = open_groups(line, menu.groups_of(item))
     for option in line.options:
         yield from _option_facts(option, item, groups, menu)
     halves = [Counter((o.group, o.id) for o in half) for half in by_half(line.options)]
@@ -65,6 +66,10 @@ def _option_facts(
 ) -> Iterator[Finding]:
     say = sentences(menu.language)
     group = next((group for group in groups if group.id == option.group), None)
+    if _is_unclear(option, group):
+        name = option_name(option.group, option.id, menu)
+        yield Finding.blocking("option_unclear", say("option_unclear", option=name))
+        return
     if group is None:
         other = menu.group(option.group)
         message = say("option_not_offered", item=item.name, group=other.name if other else option.group)
@@ -80,6 +85,13 @@ def _option_facts(
         yield Finding.blocking("option_unavailable", say(why, name=known.name))
     if option.portion is not Portion.WHOLE and not group.halves:
         yield Finding.blocking("half_not_offered", say("half_not_offered", option=known.name, item=item.name))
+
+
+def _is_unclear(option: OptionDraft, group: OptionGroup | None) -> bool:
+    """Whether it isn't known what an option inside another goes with, or how much of a size is wanted."""
+    if under(option.group) is None:
+        return False
+    return group is None or (not source(option.group) and option.amount is not Amount.NORMAL)
 
 
 def _too_much(line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ as a line may hold it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, CartNote, HeardSpan, NoteDraft, NoteKind
@@ -17,7 +17,7 @@ from services.validation.alignment import align
 
 
 def with_heard(
-    lines: Sequence[dict[str, Any]],
+    lines: Sequence[Mapping[str, Any]],
     transcript: str,
     found: Retrieval,
     notes: Iterable[tuple[str, str]] = (),

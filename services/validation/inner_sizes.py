@@ -19,7 +19,7 @@ CORRECTED = 0.9
 
 def without_inner_sizes(
     lines: Iterable[Mapping[str, Any]], transcript: str, names: MenuNames, found: Retrieval
-) -> list[dict[str, Any]]:
+) -> list[Mapping[str, Any]]:
     """The lines of a cart without sizes that were only said as part of an option's name."""
     inner = _inner_sizes(transcript, names, found)
     return [dict(line) | ({"size": None} if line.get("size") in inner else {}) for line in lines]

@@ -28,5 +28,6 @@ def size_called(size_id: str, menu: Menu) -> str:
 def option_name(group_id: str, option_id: str, menu: Menu, amount: Amount = Amount.NORMAL) -> str:
     """`oat milk`, `no foam`, or in the menu's language; not quoted."""
     group = menu.group(group_id)
-    name = next((o.name for o in group.options if o.id == option_id), option_id) if group else option_id
+    known = group.options if group else menu.sizes  # where it isn't known of which option it is the size
+    name = next((one.name for one in known if one.id == option_id), option_id)
     return amount_name(amount, name, menu.language)

@@ -1,12 +1,13 @@
 """Price: the draft joined with the menu's names and prices. The menu alone knows a price.
 
 Every amount is an integer in minor units; `charges.py` says what options cost, `taxes.py` what tax there is.
-While a size or a required option is open, a line costs the least that any answer makes of it, and says so.
+While a size or a required option is open, a line costs the least that any answer makes of it, and says so;
+so it does while it isn't known which option another goes with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.cart import (
@@ -19,12 +20,15 @@ from schemas.cart import (
     LineDraft,
     MenuRef,
     OptionDraft,
+    OptionRef,
 )
-from schemas.menu import Item, Menu, OptionGroup
+from schemas.menu import Item, Menu, Option, OptionGroup
+from schemas.menus.nesting import is_within, sizes_under, source, under
 from schemas.transcript import Transcript
-from services.validation.charges import charges
+from services.validation.charges import charges, size_of
 from services.validation.heard_words import notes_of, span_of
-from services.validation.portions import counted
+from services.validation.naming import option_name
+from services.validation.portions import counted, open_groups
 from services.validation.taxes import taxes_of
 
 
@@ -40,15 +44,22 @@ def unit_price(line: ItemLine, item: Item, menu: Menu) -> UnitPrice:
     """The price of one `item` with the size and the options of `line`."""
     prices = {price_in(size, line, item, menu) for size in _sizes(line, item)}
     sized = line.size is None or not item.size_ids or line.size in item.size_ids
-    is_open = any(open_groups(line, item, menu))
+    groups = open_groups(line, menu.groups_of(item))
+    known = {group.id for group in groups}
+    adrift = any(under(option.group) and option.group not in known for option in line.options)
+    is_open = adrift or any(counted(line, group) < group.least for group in groups)
     return UnitPrice(min(prices), is_minimum=is_open or not sized or len(prices) > 1)
 
 
 def price_in(size: str | None, line: ItemLine, item: Item, menu: Menu) -> int:
     """What one of a line costs in a size of its item. Open choices are made with the cheapest."""
     base = (item.prices or {})[size] if size is not None else item.price or 0
-    filled = (*line.options, *_cheapest(size, line, item, menu))
-    return base + sum(charges(filled, menu.groups_of(item), size))
+    groups = menu.groups_of(item)
+    return base + _charged(size, _filled(size, line, groups), groups)
+
+
+def _charged(size: str | None, line: ItemLine, groups: Sequence[OptionGroup]) -> int:
+    return sum(charges(line.options, open_groups(line, groups), size))
 
 
 def _sizes(line: ItemLine, item: Item) -> tuple[str | None, ...]:
@@ -59,20 +70,43 @@ def _sizes(line: ItemLine, item: Item) -> tuple[str | None, ...]:
     return (size,) if size in item.size_ids else item.size_ids
 
 
-def _cheapest(size: str | None, line: ItemLine, item: Item, menu: Menu) -> Iterator[OptionDraft]:
-    for group in open_groups(line, item, menu):
-        ways = [option for option in group.options if option.available and option.id not in group.defaults]
-        if ways:
-            cheapest = min(ways, key=lambda option: option.price_in(size))
-            missing = group.least - counted(line, group)
-            yield OptionDraft(group=group.id, id=cheapest.id, count=missing)
+def _filled(size: str | None, line: ItemLine, groups: Sequence[OptionGroup], within: str = "") -> ItemLine:
+    """The line with its open choices made with the cheapest; only those `within` an option's or size's way,
+    where one is given."""
+    is_open = open_groups(line, groups)
+    # Sizes first, since others' prices go by them; the rest from the inside out, since one more of an option
+    # is one more of all that is in it.
+    for group in sorted(reversed(is_open), key=lambda group: bool(source(group.id))):
+        missing = group.least - counted(line, group)
+        if missing <= 0 or not is_within(group.id, within):
+            continue
+        size_there = size_of(group.id, line.options, is_open, size)
+        tried = [
+            _filled(size, _with(line, group, option, missing), groups, _reach(group, option))
+            for option in _cheapest(group, size_there)
+        ]
+        line = min(tried, key=lambda one: _charged(size, one, groups), default=line)
+    return line
 
 
-def open_groups(line: ItemLine, item: Item, menu: Menu) -> Iterator[OptionGroup]:
-    """The option groups of which more has to be chosen."""
-    for group in menu.groups_of(item):
-        if counted(line, group) < group.least:
-            yield group
+def _cheapest(group: OptionGroup, size: str | None) -> list[Option]:
+    """The options of which one is cheapest: all, where they open choices or are the size that others' prices
+    go by."""
+    options = [option for option in group.options if option.available and option.id not in group.defaults]
+    if not source(group.id) or any(option.item or option.option_groups for option in options):
+        return options
+    return [min(options, key=lambda option: option.price_in(size))] if options else []
+
+
+def _reach(group: OptionGroup, option: Option) -> str:
+    """Within which choices an option changes the least price: those inside it; a size, also those next to
+    it."""
+    return sizes_under(group.id, option.id) if source(group.id) else group.id
+
+
+def _with(line: ItemLine, group: OptionGroup, option: Option, count: int) -> ItemLine:
+    more = OptionDraft(group=group.id, id=option.id, count=count)
+    return line.model_copy(update={"options": (*line.options, more)})
 
 
 def price_cart(
@@ -135,24 +169,41 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
         confidence=mean,
         findings=findings,
         ref=item.ref,
-        size_ref=size.ref if size else None,
+        size_ref=item.size_refs.get(size.id, size.ref) if size else None,
     )
 
 
 def _options(line: ItemLine, item: Item, menu: Menu) -> list[CartOption]:
-    """The options of a line with what each adds to its price, in the size that the price is for."""
-    groups = menu.groups_of(item)
+    """The options of a line, those inside others behind them, with what each adds to its price, in the size
+    that the price is for."""
+    groups = open_groups(line, menu.groups_of(item))
     size = min(_sizes(line, item), key=lambda size: price_in(size, line, item, menu))
     known = {(group.id, option.id): option for group in groups for option in group.options}
     found = []
-    for chosen, price in zip(line.options, charges(line.options, groups, size), strict=True):
-        option = known.get((chosen.group, chosen.id))
+    prices = charges(line.options, groups, size)
+    for index in _in_order(line.options):
+        chosen = line.options[index]
+        option, above = known.get((chosen.group, chosen.id)), under(chosen.group)
         found.append(
             CartOption(
                 **chosen.model_dump(),
-                name=option.name if option else chosen.id,
-                price=price,
+                name=option_name(chosen.group, chosen.id, menu),
+                price=prices[index],
                 ref=option.ref if option else None,
+                under=OptionRef(group=above[0], id=above[1]) if above and above[1] else None,
             )
         )
     return found
+
+
+def _in_order(options: Sequence[OptionDraft]) -> list[int]:
+    """Indices of the options, each followed by those inside it; at the end those inside what isn't there."""
+    first = {(option.group, option.id): index for index, option in reversed(list(enumerate(options)))}
+
+    def way(index: int) -> tuple[int, ...]:
+        above = under(options[index].group)
+        if above is None:
+            return (index,)
+        return (*way(first[above]), index) if above in first else (len(options), index)
+
+    return sorted(range(len(options)), key=way)

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from schemas.cart import Amount, Portion
+from schemas.cart import Amount, ItemLine, OptionDraft, Portion
 from schemas.menu import Item
 from services.decoding.menu_names import Line, Names, Unreadable
+from services.validation.placing import placed_line
 
 Key = TypeVar("Key")
 
@@ -54,8 +55,16 @@ def _line(part: str, names: Names) -> Line:
         "sku": sku,
         "quantity": int(number),
         "size": _one(size.strip(), offered, f"size of {name.strip()}") if bar else None,
-        "options": [_option(text, item, names) for text in options],
+        "options": _in_place([_option(text, item, names) for text in options], item, names),
     }
+
+
+def _in_place(options: list[Line], item: Item, names: Names) -> list[Line]:
+    """Options inside options with the one that each is under."""
+    chosen = tuple(map(OptionDraft.model_validate, options))
+    line = ItemLine(kind="item", heard=item.name, sku=item.sku, quantity=1, options=chosen)
+    groups = (option.group for option in placed_line(line, item, names.menu).options)
+    return [option | {"group": group} for option, group in zip(options, groups, strict=True)]
 
 
 def _option(text: str, item: Item, names: Names) -> Line:
@@ -75,7 +84,7 @@ def _option(text: str, item: Item, names: Names) -> Line:
 def _whole_option(text: str, item: Item, names: Names) -> Line:
     counted = _COUNT.match(text)
     text, count = (counted[1], int(counted[2])) if counted else (text, 1)
-    known = [((c.group, c.id), c.name) for c in names.choices(item)]
+    known = [((c.group, c.id), c.name) for c in names.readable(item)]
     for amount, word in _AMOUNTS.items():
         if text.casefold().startswith(word) and (key := _found(text[len(word) :].strip(), known)):
             return {"group": key[0], "id": key[1], "amount": amount.value, "count": count}
