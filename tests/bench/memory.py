@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.cli.samples import load_menus
-from services.decoding.masked.call import masked
+from services.clients.masked.saycart_masked import masked
 from services.workers.stack import Stack
 from tests.processes.running_stack import RECORDINGS, connected, follower, gold_rows, settings_in
 
@@ -38,12 +38,12 @@ class Ticket(BaseModel):
 def main() -> int:
     """Print a line a process, and their sum."""
     menus = [Menu.read(document)[0] for document in load_menus().values()]
-    with tempfile.TemporaryDirectory(prefix="memory-") as home:
-        stack = Stack(settings_in(Path(home)), menus=menus)
-        parts = stack.parts  # once started, its settings name the embedded ones by their addresses
-        with stack:
-            _use(stack)
-            sizes = {part: sum(map(_pss, _family(stack.pid(part)))) for part in parts}
+    with (
+        tempfile.TemporaryDirectory(prefix="memory-") as home,
+        Stack(settings_in(Path(home)), menus=menus) as stack,
+    ):
+        _use(stack)
+        sizes = {part: sum(map(_pss, _family(stack.pid(part)))) for part in stack.parts}
     sizes["supervisor"] = _pss(psutil.Process(os.getpid()))
     for part, size in sorted(sizes.items(), key=lambda one: -one[1]):
         print(f"{part:12} {size / MB:6.0f} MB")
@@ -57,7 +57,7 @@ def _use(stack: Stack) -> None:
             with (RECORDINGS / row["audio"]).open("rb") as audio:
                 sent = client.post("/v1/orders", files={"audio": audio}, data={"menu": row["menu"]})
             follower(client)(sent.raise_for_status().json()["id"])
-    print(masked(Ticket, ASKED, engine=Container(stack.settings).decoder), flush=True)
+    print(masked(Ticket, ASKED, engine=Container(stack.settings).decoder).value, flush=True)
 
 
 def _family(pid: int | None) -> Iterator[psutil.Process]:

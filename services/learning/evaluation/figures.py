@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schemas.compare import canonical
 from schemas.lifecycle import StageName
+from schemas.review import ReviewReason
 from services.learning.evaluation.answering import COUNTED, outcomes
 from services.learning.evaluation.score import LineScore, score
 from services.learning.evaluation.statistics import quantile, wilson
@@ -46,9 +47,10 @@ class Scored:
         return float(self.predicted["confidence"])
 
     @property
-    def codes(self) -> set[str]:
-        """Codes of its blocking findings."""
-        return {f["code"] for f in self.predicted["findings"] if f["severity"] == "blocking"}
+    def causes(self) -> set[str]:
+        """Why it went to a review: codes of its blocking findings and the reasons."""
+        codes = {f["code"] for f in self.predicted["findings"] if f["severity"] == "blocking"}
+        return codes | {*self.predicted.get("reasons", ())} - {ReviewReason.BLOCKING_FINDING.value}
 
 
 def judge(gold: dict[str, Any], predicted: dict[str, Any]) -> Scored:
@@ -63,29 +65,11 @@ def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dic
 
 
 def figures(rows: Sequence[Scored], broken: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """Return every figure of a run: shares of all rows, times in ms. `broken` gold rows, without a cart,
-    count only as errors."""
+    """Return every figure of a run: shares of all rows with their 95% intervals, times in ms. `broken` gold
+    rows, without a cart, count only as errors."""
     wrong: Counter[str] = Counter()
     for row in rows:
         wrong.update(row.score.wrong)
-    equal = sum(row.score.equal_lines for row in rows)
-    return {
-        **counts(rows),
-        "errors": len(errors(rows, broken)),
-        "broken_rows": len(broken),
-        "line_precision": _share(equal, sum(row.score.predicted_lines for row in rows)),
-        "line_recall": _share(equal, sum(row.score.gold_lines for row in rows)),
-        "wrong_fields": dict(wrong.most_common()),
-        "reviews_by_reason": _reviews(rows, lambda row: row.predicted.get("reasons", ())),
-        "reviews_by_finding": _reviews(rows, lambda row: row.codes),
-        "ms": _times(rows),
-        "by_tag": _groups(rows, lambda row: row.gold.get("tags") or ()),
-        "by_voice": _groups(rows, _voice),
-    }
-
-
-def counts(rows: Sequence[Scored]) -> dict[str, Any]:
-    """Return the main figures with their 95% intervals."""
     exact, reviews = sum(row.exact for row in rows), sum(row.review for row in rows)
     silent = sum(row.silent for row in rows)
     return {
@@ -102,6 +86,11 @@ def counts(rows: Sequence[Scored]) -> dict[str, Any]:
         "needless_reviews": sum(row.exact and row.review for row in rows),
         "after_answers": _after_answers(rows),
         "wer": _wer(rows),
+        "errors": len(errors(rows, broken)),
+        "broken_rows": len(broken),
+        "wrong_fields": dict(wrong.most_common()),
+        "reviews_by_cause": _reviews(rows),
+        "ms": _times(rows),
     }
 
 
@@ -128,14 +117,14 @@ def _wer(rows: Iterable[Scored]) -> float | None:
     return round(sum(errors for errors, _ in pairs) / words, 4) if words else None
 
 
-def _reviews(rows: Iterable[Scored], why: Callable[[Scored], Iterable[str]]) -> dict[str, dict[str, int]]:
+def _reviews(rows: Iterable[Scored]) -> dict[str, dict[str, int]]:
     """Count by cause the orders in review, and those of them with a right cart (unnecessary reviews).
 
     `alone` counts the unnecessary ones without another cause, which would be saved without it.
     """
     found: dict[str, dict[str, int]] = {}
     for row in rows:
-        causes = set(why(row)) if row.review else set()
+        causes = row.causes if row.review else set()
         for cause in sorted(causes):
             tally = found.setdefault(cause, {"reviews": 0, "needless": 0, "alone": 0})
             tally["reviews"] += 1
@@ -154,16 +143,3 @@ def _times(rows: Sequence[Scored]) -> dict[str, dict[str, float]]:
         for stage, values in taken.items()
         if values
     }
-
-
-def _groups(rows: Iterable[Scored], names: Callable[[Scored], Iterable[str]]) -> dict[str, dict[str, Any]]:
-    members: dict[str, list[Scored]] = {}
-    for row in rows:
-        for name in names(row):
-            members.setdefault(str(name), []).append(row)
-    return {name: counts(members[name]) for name in sorted(members)}
-
-
-def _voice(row: Scored) -> tuple[str, ...]:
-    voice = (row.gold.get("speech") or {}).get("voice")
-    return (voice,) if voice else ()

@@ -20,56 +20,43 @@ class LineScore:
     """How two carts differ. `wrong` counts, by field, what a matched item line got wrong."""
 
     exact: bool
-    gold_lines: int
-    predicted_lines: int
-    equal_lines: int
     wrong: dict[str, int]
 
 
 def score(gold: list[dict[str, Any]], predicted: list[dict[str, Any]]) -> LineScore:
     """Compare two carts given as draft lines."""
     want, got = canonical(gold), canonical(predicted)
-    equal = sum(1 for key, quantity in want.items() if got.get(key) == quantity)
-    return LineScore(want == got, len(want), len(got), equal, _differences(want, got))
-
-
-def paired(want: Counter[LineKey], got: Counter[LineKey]) -> list[tuple[Line | None, Line | None]]:
-    """Lines side by side: equal ones, then those of one item with the fewest differences, then the rest.
-
-    Gold's lines keep their order; lines that only the prediction has come last, against None.
-    """
-    extra = [(key, quantity) for key, quantity in got.items() if want.get(key) != quantity]
-    pairs: list[tuple[Line | None, Line | None]] = []
-    for line in want.items():
-        if got.get(line[0]) == line[1]:
-            pairs.append((line, line))
-            continue
-        same_item = [other for other in extra if other[0][:2] == line[0][:2]]
-        twin = min(same_item, key=lambda other: _distance(line, other), default=None)
-        if twin is not None:
-            extra.remove(twin)
-        pairs.append((line, twin))
-    return pairs + [(None, line) for line in extra]
-
-
-def _distance(one: Line, other: Line) -> int:
-    """How many fields two lines of one item differ in."""
-    ((_, _, size, options), quantity), ((_, _, its_size, its_options), its_quantity) = one, other
-    return (size != its_size) + (quantity != its_quantity) + len(options ^ its_options)
+    return LineScore(want == got, _differences(want, got))
 
 
 def _differences(want: Counter[LineKey], got: Counter[LineKey]) -> dict[str, int]:
-    """Fields wrong by kind, after pairing what is left by item: item, size, option, quantity."""
+    """Count wrong fields by kind. A line that differs is compared with the most similar one of its item."""
     wrong: Counter[str] = Counter()
-    for gold, predicted in paired(want, got):
-        if gold is None or predicted is None:
-            wrong["item added" if gold is None else "item missing"] += 1
+    extra = [line for line in got.items() if want.get(line[0]) != line[1]]
+    for line in want.items():
+        if got.get(line[0]) == line[1]:
             continue
-        ((_, _, size, options), quantity), ((_, _, its_size, its_options), its_quantity) = gold, predicted
-        mine, its = {o[:2]: o for o in options}, {o[:2]: o for o in its_options}
-        wrong["size"] += size != its_size
-        wrong["quantity"] += quantity != its_quantity
-        wrong["option missing"] += len(mine.keys() - its.keys())
-        wrong["option added"] += len(its.keys() - mine.keys())
-        wrong["amount or count"] += sum(mine[both] != its[both] for both in mine.keys() & its.keys())
-    return {field: count for field, count in wrong.items() if count}
+        same_item = [other for other in extra if other[0][:2] == line[0][:2]]
+        twin = min(same_item, key=lambda other: _fields(line, other).total(), default=None)
+        if twin is None:
+            wrong["item missing"] += 1
+        else:
+            extra.remove(twin)
+            wrong += _fields(line, twin)
+    wrong["item added"] += len(extra)
+    return dict(+wrong)
+
+
+def _fields(gold: Line, predicted: Line) -> Counter[str]:
+    """Count the fields in which two lines of one item differ."""
+    ((_, _, size, options), quantity), ((_, _, its_size, its_options), its_quantity) = gold, predicted
+    mine, its = {o[:2]: o for o in options}, {o[:2]: o for o in its_options}
+    return Counter(
+        {
+            "size": size != its_size,
+            "quantity": quantity != its_quantity,
+            "option missing": len(mine.keys() - its.keys()),
+            "option added": len(its.keys() - mine.keys()),
+            "amount or count": sum(mine[both] != its[both] for both in mine.keys() & its.keys()),
+        }
+    )

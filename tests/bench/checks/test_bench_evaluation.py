@@ -84,7 +84,7 @@ def report(out: Path, name: str, condition: str, **about: Any) -> None:
         "commit": COMMIT,
         **about,
     }
-    counted = dict.fromkeys(COUNTS.values(), 30) | {"rows": 40, "wer": 0.05, "by_tag": {"plain": {}}}
+    counted = dict.fromkeys(COUNTS.values(), 30) | {"rows": 40, "wer": 0.05}
     after = dict.fromkeys(ANSWERED.values(), 3)
     (out / name).mkdir(parents=True)
     (out / name / "figures.json").write_text(json.dumps({"about": own, **counted, "after_answers": after}))

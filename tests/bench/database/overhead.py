@@ -35,7 +35,7 @@ from schemas.lifecycle import SETTLED, STATUS
 from services.learning.evaluation.statistics import quantile
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.credentials import UNLIMITED, header_for
 from tests.processes.parts import part
