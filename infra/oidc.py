@@ -25,7 +25,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
 from infra.oidc_token import UnknownKey, checked
 from infra.settings_oidc import OidcProvider, is_safe
-from schemas.shops.sign_in_errors import NotLetIn, ProviderAway
+from schemas.errors import NotLetIn, ProviderAway
 from schemas.shops.staff import Identity
 
 log = structlog.get_logger(__name__)

@@ -58,9 +58,6 @@ class Settings(EngineSettings):
     key: str = ""
     """The key that commands show to the API. Empty: the one that `saycart run` keeps in `home`."""
 
-    open: bool = False
-    """Let every caller do everything, without a key: for a first try. Only on a loopback address."""
-
     page_shop: str = "main"
     """The shop whose order page stands at `/`. Empty: none; each shop's own is at `/at/PAGE_KEY`."""
 

@@ -28,9 +28,8 @@ from services.decoding.ports import CartRequest, Reading
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
-from services.recordings import local_recording
+from services.recordings import delete_unused, local_recording
 from services.storage.orders.store import OrderStore
-from services.storage.privacy.removals import RemovalStore
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 from services.transcription.ports import Recording
@@ -280,7 +279,7 @@ class Works:
     def __post_init__(self) -> None:
         self.database = self.database.everywhere()
         self.orders, self.reviews = OrderStore(self.database, "main"), ReviewStore(self.database, "main")
-        self.menus, self.removals = MenuStore(self.database, "main"), RemovalStore(self.database)
+        self.menus = MenuStore(self.database, "main")
         self.menus.put(CAFE, by=TESTER)
 
     def runner(self, owner: str = "worker-1") -> Runner:
@@ -291,14 +290,18 @@ class Works:
             agreement=lambda *_: AGREEMENT,
             menu=lambda shop, menu_id, version: self.menus.of(shop).get(menu_id, version),
             recording=partial(local_recording, self.blobs),
-            remove_recording=self.remove_recording,
+            drop_recording=partial(delete_unused, self.blobs),
             decode_audio=unheard,
             policy=Policy.within(asr_threshold=0.72, max_total=50_000),
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 
-    def remove_recording(self, order_id: str) -> int:
-        return self.removals.carry_out(self.blobs.delete, order_id=order_id)
+    def cancel(self, order_id: str) -> None:
+        """End an order and delete its recording, as the API does."""
+        key = self.orders.get(order_id).audio_key
+        self.orders.cancel(order_id)
+        if key is not None:
+            delete_unused(self.blobs, key)
 
     def spoken(self) -> str:
         """An order that came as a recording."""

@@ -6,13 +6,15 @@ from __future__ import annotations
 FLOORS: dict[str, tuple[str, ...]] = {
     "schemas": (),
     "infra": ("schemas",),
+    "services.clients": (),
     "services.retrieval": ("schemas", "infra"),
     "services.transcription.ports": ("schemas",),
     "services.transcription": ("schemas", "infra", "services.transcription.ports", "services.retrieval"),
     "services.decoding.ports": ("schemas",),
-    "services.decoding": ("schemas", "infra", "services.decoding.ports", "services.retrieval"),
+    "services.decoding": ("schemas", "infra", "services.clients", "services.decoding.ports", "services.retrieval"),
     "services.storage": ("schemas", "infra"),
     "services.validation": ("schemas", "services.retrieval"),
+    "services.tills": ("schemas", "infra", "services.retrieval", "services.validation", "services.storage"),
     "services.pipeline": (
         "schemas", "infra", "services.transcription.ports", "services.transcription", "services.decoding.ports",
         "services.retrieval", "services.storage", "services.validation",
@@ -37,7 +39,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "services.workers": (
         "schemas", "infra", "services.bootstrap", "services.settings_checks", "services.readiness",
-        "services.pipeline", "services.recordings", "services.decoding", "services.storage",
+        "services.pipeline", "services.recordings", "services.decoding", "services.storage", "services.tills",
     ),
     "services.api": (
         "schemas", "infra", "services.storage", "services.transcription", "services.validation", "services.bootstrap",
@@ -58,10 +60,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "services.decoding.ports", "services.decoding", "services.validation", "services.pipeline",
         "services.bootstrap",
     ),
-    "services.examples": ("schemas", "infra", "services.decoding.ports", "services.decoding"),
+    "services.examples": ("schemas", "infra", "services.clients", "services.decoding.ports", "services.decoding"),
     "services.cli": (
-        "schemas", "infra", "services.retrieval", "services.storage", "services.decoding.ports", "services.decoding",
+        "schemas", "infra", "services.retrieval", "services.storage", "services.clients", "services.decoding.ports", "services.decoding",
         "services.validation", "services.bootstrap", "services.shop_scope", "services.learning", "services.workers",
-        "services.api", "services.recordings",
+        "services.api", "services.recordings", "services.tills",
     ),
 }  # fmt: skip

@@ -15,7 +15,8 @@ from rich.console import Console
 
 from infra.settings import REPOSITORY
 from services.cli.commands.demo import run_demo
-from services.workers.stack import Stack, as_environment
+from services.workers.children import as_environment
+from services.workers.stack import Stack
 from tests.processes.running_stack import RECORDINGS
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]

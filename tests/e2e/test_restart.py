@@ -18,7 +18,7 @@ from infra.home import read_key
 from infra.settings import Settings
 from services.cli.client import bearer
 from services.cli.samples import load_menus
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from tests.processes.running_stack import RECORDINGS, SETTLED, gold_rows, settings_in
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]

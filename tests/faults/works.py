@@ -31,7 +31,7 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from tests.credentials import UNLIMITED, header_for
 from tests.endpoints import till
 from tests.stand_ins import CAFE, TESTER

@@ -10,7 +10,7 @@ import yaml
 
 from infra.settings import REPOSITORY, Settings
 from services.api.gate.origin import Own
-from services.workers.stack import WORKERS
+from services.workers.worker import WORKERS
 from tests.helm.charts import CHART, COMPONENT, VALUES, Rendered, selects
 
 # What a part must not go without, and all that it has. `callers` and `scrapers` come in, the rest goes out.

@@ -16,7 +16,7 @@ from infra.weights.models import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
 from services.workers.drain import DRAIN_S
-from services.workers.stack import WORKERS
+from services.workers.worker import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
 

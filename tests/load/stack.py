@@ -22,7 +22,7 @@ from services.cli.samples import load_menus
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.credentials import UNLIMITED
 from tests.processes.parts import part

@@ -24,7 +24,7 @@ from services.cli.samples import load_menus
 from services.decoding.decoder import PROBE_WORD
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
-from services.workers.stack import as_environment
+from services.workers.children import as_environment
 from tests.credentials import UNLIMITED, Header, header_for
 from tests.openapi import OTHER, SECRET
 from tests.processes.parts import part

@@ -30,7 +30,7 @@ DECLARE
         'menus', 'orders', 'order_events', 'outbox', 'reviews', 'idempotency',
         'review_records', 'staff', 'staff_sessions', 'staff_challenges', 'staff_totp',
         'staff_recovery_codes', 'sign_in_attempts', 'api_keys',
-        'audit_log', 'removals', 'staff_oidc', 'webhook_endpoints', 'turns'
+        'audit_log', 'staff_oidc', 'webhook_endpoints', 'turns'
     ];
     emptied text;
     has_rows boolean;

@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from infra.blobs.folder import BlobFolder
 from infra.observability import measures
 from infra.settings import REPOSITORY, Settings
-from services.api.counts import Counts
+from services.api.counts import DatabaseCounts
 from services.api.metrics import Metrics
 from services.bootstrap import Container
 from services.pipeline import order_metrics
@@ -90,7 +90,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     works = Works(box.database, BlobFolder(home / "blobs"))
     works.decoder.script = [AWAY]
     works.until_settled(works.typed())
-    registry.register(Counts(box))
+    registry.register(DatabaseCounts(box))
     try:
         return generate_latest(registry).decode() + api.text().decode()
     finally:

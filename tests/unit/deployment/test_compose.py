@@ -37,7 +37,6 @@ FIXED = {
     "models_dir": "a place in the image",
     "api_host": "every address of its container; the ports say who reaches it",
     "api_port": "of its container; the published one is SAYCART_API_PORT",
-    "open": "on loopback alone, where a container's API is not",
     "key": "of commands, which are given it",
 }
 VARIABLE = re.compile(r"\$\{(\w+):?([-?])([^}]*)\}")

@@ -10,7 +10,7 @@ from typing import Any
 from typer.main import get_command
 
 from infra.settings import REPOSITORY, Settings
-from schemas.errors import Unreadable
+from schemas.errors import TooMuchToRead
 from services.cli.main import app
 
 SETTINGS = REPOSITORY / "docs/settings.md"
@@ -137,7 +137,7 @@ def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
     ):
         source = (REPOSITORY / "services" / name).read_text()
         used |= set(re.findall(r'Finding\.(?:blocking|info)\(\s*"([a-z_]+)"', source))
-    used |= {error.code for error in Unreadable.__subclasses__()}
+    used.add(TooMuchToRead.code)
     documented = set(
         re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "docs" / "findings.md").read_text(), re.M)
     )

@@ -22,6 +22,7 @@ OURSELVES = ("--no-index", "--no-deps", "--no-build-isolation", "-e .")
 PYTHON = {
     "infra/weights/wheels.py": "wheels of weights, compared with the model lock before anything reads them",
     "tests/bench/lent/pack.py": "wheels for the machine with the GPU, of the locked versions",
+    "tests/clients/packages.py": "our own packages, and what they need by the hashes of requirements.lock",
     "tests/helm/tools.py": "wheels that carry Helm, against the hashes of tools.lock and of the binaries",
     "tests/supply/licences.py": "metadata of locked packages; nothing is installed or run",
 }

@@ -1,16 +1,13 @@
-"""The line of an audit entry, and what differs between menus."""
+"""The line of an audit entry."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from schemas.menu import Menu
 from schemas.shops.audit import Actor, Entry, canonical_json, stamp
-from schemas.shops.menu_diff import steps
 
 ENTRY = Entry(
     shop_id="main",
@@ -66,38 +63,3 @@ def test_an_entry_holds_no_number_that_is_none() -> None:
 def test_an_actor_can_be_shown_in_a_line(name: str) -> None:
     with pytest.raises(ValueError, match="no name"):
         Actor(name)
-
-
-MENU = {
-    "id": "cafe",
-    "name": "Café",
-    "currency": "USD",
-    "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}],
-    "option_groups": [{"id": "milk", "name": "milk", "options": [{"id": "oat", "name": "oat", "price": 60}]}],
-    "items": [
-        {"sku": "latte", "name": "latte", "prices": {"S": 400, "L": 500}, "option_groups": ["milk"]},
-        {"sku": "tea", "name": "tea", "price": 300},
-    ],
-}
-
-
-def test_steps_between_menus_lead_to_ids() -> None:
-    other = json.loads(json.dumps(MENU))
-    other["items"][0]["prices"]["L"] = 1
-    other["option_groups"][0]["options"][0]["price"] = 70
-    other["items"][1]["available"] = False
-    other["items"].append({"sku": "cake", "name": "cake", "price": 250})
-    other["sizes"].reverse()
-    before, after = Menu.parse(MENU), Menu.parse(other)
-    found = {(s.kind, s.pointer): s for s in steps(before, after)}
-    assert set(found) == {
-        ("moved", "/sizes"),
-        ("changed", "/option_groups/milk/options/oat/price"),
-        ("changed", "/items/latte/prices/L"),
-        ("changed", "/items/tea/available"),
-        ("came", "/items/cake"),
-    }
-    dear = found["changed", "/items/latte/prices/L"]
-    assert (dear.before, dear.after, dear.names) == (500, 1, ("latte",))
-    assert [s.kind for s in steps(after, before) if s.pointer == "/items/cake"] == ["went"]
-    assert not list(steps(before, before))

@@ -1,4 +1,4 @@
-"""What the command line prints: nothing that a terminal acts on, and progress without a terminal too."""
+"""What the command line prints: nothing that a terminal acts on, and each change of a part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.order import Order
 from schemas.transcript import Transcript
 from services.cli.client import shown_json
 from services.cli.receipt import headline
-from services.cli.stack import StackView
+from services.cli.stack import show_change
 
 WORDS = "a\x1b]0;owned\x07 \x9b2Jlatte\u202e\u2028"
 
@@ -40,13 +40,15 @@ def test_json_on_a_terminal_is_the_same_json_with_those_signs_escaped() -> None:
     assert json.loads(text) == {"said": WORDS, "name": "café\U000e0041"}
 
 
-def test_a_start_without_a_terminal_prints_each_change_of_a_part() -> None:
+def test_each_change_of_a_part_is_a_line() -> None:
     out = io.StringIO()
-    view = StackView(Console(file=out, width=120), ["redis", "reader"])
-    with view.live():
-        view.on_change(StatusChange("redis", "starting"))
-        view.on_change(StatusChange("redis", "ready", 0.2))
-        view.on_change(StatusChange("reader", "died", detail="no memory"))
+    console = Console(file=out, width=120)
+    for change in (
+        StatusChange("redis", "starting"),
+        StatusChange("redis", "ready", 0.2),
+        StatusChange("reader", "died", detail="no memory"),
+    ):
+        show_change(console, change)
     assert out.getvalue().splitlines() == [
         "queue (redis): starting",
         "queue (redis): ready (0.2 s)",
