@@ -5,8 +5,9 @@ each source in its shop, has a clock that runs while its orders are worked on; t
 behind is next (start-time fair queueing: https://dl.acm.org/doi/10.1109/90.649569). So a source with a
 hundred orders, or with a few that take long, waits for itself. A source that is new, or back, starts where
 those that are served now stand, and not at zero. In a shop tills go before pages. A page's address has one
-order in hand at a time in each stage, since it is not known beforehand which will take long. An order that
-was handed back because its menu is new waits until no other does; after `GAP_S` one of them is tried.
+order in hand at a time in each stage, since it is not known beforehand which will take long; with more than
+`CROWD` waiting it comes after all others. An order that was handed back because its menu is new waits until
+no other does; after `GAP_S` one of them is tried.
 
 A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down, the
 seconds by the database's clock replace the guess. Those of a worker that died are the guess.
@@ -42,6 +43,8 @@ from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 GUESS_S = 1.0
 GAP_S = 20.0
 """A new menu is read on after so long, however many orders wait: less than the engine's `ABANDONED_S`."""
+CROWD = 5
+"""A page's customer waits for one order or two; who has more of them waiting is served after the others."""
 _SHOP, _NOBODY = "", "?"
 _OF_SHOPS = text(SHOPS)
 _SOURCE = func.coalesce(OrderRow.source, _NOBODY)
@@ -65,6 +68,7 @@ def next_shop(session: Session, now: datetime, state: State, shop: str) -> str |
         .where(*_waiting(session, now, state), of_shop(OrderRow, shop))
         .order_by(
             _later(now, state),
+            _crowded(state),
             _clock(_stands(session, _OF_SHOPS)),
             OrderRow.updated_at,
             OrderRow.id,
@@ -83,6 +87,7 @@ def next_order(session: Session, now: datetime, state: State, shop: str) -> str 
         .order_by(
             _later(now, state),
             _PAGED,
+            _crowded(state),
             _clock(_stands(session, _sources_of(shop))),
             OrderRow.updated_at,
             OrderRow.id,
@@ -167,6 +172,18 @@ def _later(now: datetime, state: State) -> ColumnElement[int]:
     )
     handed_back = and_(OrderRow.attempt == 0, OrderRow.next_attempt_at.is_not(None))
     return case((and_(handed_back, lately.exists()), 1), else_=0)
+
+
+def _crowded(state: State) -> ColumnElement[int]:
+    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, 0 for the others."""
+    waits = aliased(OrderRow)
+    crowds = (
+        select(waits.shop_id, waits.source)
+        .where(text(WAITS), waits.state == state.value, waits.source.startswith(PAGE))
+        .group_by(waits.shop_id, waits.source)
+        .having(func.count() > CROWD)
+    )
+    return case((tuple_(OrderRow.shop_id, OrderRow.source).in_(crowds), 1), else_=0)
 
 
 def _clocks(order: OrderRecord) -> tuple[tuple[str, ColumnElement[bool] | TextClause], ...]:

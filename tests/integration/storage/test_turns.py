@@ -19,7 +19,7 @@ from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from services.decoding.ports import CartRequest, Reading
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
-from services.storage.orders.turns import GAP_S
+from services.storage.orders.turns import CROWD, GAP_S
 from services.storage.shops.store import ShopStore
 from tests.stand_ins import RIGHT, SAID, TESTER, Works, read_as, speech
 
@@ -78,7 +78,7 @@ def test_in_a_shop_the_tills_go_before_the_pages(queue: Queue) -> None:
 
 
 def test_the_addresses_of_a_shop_s_pages_take_turns_whatever_browsers_they_name(queue: Queue) -> None:
-    queue.came(*[page("6.6.6.6", f"v{n}") for n in range(20)], page("7.7.7.7"), page("8.8.8.8"))
+    queue.came(*[page("6.6.6.6", f"v{n}") for n in range(CROWD)], page("7.7.7.7"), page("8.8.8.8"))
     assert [one.split("/")[1] for one in queue.served(4)] == ["6.6.6.6", "7.7.7.7", "8.8.8.8", "6.6.6.6"]
 
 
@@ -196,3 +196,12 @@ def test_of_many_orders_on_new_menus_one_is_tried_after_a_while_and_the_rest_wai
         mine = OrderRow.shop_id == "main"
         session.execute(update(OrderRow).where(mine).values(next_attempt_at=long_ago))
     assert [queue.named[handed_back().id], *queue.served(2)] == [f"main:{TILL}", *[f"other:{TILL}"] * 2]
+
+
+def test_an_address_with_a_crowd_of_orders_comes_after_the_others_of_every_shop(queue: Queue) -> None:
+    queue.came(*[page("6.6.6.6")] * (CROWD + 2))
+    queue.came(page("7.7.7.7"), shop="other")
+    queue.came(page("8.8.8.8"), page("8.8.8.8"))
+    found = [one.split("/")[1] for one in queue.served(5)]
+    assert sorted(found[:3]) == ["7.7.7.7", "8.8.8.8", "8.8.8.8"]
+    assert found[3:] == ["6.6.6.6", "6.6.6.6"]
