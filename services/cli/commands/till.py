@@ -30,7 +30,7 @@ def dry_run(
             raise InputError(f"{order} has no cart yet", hint="Wait until it is completed.")
         sent = till_order(till, order, placed.cart, box.menus.of(placed.shop), location)
         body = sent.calculate if calculate else sent.body
-        typer.echo(shown_json(body.model_dump(mode="json", exclude_none=True), indent=2))
+        typer.echo(shown_json(body, indent=2))
         problems = Console(stderr=True, highlight=False)
         for one in sent.refusals:
             where = "" if one.line is None else f"line {one.line + 1}: "

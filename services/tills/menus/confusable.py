@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import combinations, product
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 
 from rapidfuzz import fuzz
 
@@ -22,13 +23,21 @@ _CODE = re.compile(r"[A-Za-z]+\d\w*|\d+[A-Za-z]{2,}\w*|[B-DF-HJ-NP-TV-XZ]{2,}|\d
 def warnings(menu: Menu) -> Iterator[Note]:
     """(JSON pointer, sentence) of each; none of them keeps a menu from serving orders."""
     names, places = MenuNames(menu), dict(_places(menu))
-    yield from (
-        (places[name], f"who says only “{name.text}” gets this, not {o}") for name, o in _inside(names)
-    )
-    yield from ((places[name], f"“{name.text}” sounds like “{other.text}”") for name, other in _alike(names))
-    for item in menu.items:
+    for key in names.whole:
+        for name in _printed(key, names):
+            if rivals := [f"“{other.text}”" for other in _longer(name, key, names)]:
+                yield places[name], f"who says only “{name.text}” gets this, not {', '.join(rivals[:SHOWN])}"
+    for key, other in _alike(names):
+        for name in names.whole[key]:
+            for rival in _rivals(name, names.whole[other]):
+                yield places[name], f"“{name.text}” sounds like “{rival.text}”"
+    yield from _codes(menu)
+
+
+def _codes(menu: Menu) -> Iterator[Note]:
+    for i, item in enumerate(menu.items):
         if all(map(_is_code, (item.name, *item.aliases))):
-            yield places[Name("item", item.sku, item.name)], f"“{item.name}” is a code: add an alias to say"
+            yield f"/items/{i}/name", f"“{item.name}” is a code: add an alias to say"
     for g, group in enumerate(menu.option_groups):
         if group.least and _is_code(group.name):
             yield f"/option_groups/{g}/name", f"“{group.name}” is a code, and customers are asked for it"
@@ -45,38 +54,13 @@ def _places(menu: Menu) -> Iterator[tuple[Name, str]]:
             yield name, f"/option_groups/{g}/options/{o}/name"
 
 
-def _inside(names: MenuNames) -> Iterator[tuple[Name, str]]:
-    """Names that are a part of others, and these."""
-    for key in names.whole:
-        longer = _around(key, names)
-        for name in _printed(key, names) if longer else ():
-            rivals = [one for other in longer for one in _printed(other, names) if _same_choice(name, one)]
-            if rivals:
-                yield name, ", ".join(f"“{rival.text}”" for rival in rivals[:SHOWN])
-
-
-def _around(key: Stems, names: MenuNames) -> list[Stems]:
-    """Longer names that have all words of `key`, in that order and next to each other."""
-    having = names.having.get(key[0], []) if key not in names.numbered else []
-    if len(having) > MOST_SHARED:
-        return []
-    return [longer for longer in having if longer != key and _contains(longer, key)]
-
-
-def _contains(longer: Stems, key: Stems) -> bool:
-    return any(longer[at : at + len(key)] == key for at in range(len(longer) - len(key) + 1))
-
-
-def _alike(names: MenuNames) -> Iterator[tuple[Name, Name]]:
-    """Names that sound the same and are spelled almost so."""
-    by_sound: dict[str, list[tuple[str, Stems]]] = {}
-    for letters, sound, key in names.spellings:
-        by_sound.setdefault(sound, []).append((letters, key))
-    for same in by_sound.values():
-        for (letters, key), (others, other) in combinations(same, 2):
-            if fuzz.ratio(letters, others) >= LETTERS:
-                both = product(names.whole[key], names.whole[other])
-                yield from ((name, rival) for name, rival in both if _same_choice(name, rival))
+def _longer(name: Name, key: Stems, names: MenuNames) -> Iterator[Name]:
+    """Names that could be had in its place and have all its words, in order and next to each other."""
+    having = names.having.get(key[0], [])
+    for longer in having if len(having) <= MOST_SHARED else ():
+        starts = range(len(longer) - len(key) + 1)
+        if longer != key and any(longer[at : at + len(key)] == key for at in starts):
+            yield from _rivals(name, _printed(longer, names))
 
 
 def _printed(key: Stems, names: MenuNames) -> list[Name]:
@@ -84,9 +68,21 @@ def _printed(key: Stems, names: MenuNames) -> list[Name]:
     return [name for name in names.whole[key] if stems(name.text) == key]
 
 
-def _same_choice(name: Name, other: Name) -> bool:
-    """Whether one could be had in place of the other."""
-    return (name.kind, name.group) == (other.kind, other.group) and name.id != other.id
+def _rivals(name: Name, others: Iterable[Name]) -> Iterator[Name]:
+    """Those that could be had in place of `name`."""
+    kind = (name.kind, name.group)
+    yield from (other for other in others if (other.kind, other.group) == kind and other.id != name.id)
+
+
+def _alike(names: MenuNames) -> Iterator[tuple[Stems, Stems]]:
+    """Names that sound the same and are spelled almost so."""
+    by_sound = defaultdict[str, list[tuple[str, Stems]]](list)
+    for letters, sound, key in names.spellings:
+        by_sound[sound].append((letters, key))
+    for same in by_sound.values():
+        for (letters, key), (others, other) in combinations(same, 2):
+            if fuzz.ratio(letters, others) >= LETTERS:
+                yield key, other
 
 
 def _is_code(name: str) -> bool:

@@ -25,15 +25,8 @@ def read_menu(files: Sequence[Path], given: Given) -> ImportedMenu:
     """
     rows: list[tuple[str, sheets.Row]] = []
     for file in files:
-        data = file.read_bytes()
         try:
-            if data.startswith(b"PK\x03\x04"):
-                rows += _workbook(file, data)
-                continue
-            text = data.decode("utf-8-sig")
-            if (found := _from_text(file, text, given)) is not None:
-                return found
-            rows += sheets.rows_of_csv(text, file.name)
+            found = _read(file, given)
         except UnicodeDecodeError:
             raise _no_menu(file, "it is neither a spreadsheet (.xlsx) nor UTF-8 text") from None
         except RecursionError:
@@ -41,24 +34,26 @@ def read_menu(files: Sequence[Path], given: Given) -> ImportedMenu:
         except json.JSONDecodeError as error:
             place = f"{error.msg} at line {error.lineno}, column {error.colno}"
             raise _no_menu(file, f"not JSON: {place}") from None
+        except ValueError as error:
+            raise _no_menu(file, str(error)) from None
+        if isinstance(found, ImportedMenu):
+            return found
+        rows += found
     if not any(sheets.is_header(row) for _, row in rows):
         raise _no_menu(files[0], "it is neither JSON nor a table with a column `name` and a column `price`")
     return sheets.read(rows, files[0].stem, given)
 
 
-def _workbook(file: Path, data: bytes) -> list[tuple[str, sheets.Row]]:
-    try:
+def _read(file: Path, given: Given) -> ImportedMenu | list[tuple[str, sheets.Row]]:
+    """A menu in JSON or of a web page; rows of any other text, and of a spreadsheet."""
+    data = file.read_bytes()
+    if data.startswith(b"PK\x03\x04"):
         return list(sheets.rows_of_xlsx(data))
-    except ValueError as error:
-        raise _no_menu(file, str(error)) from None
-
-
-def _from_text(file: Path, text: str, given: Given) -> ImportedMenu | None:
-    """A menu in JSON, or of a web page; None for a text that is neither."""
+    text = data.decode("utf-8-sig")
     if text.lstrip().startswith("<"):
         text = "[" + ",".join(unescape(found) for found in _LINKED.findall(text)) + "]"
     if not text.lstrip().startswith(("{", "[")):
-        return None
+        return list(sheets.rows_of_csv(text, file.name))
     document = json.loads(text)
     if (reader := _reader(document)) is not None:
         return reader(json.loads(text, parse_float=Decimal), given)

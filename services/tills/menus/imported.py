@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
@@ -15,10 +16,11 @@ from schemas.menus.hours import Hours
 from schemas.menus.nesting import LEVELS
 from schemas.wording import minor_units
 from schemas.writable import one_line, whole_words
-from services.tills.menus.source import Source, unread
+from services.tills.menus.source import Node
 
 MAX_TEXT = 500  # characters of a description
 Document = dict[str, JsonValue]
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class Given:
     language: str | None = None
     time_zone: str | None = None
 
-    def over(self, document: Document) -> Document:
-        return document | {key: value for key, value in asdict(self).items() if value is not None}
+    def over(self, document: Mapping[str, JsonValue]) -> Document:
+        return {**document, **{key: value for key, value in asdict(self).items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,115 +48,130 @@ class ImportedMenu:
 
     def place(self, path: str) -> str:
         """Where a JSON pointer of the document stands in the source, as far as that is known."""
-        parts = path.split("/")
-        for end in range(len(parts), 1, -1):
-            if known := self.places.get("/".join(parts[:end])):
-                rest = "/".join(parts[end:])
-                return f"{known} ({rest})" if rest else known
-        return path
+        above = path
+        while above and above not in self.places:
+            above = above.rpartition("/")[0]
+        rest = path.removeprefix(above).removeprefix("/")
+        return path if not above else f"{self.places[above]} ({rest})" if rest else self.places[above]
 
 
 @dataclass(slots=True)
 class Draft:
-    """A document under construction. Parts are made by `model_construct`: `Menu.read` checks the whole."""
+    """A document under construction, unchecked: `Menu.read` does that. `menu` has the fields of the menu
+    itself, `places` where parts are in the `source`."""
 
-    given: Given
-    id: str = ""
-    name: str = ""
-    currency: str = ""
-    ref: str | None = None
-    language: str | None = None
-    time_zone: str | None = None
-    sizes: list[Size] = field(default_factory=list)
-    groups: list[OptionGroup] = field(default_factory=list)
+    source: Node
+    menu: Document
+    sizes: dict[str, Size] = field(default_factory=dict)
+    groups: dict[str, OptionGroup] = field(default_factory=dict)
     items: list[Item] = field(default_factory=list)
-    taxes: list[Tax] = field(default_factory=list)
+    taxes: dict[tuple[str, bool, str | None], Tax] = field(default_factory=dict)
     lacking: list[Note] = field(default_factory=list)
-    problems: list[Note] = field(default_factory=list)
     places: dict[str, str] = field(default_factory=dict)
     group_places: dict[str, str] = field(default_factory=dict)
-    """By group id."""
+    known: dict[Hashable, OptionGroup | None] = field(default_factory=dict)
+    """Groups by the source's keys."""
 
     def lack(self, place: str, what: str) -> None:
         self.lacking.append((place, what))
 
-    def lack_fields(self, document: object, read: type[Source], ignored: Collection[str]) -> None:
-        """List the values of the source that nothing reads, each field once."""
-        places: dict[str, list[str]] = {}
-        for place, name in unread(document, {*read.known_names(), *ignored}):
-            places.setdefault(name, []).append(place)
-        for name, found in places.items():
-            more = f", nor have {len(found) - 1} more like it" if len(found) > 1 else ""
-            self.lack(found[0], f"`{name}` has no place in the menu file{more}")
-
-    def minor(self, amount: Decimal | str | int, place: str) -> int:
+    def minor(self, amount: Decimal | str, place: str) -> int:
         """An amount in minor units; a problem, and 0, where it isn't one."""
-        currency = self.given.currency or self.currency
-        if not currency:
+        if not (currency := str(self.menu.get("currency") or "")):
             raise InputError("The file names no currency", hint="Add one, such as --currency USD.")
         try:
             return minor_units(str(amount), currency)
         except ValueError:
-            self.problems.append((place, f"“{amount}” is not a price in {currency}, such as 4.50"))
+            what = f"“{amount}” is not a price in {currency}, such as 4.50"
+            self.source.problems.append((place, what))
             return 0
 
     def size(self, name: str, aliases: tuple[str, ...] = ()) -> str:
         """The id of the size with this name, which is added once."""
-        known = next((size for size in self.sizes if spoken_key(size.name) == spoken_key(name)), None)
-        if known is None:
-            size_id = new_id(name, [size.id for size in self.sizes])
-            known = Size.model_construct(id=size_id, name=name, aliases=aliases)
-            self.sizes.append(known)
-        return known.id
+        key = spoken_key(name)
+        if key not in self.sizes:
+            size_id = new_id(name, [size.id for size in self.sizes.values()])
+            self.sizes[key] = Size.model_construct(id=size_id, name=name, aliases=aliases)
+        return self.sizes[key].id
 
     def tax(self, rate: str, *, included: bool, name: str = "", ref: str | None = None) -> str:
         """The id of the tax with this rate, in percent, which is added once."""
-        known = next((t for t in self.taxes if (t.rate, t.included, t.ref) == (rate, included, ref)), None)
-        if known is None:
-            name = name or f"Tax {rate}%"
-            tax_id = new_id(name, [tax.id for tax in self.taxes])
-            known = Tax.model_construct(id=tax_id, name=name, rate=rate, included=included, ref=ref)
-            self.taxes.append(known)
-        return known.id
+        key, name = (rate, included, ref), name or f"Tax {rate}%"
+        if key not in self.taxes:
+            tax_id = new_id(name, [tax.id for tax in self.taxes.values()])
+            tax = Tax.model_construct(id=tax_id, name=name, rate=rate, included=included, ref=ref)
+            self.taxes[key] = tax
+        return self.taxes[key].id
 
-    def add_item(self, item: Item, place: str) -> None:
-        """Add an item; its sku is made here, its description and image are brought into form."""
-        line = " ".join(one_line(item.description or "").split())
-        if len(line) > MAX_TEXT:
-            self.lack(place, f"the end of the description of “{item.name}”")
-        fitting = {
-            "sku": item.sku or new_id(item.name, [item.sku for item in self.items]),
-            "description": whole_words(line, MAX_TEXT) or None,
-            "image": item.image if (item.image or "").startswith("https://") else None,
+    def priced(self, offers: Sequence[tuple[str, int, str]]) -> dict[str, Any]:
+        """The price of an item, or its prices and refs by size: of (name of a size or "", price, ref)."""
+        if offers[0][0] == "":
+            return {"price": offers[0][1]}
+        sizes = [(self.size(name), price, ref) for name, price, ref in offers]
+        return {
+            "prices": {size: price for size, price, _ in sizes},
+            "size_refs": {size: ref for size, _, ref in sizes if ref},
+        }
+
+    def add_item(
+        self, place: str, *, name: str, description: str = "", image: str = "", **fields: Any
+    ) -> None:
+        """Add an item. An https image stays, and of a description what there is room for."""
+        text = " ".join(one_line(description).split())
+        if len(text) > MAX_TEXT:
+            self.lack(place, f"the end of the description of “{name}”")
+        fields |= {
+            "sku": fields.get("sku") or new_id(name, [item.sku for item in self.items]),
+            "name": name,
+            "description": whole_words(text, MAX_TEXT),
+            "image": image if image.startswith("https://") else None,
         }
         self.places[f"/items/{len(self.items)}"] = place
-        self.items.append(item.model_copy(update=fitting))
+        self.items.append(Item.model_construct(**_filled(fields)))
 
-    def add_group(self, group: OptionGroup, place: str, item: str, *, charged: bool = False) -> OptionGroup:
-        """Add a group; its ids are made here, and a name that tells it from others.
+    def groups_of(
+        self, keys: Iterable[Key], build: Callable[[Key], OptionGroup | None]
+    ) -> tuple[OptionGroup, ...]:
+        """The groups of the source's keys, each built once; of those that a group leads back to, none."""
+        keys = list(dict.fromkeys(keys))
+        for key in keys:
+            if key not in self.known:
+                self.known[key] = None
+                self.known[key] = build(key)
+        return tuple(group for key in keys if (group := self.known[key]))
 
-        Its `defaults` are the till's ids of options, or the names of those without one. Where the till
-        charges for defaults (`charged`), only options that cost nothing can be any.
+    def add_group(
+        self,
+        place: str,
+        *,
+        name: str,
+        options: Iterable[Option],
+        item: str,
+        defaults: Collection[str] = (),
+        charged: bool = True,
+        **fields: Any,
+    ) -> OptionGroup:
+        """Add a group, with a name that tells it from others: with that of the `item` that has it first.
+
+        `defaults` are the till's ids of options, or the names of those without one. Where the till charges
+        for defaults (`charged`), only options that cost nothing can be any.
         """
-        ids: list[str] = []
-        for option in group.options:
-            ids.append(new_id(option.name, ids))
-        options = [option.model_copy(update={"id": i}) for option, i in zip(group.options, ids, strict=True)]
-        wanted = [option for option in options if (option.ref or option.name) in group.defaults]
-        defaults = [option.id for option in wanted if not charged or self.is_free(option, place)]
-        taken = {spoken_key(other.name) for other in self.groups}
-        numbered = (f"{group.name} {n}" for n in range(2, len(taken) + 3))
-        names = [group.name, f"{group.name} for {item}", *numbered]
-        fitting = {
-            "id": new_id(group.name, [other.id for other in self.groups]),
-            "name": next(name for name in names if spoken_key(name) not in taken),
-            "options": tuple(options),
-            "defaults": tuple(defaults),
+        known: dict[str, Option] = {}
+        for option in options:
+            option_id = new_id(option.name, known)
+            known[option_id] = option.model_copy(update={"id": option_id})
+        wanted = [option for option in known.values() if (option.ref or option.name) in defaults]
+        taken = {spoken_key(other.name) for other in self.groups.values()}
+        names = [name, f"{name} for {item}", *_numbered(f"{name} ", taken)]
+        fields |= {
+            "id": new_id(name, self.groups),
+            "min": fields.get("min", 0),
+            "name": next(one for one in names if spoken_key(one) not in taken),
+            "defaults": tuple(o.id for o in wanted if not charged or self.is_free(o, place)),
         }
-        made = group.model_copy(update=fitting)
-        self.groups.append(made)
-        self.group_places[made.id] = place
-        return made
+        group = OptionGroup.model_construct(options=tuple(known.values()), **_filled(fields))
+        self.groups[group.id], self.group_places[group.id] = group, place
+        return group
 
     def is_free(self, option: Option, place: str) -> bool:
         """Whether an option may be a default, which costs nothing; lists one that may not."""
@@ -162,49 +179,59 @@ class Draft:
             self.lack(place, f"“{option.name}” isn't there by default, since it costs something")
         return not option.price
 
-    def finish(self) -> ImportedMenu:
-        """The document. Raises InvalidMenu with what couldn't be read of the source."""
-        if self.problems:
-            raise InvalidMenu(self.problems)
+    def finish(self, ignored: Collection[str] = ()) -> ImportedMenu:
+        """The document; what the source has and nothing reads is lacking, but for `ignored` names.
+
+        Raises:
+            InvalidMenu: with what couldn't be read of the source.
+        """
+        if self.source.problems:
+            raise InvalidMenu(list(dict.fromkeys(self.source.problems)))
+        self.lacking += self.source.unread(ignored)
         groups = tuple(self._reached())
         self.places |= {f"/option_groups/{g}": self.group_places[group.id] for g, group in enumerate(groups)}
         menu = Menu.model_construct(
-            id=self.id or new_id(self.given.name or self.name, ()),
-            name=self.name,
-            currency=self.currency,
-            language=self.language or "en",
-            sizes=tuple(self.sizes),
+            **{"id": new_id(str(self.menu["name"]), ()), "language": "en", **_filled(self.menu)},
+            sizes=tuple(self.sizes.values()),
             option_groups=groups,
             items=tuple(self.items),
-            taxes=tuple(self.taxes),
-            time_zone=self.time_zone,
-            ref=self.ref,
+            taxes=tuple(self.taxes.values()),
         )
         document = menu.model_dump(mode="json", exclude_unset=True, exclude_none=True, warnings=False)
-        return ImportedMenu(self.given.over(document), tuple(dict.fromkeys(self.lacking)), self.places)
+        return ImportedMenu(document, tuple(dict.fromkeys(self.lacking)), self.places)
 
     def _reached(self) -> Iterator[OptionGroup]:
         """The groups that items lead to, without what their options open below the deepest level."""
-        known = {group.id: group for group in self.groups}
-        levels: dict[str, int] = {}
-
-        def follow(ids: Iterable[str], level: int) -> None:
-            for group_id in ids:
-                if group_id in known and levels.get(group_id, 0) < level <= LEVELS:
-                    levels[group_id] = level
-                    for option in known[group_id].options:
-                        follow(option.option_groups, level + 1)
-
-        follow((group_id for item in self.items for group_id in item.option_groups), 1)
-        for group in self.groups:
-            if levels.get(group.id) == LEVELS and any(option.option_groups for option in group.options):
-                self.lack(self.group_places[group.id], f"options inside those of “{group.name}”: too deep")
-                options = [option.model_copy(update={"option_groups": ()}) for option in group.options]
-                yield group.model_copy(update={"options": tuple(options)})
-            elif group.id in levels:
-                yield group
-            else:
+        levels = self._levels()
+        for group in self.groups.values():
+            if group.id not in levels:
                 self.lack(self.group_places[group.id], f"the options “{group.name}”, which no item leads to")
+            elif levels[group.id] == LEVELS and any(option.option_groups for option in group.options):
+                self.lack(self.group_places[group.id], f"options inside those of “{group.name}”: too deep")
+                plain = tuple(option.model_copy(update={"option_groups": ()}) for option in group.options)
+                yield group.model_copy(update={"options": plain})
+            else:
+                yield group
+
+    def _levels(self) -> dict[str, int]:
+        """The deepest level at which each group is opened."""
+        opened = {key for item in self.items for key in item.option_groups}
+        levels: dict[str, int] = {}
+        for level in range(1, LEVELS + 1):
+            groups = [self.groups[key] for key in opened if key in self.groups]
+            levels |= {group.id: level for group in groups}
+            opened = {key for group in groups for option in group.options for key in option.option_groups}
+        return levels
+
+
+def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are not empty, of which a name stays for `Menu.read` to refuse."""
+    return {key: value for key, value in fields.items() if key == "name" or value not in (None, "", (), {})}
+
+
+def new_option(**fields: Any) -> Option:
+    """An option, whose id its group gives it."""
+    return Option.model_construct(**_filled(fields))
 
 
 def either(hours: Iterable[Iterable[Hours]]) -> tuple[Hours, ...]:
@@ -216,4 +243,8 @@ def either(hours: Iterable[Iterable[Hours]]) -> tuple[Hours, ...]:
 def new_id(name: str, taken: Collection[str]) -> str:
     """An id that reads like `name` and isn't taken: `oat-milk`, `oat-milk-2`."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:60].strip("-") or "x"
-    return next(i for i in (plain, *(f"{plain}-{n}" for n in range(2, len(taken) + 3))) if i not in taken)
+    return next(i for i in (plain, *_numbered(f"{plain}-", taken)) if i not in taken)
+
+
+def _numbered(name: str, taken: Collection[str]) -> list[str]:
+    return [f"{name}{number}" for number in range(2, len(taken) + 3)]

@@ -10,21 +10,48 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from schemas.menu import Item, Option, OptionGroup, spoken_key
-from services.tills.menus.imported import Draft, Given, ImportedMenu
+from schemas.menu import spoken_key
+from services.tills.menus.imported import Draft, Given, ImportedMenu, new_option
+from services.tills.menus.source import Node
 
 Row = tuple[str, ...]
-KINDS = ("option", "name", "field")
-"""The column by which a table of options, items, or fields of the menu is known, in this order."""
+SHEETS = {"option": "options", "name": "items", "field": "menu"}
+"""The column by which a table is known, in this order, and the name of its sheet."""
 FIELDS = ("id", "name", "currency", "language", "time_zone", "ref")
-ITEM_COLUMNS = tuple(
-    "sku name aliases category groups available number description allergens diet tax ref".split()
-)
-OPTION_COLUMNS = tuple("group option aliases default min max each free halves available ref".split())
 YES = {"yes": True, "y": True, "true": True, "x": True, "no": False, "n": False, "false": False}
+
+
+def _listed(cell: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in cell.split(";") if part.strip())
+
+
+def _whole(cell: str) -> int:
+    if not cell.isdecimal():
+        raise ValueError(f"“{cell}” is not a whole number")
+    return int(cell)
+
+
+def _yes(cell: str) -> bool:
+    if cell.casefold() not in YES:
+        raise ValueError(f"“{cell}” is neither yes nor no")
+    return YES[cell.casefold()]
+
+
+ITEM = "sku name aliases category groups available number description allergens diet tax ref".split()
+OPTION = "option aliases default available ref".split()
+GROUP = "group min max each free halves".split()
+READ: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys("aliases groups allergens diet".split(), _listed),
+    **dict.fromkeys("number min max each free".split(), _whole),
+    **dict.fromkeys(("available", "halves", "default"), _yes),
+}
+"""What reads the cells of a column; those of others are text."""
+OURS = {"groups": "option_groups", "option": "name", "group": "name", "each": "max_each"}
+"""Columns that have other names than our fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +60,6 @@ class Cells:
 
     place: str
     values: Mapping[str, str]
-
-    def text(self, column: str) -> str | None:
-        return self.values.get(column) or None
-
-    def list(self, column: str) -> tuple[str, ...]:
-        return tuple(part.strip() for part in self.values.get(column, "").split(";") if part.strip())
 
     def at(self, column: str) -> str:
         return f"{self.place}, column {column}"
@@ -57,6 +78,13 @@ def rows_of_xlsx(data: bytes) -> Iterator[tuple[str, Row]]:
             yield f"{sheet.title} row {number}", tuple(map(_written, row))
 
 
+def _written(value: object) -> str:
+    """A cell as it is shown: a number without the noise of binary fractions."""
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    return "" if value is None else str(value).strip()
+
+
 def rows_of_csv(text: str, name: str) -> Iterator[tuple[str, Row]]:
     """(place, cells) of each row; the separator is a comma, semicolon or tab, whichever the first row has."""
     first = text.lstrip().partition("\n")[0]
@@ -65,163 +93,128 @@ def rows_of_csv(text: str, name: str) -> Iterator[tuple[str, Row]]:
         yield f"{name} row {number}", tuple(cell.strip() for cell in row)
 
 
-def is_header(row: Row) -> bool:
-    columns = {cell.casefold() for cell in row}
-    return any(need <= columns for need in ({"group", "option"}, {"name", "price"}, {"field", "value"}))
-
-
-def read(rows: Sequence[tuple[str, Row]], name: str, given: Given) -> ImportedMenu:
-    """Raises InvalidMenu for cells that aren't prices, yes or no."""
-    tables: dict[str, list[Cells]] = {kind: [] for kind in KINDS}
-    header: Row = ()
-    for place, row in rows:
-        if is_header(row):
-            header = tuple(cell.casefold() for cell in row)
-            kind = next(kind for kind in KINDS if kind in header)
-        elif header and any(row):
-            tables[kind].append(Cells(place, dict(zip(header, row, strict=False))))
-    reader = _Reader(Draft(given, name=name))
-    for cells in tables["field"]:
-        reader.set_field(cells)
-    reader.add_groups(tables["option"])
-    for cells in tables["name"]:
-        reader.add_item(cells)
-    reader.lack_columns([*tables["name"], *tables["option"]])
-    return reader.draft.finish()
-
-
-@dataclass(slots=True)
-class _Reader:
-    draft: Draft
-
-    def set_field(self, cells: Cells) -> None:
-        """A field of the menu, or `tax NAME` with its rate in percent, such as 8.875 or `20 included`."""
-        name, value = cells.values["field"], cells.values.get("value", "")
-        if name.casefold().startswith("tax "):
-            rate, _, included = value.partition(" ")
-            self.draft.tax(rate.removesuffix("%"), included=bool(included), name=name[4:].strip())
-        elif name in FIELDS:
-            setattr(self.draft, name, value)
-        else:
-            self.draft.lack(cells.place, f"the field “{name}”")
-
-    def add_groups(self, table: Sequence[Cells]) -> None:
-        groups: dict[str, list[Cells]] = {}
-        for cells in table:
-            groups.setdefault(cells.values.get("group", ""), []).append(cells)
-        for name, rows in groups.items():
-            said = Cells(
-                rows[0].place, {key: v for row in reversed(rows) for key, v in row.values.items() if v}
-            )
-            group = OptionGroup.model_construct(
-                id="",
-                name=name,
-                min=self.number(said, "min") or 0,
-                max=self.number(said, "max"),
-                max_each=self.number(said, "each"),
-                free=self.number(said, "free") or 0,
-                halves=self.yes(said, "halves", otherwise=False),
-                defaults=tuple(
-                    row.text("ref") or row.values.get("option", "")
-                    for row in rows
-                    if self.yes(row, "default", otherwise=False)
-                ),
-                options=tuple(map(self.option, rows)),
-            )
-            self.draft.add_group(group, rows[0].place, name)
-
-    def option(self, cells: Cells) -> Option:
-        price, prices = self.prices(cells)
-        return Option.model_construct(
-            id="",
-            name=cells.values.get("option", ""),
-            aliases=cells.list("aliases"),
-            price=price or 0,
-            prices=prices,
-            available=self.yes(cells, "available", otherwise=True),
-            ref=cells.text("ref"),
-        )
-
-    def add_item(self, cells: Cells) -> None:
-        price, prices = self.prices(cells)
-        known = {spoken_key(group.name): group.id for group in self.draft.groups}
-        taxes = {spoken_key(tax.name): tax.id for tax in self.draft.taxes}
-        tax = cells.text("tax")
-        item = Item.model_construct(
-            sku=cells.values.get("sku", ""),
-            name=cells.values.get("name", ""),
-            aliases=cells.list("aliases"),
-            category=cells.text("category") or "other",
-            price=None if prices else price,
-            prices=prices or None,
-            option_groups=tuple(known.get(spoken_key(name), name) for name in cells.list("groups")),
-            available=self.yes(cells, "available", otherwise=True),
-            number=self.number(cells, "number"),
-            description=cells.text("description"),
-            allergens=cells.list("allergens"),
-            diet=cells.list("diet"),
-            tax=taxes.get(spoken_key(tax), tax) if tax else None,
-            ref=cells.text("ref"),
-        )
-        for column in ITEM_COLUMNS:
-            field = "option_groups" if column == "groups" else column
-            self.draft.places[f"/items/{len(self.draft.items)}/{field}"] = cells.at(column)
-        self.draft.add_item(item, cells.place)
-
-    def prices(self, cells: Cells) -> tuple[int | None, dict[str, int]]:
-        """The price, and those by size."""
-        prices = {}
-        for column, value in cells.values.items():
-            if column.startswith("price ") and value:
-                size, *aliases = (part.strip() for part in column.removeprefix("price ").split(";"))
-                prices[self.draft.size(size, tuple(aliases))] = self.minor(value, cells.at(column))
-        price = cells.text("price")
-        return (self.minor(price, cells.at("price")) if price else None), prices
-
-    def minor(self, value: str, place: str) -> int:
-        """A price with or without the sign or name of a currency."""
-        figure = re.fullmatch(r"[^\d.,-]*([\d.,-]*\d)[^\d.,-]*", value)
-        return self.draft.minor(figure[1] if figure else value, place)
-
-    def number(self, cells: Cells, column: str) -> int | None:
-        value = cells.text(column)
-        if value is None or value.isdecimal():
-            return int(value) if value else None
-        self.draft.problems.append((cells.at(column), f"“{value}” is not a whole number"))
-        return None
-
-    def yes(self, cells: Cells, column: str, *, otherwise: bool) -> bool:
-        value = (cells.text(column) or "").casefold()
-        if value and value not in YES:
-            self.draft.problems.append((cells.at(column), f"“{value}” is neither yes nor no"))
-        return YES.get(value, otherwise)
-
-    def lack_columns(self, rows: Sequence[Cells]) -> None:
-        found = {c: row for row in reversed(rows) for c, value in row.values.items() if value}
-        for column, row in found.items():
-            if column not in {"", *ITEM_COLUMNS, *OPTION_COLUMNS} and not column.startswith("price"):
-                self.draft.lack(row.place, f"the column “{column}”")
-
-
-def _written(value: object) -> str:
-    """A cell as it is shown: a number without the noise of binary fractions."""
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    return "" if value is None else str(value).strip()
-
-
 def xlsx(text: str) -> bytes:
     """A CSV file as a workbook, with a sheet for each of its tables."""
     import openpyxl  # as above
 
     book = openpyxl.Workbook()
     book.remove(book.worksheets[0])
-    sheets = {"field": "menu", "name": "items", "option": "options"}
     for _, row in rows_of_csv(text, ""):
         if is_header(row):
-            sheet = book.create_sheet(next(title for column, title in sheets.items() if column in row))
+            sheet = book.create_sheet(next(title for column, title in SHEETS.items() if column in row))
         if any(row):
             sheet.append(row)
     written = io.BytesIO()
     book.save(written)
     return written.getvalue()
+
+
+def is_header(row: Row) -> bool:
+    columns = {cell.casefold() for cell in row}
+    return any(need <= columns for need in ({"group", "option"}, {"name", "price"}, {"field", "value"}))
+
+
+def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
+    """The rows of each kind of table below their headers."""
+    tables: dict[str, list[Cells]] = {kind: [] for kind in SHEETS}
+    header: Row = ()
+    for place, row in rows:
+        if is_header(row):
+            header = tuple(cell.casefold() for cell in row)
+            table = next(tables[kind] for kind in SHEETS if kind in header)
+        elif header and any(row):
+            table.append(Cells(place, dict(zip(header, row, strict=False))))
+    return tables
+
+
+def read(rows: Iterable[tuple[str, Row]], name: str, given: Given) -> ImportedMenu:
+    """Raises InvalidMenu for cells that aren't prices, yes or no."""
+    tables = _tables(rows)
+    fields = {cells.values["field"]: cells.values.get("value", "") for cells in tables["field"]}
+    known = {field: value for field, value in fields.items() if field in FIELDS}
+    draft = Draft(Node(None), given.over({"name": name, **known}))
+    for cells in tables["field"]:
+        _add_field(draft, cells)
+    _add_groups(draft, tables["option"])
+    for cells in tables["name"]:
+        _add_item(draft, cells)
+    _lack_columns(draft, [*tables["name"], *tables["option"]])
+    return draft.finish()
+
+
+def _add_field(draft: Draft, cells: Cells) -> None:
+    """`tax NAME` with its rate in percent, such as 8.875 or `20 included`; others are known already."""
+    name, value = cells.values["field"], cells.values.get("value", "")
+    if name.casefold().startswith("tax "):
+        rate, _, included = value.partition(" ")
+        draft.tax(rate.removesuffix("%"), included=bool(included), name=name[4:].strip())
+    elif name not in FIELDS:
+        draft.lack(cells.place, f"the field “{name}”")
+
+
+def _add_groups(draft: Draft, table: Sequence[Cells]) -> None:
+    groups: dict[str, list[Cells]] = {}
+    for cells in table:
+        groups.setdefault(cells.values.get("group", ""), []).append(cells)
+    for name, rows in groups.items():
+        # Any of its rows may say something of the whole group; the first that does counts.
+        values = {key: value for row in reversed(rows) for key, value in row.values.items() if value}
+        options = [_fields(draft, row, OPTION) | _prices(draft, row) for row in rows]
+        defaults = [option for option in options if option.pop("default", False)]
+        draft.add_group(
+            rows[0].place,
+            options=[new_option(**option) for option in options],
+            defaults=[option.get("ref") or option["name"] for option in defaults],
+            charged=False,
+            item=name,
+            **_fields(draft, Cells(rows[0].place, values), GROUP),
+        )
+
+
+def _add_item(draft: Draft, cells: Cells) -> None:
+    fields, prices = _fields(draft, cells, ITEM), _prices(draft, cells)
+    groups = {spoken_key(group.name): group.id for group in draft.groups.values()}
+    taxes = {spoken_key(tax.name): tax.id for tax in draft.taxes.values()}
+    named = fields.get("option_groups", ())
+    fields["option_groups"] = tuple(groups.get(spoken_key(name), name) for name in named)
+    fields["tax"] = taxes.get(spoken_key(fields.get("tax", "")), fields.get("tax"))
+    if prices["prices"]:
+        del prices["price"]
+    for column in ITEM:
+        draft.places[f"/items/{len(draft.items)}/{OURS.get(column, column)}"] = cells.at(column)
+    draft.add_item(cells.place, **fields, **prices)
+
+
+def _fields(draft: Draft, cells: Cells, columns: Iterable[str]) -> dict[str, Any]:
+    """Our fields of the cells that aren't empty; a name may be, which `Menu.read` refuses."""
+    found: dict[str, Any] = {}
+    for column in columns:
+        value, field = cells.values.get(column, ""), OURS.get(column, column)
+        try:
+            if value or field == "name":
+                found[field] = READ.get(column, str)(value)
+        except ValueError as error:
+            draft.source.problems.append((cells.at(column), str(error)))
+    return found
+
+
+def _prices(draft: Draft, cells: Cells) -> dict[str, Any]:
+    """The price, and those by size."""
+    prices: dict[str, int] = {}
+    for column, value in cells.values.items():
+        what, _, sizes = column.partition(" ")
+        if what == "price" and value:
+            size, *aliases = map(str.strip, sizes.split(";"))
+            # With or without the sign or name of a currency.
+            figure = re.fullmatch(r"[^\d.,-]*([\d.,-]*\d)[^\d.,-]*", value)
+            size_id = draft.size(size, tuple(aliases)) if size else ""
+            prices[size_id] = draft.minor(figure[1] if figure else value, cells.at(column))
+    return {"price": prices.pop("", None), "prices": prices}
+
+
+def _lack_columns(draft: Draft, rows: Sequence[Cells]) -> None:
+    found = {column: row for row in reversed(rows) for column, value in row.values.items() if value}
+    known = {"", *ITEM, *OPTION, *GROUP}
+    for column, row in found.items():
+        if column not in known and not column.startswith("price"):
+            draft.lack(row.place, f"the column “{column}”")

@@ -7,257 +7,186 @@ came before, have no place in the menu file: what has them is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 
-from pydantic import ConfigDict
-from pydantic.alias_generators import to_camel
-
-from schemas.menu import Item, Option, OptionGroup
+from schemas.menu import Option, OptionGroup
 from schemas.menus.hours import Hours
-from services.tills.menus.imported import Draft, Given, ImportedMenu, either
-from services.tills.menus.source import Source, at
+from services.tills.menus.imported import Draft, Given, ImportedMenu, either, new_option
+from services.tills.menus.source import Node
 
 IGNORED = frozenset(
     """lastUpdated multiLocationId masterId posName posButtonColorLight posButtonColorDark kitchenName plu sku
     isDeferred isDiscountable salesCategory prepTime prepStations guestCount sortOrder images highResImage
     eligiblePaymentAssistancePrograms isMultiSelect length height width dimensionUnitOfMeasure weight
-    weightUnitOfMeasure sizeGuid sequence timeSpecificPricingRules taxInfo catalogProductInfo""".split()
+    weightUnitOfMeasure sizeGuid timeSpecificPricingRules taxInfo catalogProductInfo referenceId""".split()
 )
-
-
-class Toast(Source):
-    model_config = ConfigDict(alias_generator=to_camel)
-
-    name: str = ""
-    guid: str = ""
-
-
-class TimeRange(Source):
-    start: str
-    end: str
-
-
-class Schedule(Toast):
-    days: tuple[str, ...] = ()
-    time_ranges: tuple[TimeRange, ...] = ()
-
-
-class SizeRule(Toast):
-    """What an option costs on one size, or on all."""
-
-    size_name: str = ""
-    sequence_prices: tuple[Mapping[str, Decimal], ...] = ()
-
-    def free_and_price(self) -> tuple[int, Decimal] | None:
-        """How many cost nothing, and what each further one does; None where these differ."""
-        prices = [one["price"] for one in sorted(self.sequence_prices, key=lambda one: one["sequence"])]
-        free = next((i for i, price in enumerate(prices) if price), 0)
-        return (free, prices[free]) if len({*prices[free:]}) == 1 else None
-
-
-class Priced(Toast):
-    price: Decimal | None = None
-    pricing_strategy: str = ""
-    size_group: str = at("pricingRules", "sizeSpecificPricingGuid", default="")
-    rules: tuple[SizeRule, ...] = at("pricingRules", "sizeSequencePricingRules", default=())
-    modifier_group_references: tuple[int, ...] = ()
-
-    @property
-    def fixed(self) -> Decimal | None:
-        return None if self.pricing_strategy == "TIME_SPECIFIC_PRICE" else self.price
-
-
-class ModifierOption(Priced):
-    reference_id: int
-    is_default: bool = False
-    allows_duplicates: bool = False
-
-
-class ModifierGroup(Priced):
-    reference_id: int
-    default_options_charge_price: str = "YES"
-    default_options_substitution_pricing: str = "NO"
-    min_selections: int = 0
-    max_selections: int | None = None
-    required_mode: str = ""
-    modifier_option_references: tuple[int, ...] = ()
-
-    def free_and_prices(self) -> tuple[int, dict[str, Decimal]] | None:
-        """How many options cost nothing, and by size what each further one does; None where these differ."""
-        rules = {rule.size_name: rule.free_and_price() for rule in self.rules}
-        known = {size: rule for size, rule in rules.items() if rule}
-        free = {count for count, _ in known.values()} or {0}
-        if len(known) < len(rules) or len(free) > 1:
-            return None
-        return free.pop(), {size: price for size, (_, price) in known.items()}
-
-
-class MenuItem(Priced):
-    description: str = ""
-    image: str = ""
-
-
-class MenuGroup(Toast):
-    menu_groups: tuple[MenuGroup, ...] = ()
-    menu_items: tuple[MenuItem, ...] = ()
-
-
-class ToastMenu(Toast):
-    always: bool = at("availability", "alwaysAvailable", default=True)
-    schedule: tuple[Schedule, ...] = at("availability", "schedule", default=())
-    menu_groups: tuple[MenuGroup, ...] = ()
-
-    def hours(self) -> Iterator[Hours]:
-        """None where it is always available; Toast's whole day is from 00:00 to 00:00."""
-        for one in () if self.always else self.schedule:
-            for time in one.time_ranges:
-                end = "24:00" if time.start == time.end == "00:00" else time.end
-                yield Hours.model_construct(
-                    days=tuple(day[:3].lower() for day in one.days),  # type: ignore[misc]
-                    start=time.start,
-                    end=end,
-                )
-
-
-class Restaurant(Toast):
-    restaurant_guid: str = ""
-    restaurant_time_zone: str | None = None
-    menus: tuple[ToastMenu, ...] = ()
-    modifier_group_references: Mapping[int, ModifierGroup] = {}
-    modifier_option_references: Mapping[int, ModifierOption] = {}
 
 
 def read(document: object, given: Given) -> ImportedMenu:
     """Raises InvalidMenu for a document that isn't of Toast's shape."""
-    toast = Restaurant.read(document)
-    name = toast.menus[0].name if toast.menus else "Toast menu"
-    draft = Draft(given, name=name, ref=toast.restaurant_guid or None, time_zone=toast.restaurant_time_zone)
-    reader = _Reader(toast, draft)
+    toast = Node(document)
+    menus = toast.each("menus")
+    fields = {
+        "name": menus[0].text("name") if menus else "Toast menu",
+        "ref": toast.text("restaurantGuid"),
+        "time_zone": toast.text("restaurantTimeZone"),
+    }
+    draft = Draft(toast, given.over(fields))
+    reader = _Reader(draft, toast.keyed("modifierGroupReferences"), toast.keyed("modifierOptionReferences"))
     sold: dict[str, list[_Place]] = {}
-    for m, menu in enumerate(toast.menus):
-        for place in _places(f"/menus/{m}", menu, menu.menu_groups):
-            sold.setdefault(place.item.guid, []).append(place)
+    for menu in menus:
+        for place in _places(menu, menu.each("menuGroups")):
+            sold.setdefault(place.item.text("guid"), []).append(place)
     for places in sold.values():
         reader.add_item(places)
     draft.lack("/menus", "rates of taxes, which Toast has elsewhere: give the menu `taxes` that items name")
-    draft.lack_fields(document, Restaurant, IGNORED)
-    return draft.finish()
+    return draft.finish(IGNORED)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """An item in one of the menus that it is on."""
 
-    pointer: str
-    menu: ToastMenu
-    group: MenuGroup
-    item: MenuItem
+    menu: Node
+    group: Node
+    item: Node
 
 
-def _places(at: str, menu: ToastMenu, groups: tuple[MenuGroup, ...]) -> Iterator[_Place]:
-    for g, group in enumerate(groups):
-        below = f"{at}/menuGroups/{g}"
-        yield from (
-            _Place(f"{below}/menuItems/{i}", menu, group, one) for i, one in enumerate(group.menu_items)
-        )
-        yield from _places(below, menu, group.menu_groups)
+def _places(menu: Node, groups: Iterable[Node]) -> Iterator[_Place]:
+    for group in groups:
+        yield from (_Place(menu, group, item) for item in group.each("menuItems"))
+        yield from _places(menu, group.each("menuGroups"))
+
+
+def _hours(menu: Node) -> Iterator[Hours]:
+    """None where it is always available; Toast's whole day is from 00:00 to 00:00."""
+    always = menu.flag("availability.alwaysAvailable") is not False
+    for one in () if always else menu.each("availability.schedule"):
+        days = tuple(day[:3].lower() for day in one.texts("days"))
+        for time in one.each("timeRanges"):
+            start, end = time.text("start"), time.text("end")
+            whole = start == end == "00:00"
+            yield Hours.model_construct(days=days, start=start, end="24:00" if whole else end)  # type: ignore[arg-type]
+
+
+def _fixed(part: Node) -> Decimal | None:
+    """A price that doesn't depend on the hour."""
+    return None if part.text("pricingStrategy") == "TIME_SPECIFIC_PRICE" else part.amount("price")
+
+
+def _free_and_prices(group: Node) -> tuple[int, dict[str, Decimal]] | None:
+    """How many options cost nothing, and by size what each further one does; None where these differ."""
+    free, by_size = set[int](), dict[str, Decimal]()
+    for rule in group.each("pricingRules.sizeSequencePricingRules"):
+        in_turn = sorted(rule.each("sequencePrices"), key=lambda one: one.whole("sequence") or 0)
+        prices = [one.amount("price") or Decimal(0) for one in in_turn]
+        first = next((i for i, price in enumerate(prices) if price), 0)
+        if len({*prices[first:]}) != 1:
+            return None
+        free.add(first)
+        by_size[rule.text("sizeName")] = prices[first]
+    return None if len(free) > 1 else (max(free, default=0), by_size)
 
 
 @dataclass(slots=True)
 class _Reader:
-    toast: Restaurant
     draft: Draft
-    groups: dict[int, OptionGroup | None] = field(default_factory=dict)
+    sources: Mapping[str, Node]
+    options: Mapping[str, Node]
 
     def add_item(self, places: list[_Place]) -> None:
         """Add an item once, with the hours of all menus that it is on."""
-        place, item, group = places[0].pointer, places[0].item, places[0].group
-        sized = self.sizes(item)
-        if (item.fixed is None and not sized) or any(one.item.price != item.price for one in places):
-            return self.draft.lack(place, f"“{item.name}” is left out: its price is open, or differs")
-        sizes = {self.draft.size(option.name): (of, option) for of, option in sized}
-        prices = {size: self.draft.minor(option.price or 0, place) for size, (_, option) in sizes.items()}
-        made = Item.model_construct(
-            sku="",
-            name=item.name,
-            category=group.name or "other",
-            description=item.description,
-            image=item.image,
-            price=None if prices else self.draft.minor(item.price or 0, place),
-            prices=prices or None,
-            option_groups=self.groups_of(item, item.name),
-            hours=either(one.menu.hours() for one in places),
-            ref=f"{group.guid}/{item.guid}",
-            size_refs={size: f"{of.guid}/{option.guid}" for size, (of, option) in sizes.items()},
+        item, group = places[0].item, places[0].group
+        name, price, sizes = item.text("name"), _fixed(item), self.sizes(item)
+        if (price is None and not sizes) or any(one.item.amount("price") != price for one in places):
+            return self.draft.lack(item.place, f"“{name}” is left out: its price is open, or differs")
+        offers = sizes or [("", price or Decimal(0), "")]
+        minor = [(size, self.draft.minor(amount, item.place), ref) for size, amount, ref in offers]
+        self.draft.add_item(
+            item.place,
+            name=name,
+            ref=f"{group.text('guid')}/{item.text('guid')}",
+            category=group.text("name"),
+            description=item.text("description"),
+            image=item.text("image"),
+            option_groups=self.groups_of(item, name),
+            hours=either(_hours(one.menu) for one in places),
+            **self.draft.priced(minor),
         )
-        self.draft.add_item(made, place)
 
-    def groups_of(self, part: Priced, item: str) -> tuple[str, ...]:
-        """The ids of the groups of an item or an option, but for that of its sizes."""
-        sizes = {group.reference_id for group, _ in self.sizes(part)}
-        own = [reference for reference in part.modifier_group_references if reference not in sizes]
-        return tuple(group.id for reference in own if (group := self.group(reference, item)))
-
-    def sizes(self, part: Priced) -> list[tuple[ModifierGroup, ModifierOption]]:
-        """The group that prices something by size, with each of its options."""
-        groups = self.toast.modifier_group_references.values() if part.size_group else ()
-        found = [group for group in groups if group.guid == part.size_group]
+    def sizes(self, part: Node) -> list[tuple[str, Decimal, str]]:
+        """Name, price and ref of each size, where a group prices something by size."""
         return [
-            (group, option) for group in found for option in self.options(group) if option.price is not None
+            (option.text("name"), price, f"{group.text('guid')}/{option.text('guid')}")
+            for group in self.sources.values()
+            if self.is_sizes(group, part)
+            for option in self.options_of(group)
+            if (price := option.amount("price")) is not None
         ]
 
-    def options(self, group: ModifierGroup) -> list[ModifierOption]:
-        known = self.toast.modifier_option_references
-        return [known[reference] for reference in group.modifier_option_references if reference in known]
+    def is_sizes(self, group: Node, part: Node) -> bool:
+        return group.text("guid") == part.text("pricingRules.sizeSpecificPricingGuid") != ""
 
-    def group(self, reference: int, item: str) -> OptionGroup | None:
+    def groups_of(self, part: Node, item: str) -> tuple[str, ...]:
+        """The ids of the groups of an item or an option, but for that of its sizes."""
+        own = [key for key in _numbers(part, "modifierGroupReferences") if key in self.sources]
+        keys = [key for key in own if not self.is_sizes(self.sources[key], part)]
+        groups = self.draft.groups_of(keys, lambda key: self.group(self.sources[key], item))
+        return tuple(group.id for group in groups)
+
+    def options_of(self, group: Node) -> list[Node]:
+        numbers = _numbers(group, "modifierOptionReferences")
+        return [self.options[number] for number in numbers if number in self.options]
+
+    def group(self, source: Node, item: str) -> OptionGroup | None:
         """A modifier group as an option group; None for one that is left out."""
-        source = self.toast.modifier_group_references.get(reference)
-        if source is None or reference in self.groups:
-            return self.groups.get(reference)
-        self.groups[reference] = None  # inside itself
-        place = f"/modifierGroupReferences/{reference}"
-        if (found := source.free_and_prices()) is None:
-            self.draft.lack(place, f"“{source.name}” is left out: prices depend on how many came before")
+        name, lack, options = source.text("name"), self.draft.lack, self.options_of(source)
+        if (found := _free_and_prices(source)) is None:
+            lack(source.place, f"“{name}” is left out: prices depend on how many came before")
             return None
         free, prices = found
-        sources = self.options(source)
-        if source.default_options_substitution_pricing == "YES":
-            self.draft.lack(place, f"“{source.name}” sets a default that is left off against other options")
-        if {option.allows_duplicates for option in sources} == {True, False}:
-            self.draft.lack(place, f"which options of “{source.name}” may be had more than once")
-        group = OptionGroup.model_construct(
-            id="",
-            name=source.name,
-            min=source.min_selections or int(source.required_mode == "REQUIRED"),
-            max=source.max_selections,
-            max_each=None if any(option.allows_duplicates for option in sources) else 1,
+        if source.text("defaultOptionsSubstitutionPricing") == "YES":
+            lack(source.place, f"“{name}” sets a default that is left off against other options")
+        often = [bool(option.flag("allowsDuplicates")) for option in options]
+        if any(often) and not all(often):
+            lack(source.place, f"which options of “{name}” may be had more than once")
+        required = source.text("requiredMode") == "REQUIRED"
+        return self.draft.add_group(
+            source.place,
+            name=name,
+            ref=source.text("guid"),
+            min=source.whole("minSelections") or int(required),
+            max=source.whole("maxSelections"),
+            max_each=None if any(often) else 1,
             free=free,
-            defaults=tuple(option.guid for option in sources if option.is_default),
-            options=tuple(made for one in sources if (made := self.option(one, prices, item))),
-            ref=source.guid,
+            options=[made for one in options if (made := self.option(one, prices, item))],
+            defaults=[option.text("guid") for option in options if option.flag("isDefault")],
+            charged=source.text("defaultOptionsChargePrice") != "NO",
+            item=item,
         )
-        charged = source.default_options_charge_price == "YES"
-        self.groups[reference] = self.draft.add_group(group, place, item, charged=charged)
-        return self.groups[reference]
 
-    def option(self, source: ModifierOption, of_group: Mapping[str, Decimal], item: str) -> Option | None:
+    def option(self, source: Node, of_group: Mapping[str, Decimal], item: str) -> Option | None:
         """A modifier option; its price is its own or, by size or not, that of its group."""
-        place, sized = f"/modifierOptionReferences/{source.reference_id}", self.sizes(source)
-        by_size = {option.name: option.price or Decimal(0) for _, option in sized}
-        prices = of_group if source.pricing_strategy == "GROUP_PRICE" and source.price is None else by_size
-        if not prices and source.fixed is None:
-            self.draft.lack(place, f"“{source.name}” is left out: its price is open, or differs by time")
+        amount, prices = _fixed(source), {size: price for size, price, _ in self.sizes(source)}
+        if source.text("pricingStrategy") == "GROUP_PRICE" and amount is None:
+            prices = dict(of_group)
+        if not prices and amount is None:
+            why = f"“{source.text('name')}” is left out: its price is open, or differs by time"
+            self.draft.lack(source.place, why)
             return None
-        minor = {name: self.draft.minor(price, place) for name, price in prices.items()}
-        return Option.model_construct(
-            id="",
-            name=source.name,
+        minor = {size: self.draft.minor(price, source.place) for size, price in prices.items()}
+        return new_option(
+            name=source.text("name"),
+            ref=source.text("guid"),
             # On items without these sizes, for which Toast has no price, the dearest.
-            price=max(minor.values()) if minor else self.draft.minor(source.fixed or 0, place),
-            prices={self.draft.size(name): price for name, price in minor.items() if name},
+            price=max(minor.values()) if minor else self.draft.minor(amount or Decimal(0), source.place),
+            prices={self.draft.size(size): price for size, price in minor.items() if size},
             option_groups=self.groups_of(source, item),
-            ref=source.guid,
         )
+
+
+def _numbers(part: Node, path: str) -> list[str]:
+    """References as the keys that they are in JSON."""
+    return [str(one.value) for one in part.each(path)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pydantic import BaseModel
+from pydantic import JsonValue
 
 from schemas.cart import (
     DIETARY,
@@ -19,14 +19,12 @@ from schemas.cart import (
     Cart,
     CartDraft,
     CartLine,
-    CartNote,
     CartOption,
     ItemLine,
-    NotOnMenuLine,
     OptionDraft,
     Portion,
 )
-from schemas.menu import Item, Menu, OptionGroup
+from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.menus.nesting import under
 from schemas.sentences.sentences import Sentences, sentences
 from schemas.shops.webhook import Refusal
@@ -35,15 +33,23 @@ from services.validation.charges import charges
 from services.validation.facts import check_facts
 from services.validation.portions import kept_defaults, open_groups
 
+Body = dict[str, JsonValue]
+_DRAFTED = dict.fromkeys(("kind", "sku", "quantity", "size"), True) | {
+    "options": {"__all__": set(OptionDraft.model_fields)}
+}
 _PORTIONS = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
+
+
+def _half_up(amount: Fraction) -> int:
+    return int(amount + Fraction(1, 2))
 
 
 @dataclass(frozen=True, slots=True)
 class TillOrder:
     """What one till is sent. `calculate` asks the same till for the total, and orders nothing."""
 
-    body: BaseModel
-    calculate: BaseModel
+    body: Body
+    calculate: Body
     refusals: tuple[Refusal, ...]
 
 
@@ -69,20 +75,23 @@ class TillOption:
             return [(1, each + (number < over)) for number in range(self.portions)]
         return [(many, one) for many, one in ((self.portions - over, each), (over, each + 1)) if many]
 
+    def with_inner(self) -> Iterator[TillOption]:
+        yield self
+        for one in self.inner:
+            yield from one.with_inner()
+
 
 @dataclass(frozen=True, slots=True)
 class TillLine:
     """One line; prices are those of one, in minor units.
 
-    `options_price` is the cart's for all options, `menu_price` the menu's of the item without any, and
-    `plain_price` the menu's with all, were there no free portions, halves or prices of light and extra.
-    `tax` is the menu's class.
+    `menu_price` is the menu's of the item without options, and `plain_price` with all, were there no free
+    portions, halves or prices of light and extra. `tax` is the menu's class.
     """
 
     index: int
     cart_line: CartLine
     name: str
-    options_price: int
     menu_price: int
     plain_price: int
     tax: str | None
@@ -90,17 +99,14 @@ class TillLine:
     notes: tuple[str, ...]
 
     @property
+    def options_price(self) -> int:
+        """The cart's price of all options."""
+        return sum(one.price for one in self.cart_line.options)
+
+    @property
     def sold_as(self) -> str | None:
         """The id of the item in its size, for tills that sell each size by an id of its own."""
         return self.cart_line.ref if self.cart_line.size is None else self.cart_line.size_ref
-
-    def every_option(self) -> Iterator[TillOption]:
-        """The options, those inside others too."""
-        waiting = [*self.options]
-        while waiting:
-            one = waiting.pop(0)
-            waiting[:0] = one.inner
-            yield one
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,64 +121,70 @@ class TillCart:
     refusals: tuple[Refusal, ...]
     say: Sentences
 
-    def without_ref(self, line: TillLine | None, name: str) -> Refusal:
-        index = line.index if line else None
-        return Refusal(code="no_ref", message=self.say("till_no_ref", name=name), line=index)
+    def order(self, body: Body, refusals: Iterator[Refusal], calculate: Body | None = None) -> TillOrder:
+        """The order of these bodies, without their nulls."""
+        return TillOrder(_without_nulls(body), _without_nulls(calculate or body), (*self.refusals, *refusals))
 
-    def other_total(self, price: Callable[[TillLine], int], *, half_even: bool = False) -> Iterator[Refusal]:
+    def nowhere(self, location: str | None, what: str) -> Iterator[Refusal]:
+        if location is None:
+            yield Refusal(code="no_location", message=self.say("till_no_location", what=what))
+
+    def without_ref(self, name: str, line: int | None = None) -> Refusal:
+        return Refusal(code="no_ref", message=self.say("till_no_ref", name=name), line=line)
+
+    def unknown(
+        self, line_known: Callable[[TillLine], bool], option_known: Callable[[TillOption], bool]
+    ) -> Iterator[Refusal]:
+        """Refuse every line and option that the till doesn't know."""
+        for line in self.lines:
+            if not line_known(line):
+                yield self.without_ref(line.name, line.index)
+            every = (inner for one in line.options for inner in one.with_inner())
+            yield from (self.without_ref(one.name, line.index) for one in every if not option_known(one))
+
+    def other_total(
+        self, price: Callable[[TillLine], int], rounded: Callable[[Fraction], int] = _half_up
+    ) -> Iterator[Refusal]:
         """Refuse a total that the till would compute differently, by its `price` of one of a line."""
-        theirs, ours, currency = self.total(price, half_even=half_even), self.cart.total, self.cart.currency
+        theirs, ours, currency = self.total(price, rounded), self.cart.total, self.cart.currency
         if theirs != ours and not self.cart.total_is_minimum:
             amounts = {"theirs": money(theirs, currency), "ours": money(ours, currency)}
             yield Refusal(code="other_total", message=self.say("till_other_total", **amounts))
 
-    def total(self, price: Callable[[TillLine], int], *, half_even: bool) -> int:
+    def total(self, price: Callable[[TillLine], int], rounded: Callable[[Fraction], int]) -> int:
         """The total at these prices; each tax is rounded once, on the sum of what it is on."""
         sums: Counter[str | None] = Counter()
         for one in self.lines:
             sums[one.tax] += price(one) * one.cart_line.quantity
-        added = [sums[tax.id] * Fraction(tax.rate) / 100 for tax in self.cart.taxes if not tax.included]
-        half_up = [int(tax + Fraction(1, 2)) for tax in added]
-        return sums.total() + sum(map(round, added) if half_even else half_up)
+        added = (sums[tax.id] * Fraction(tax.rate) / 100 for tax in self.cart.taxes if not tax.included)
+        return sums.total() + sum(map(rounded, added))
 
 
 def till_cart(order_id: str, cart: Cart, menu: Menu) -> TillCart:
     """Prepare a cart for a till that has this menu."""
-    draft = CartDraft(lines=tuple(map(_draft, cart.lines)))
-    say = sentences(menu.language)
-    refusals = tuple(
-        Refusal(code=found.code, message=found.message, line=found.line)
-        for found in check_facts(draft, menu)
-        if found.blocks
-    )
-    lines = tuple(
-        _line(index, cart, item, drafted, menu)
-        for index, drafted in enumerate(draft.lines)
-        if isinstance(drafted, ItemLine) and (item := menu.item(drafted.sku)) is not None
-    )
-    whole = tuple(_note(note, say) for note in cart.notes if note.line is None)
-    return TillCart(order_id, cart, lines, whole, refusals, say)
-
-
-def _draft(line: CartLine) -> ItemLine | NotOnMenuLine:
-    """The line as a draft. Its words may be erased, and no check reads them."""
-    if line.sku is None:
-        return NotOnMenuLine(kind="not_on_menu", heard=line.name, quantity=line.quantity)
-    options = (one.model_dump(include=set(OptionDraft.model_fields)) for one in line.options)
-    return ItemLine(
-        kind="item",
-        heard=line.name,
-        sku=line.sku,
-        quantity=line.quantity,
-        size=line.size,
-        options=tuple(map(OptionDraft.model_validate, options)),
+    # The words of lines may be erased, and no check reads them.
+    lines = [
+        line.model_dump(include=_DRAFTED, exclude_defaults=True) | {"heard": line.name} for line in cart.lines
+    ]
+    draft, say = CartDraft.model_validate({"lines": lines}), sentences(menu.language)
+    refused = [found for found in check_facts(draft, menu) if found.blocks]
+    return TillCart(
+        order_id=order_id,
+        cart=cart,
+        lines=tuple(
+            _line(index, cart, item, drafted, menu)
+            for index, drafted in enumerate(draft.lines)
+            if isinstance(drafted, ItemLine) and (item := menu.item(drafted.sku)) is not None
+        ),
+        notes=_notes(cart, None, say),
+        refusals=tuple(Refusal(code=one.code, message=one.message, line=one.line) for one in refused),
+        say=say,
     )
 
 
 def _line(index: int, cart: Cart, item: Item, draft: ItemLine, menu: Menu) -> TillLine:
     line, groups = cart.lines[index], open_groups(draft, menu.groups_of(item))
     menu_price = (item.prices or {}).get(line.size or "", item.price or 0)
-    own = [_note(note, sentences(menu.language)) for note in cart.notes if note.line == index]
     # What a till's ids can't say.
     unsaid = [
         option_name(one, menu.language)
@@ -183,64 +195,54 @@ def _line(index: int, cart: Cart, item: Item, draft: ItemLine, menu: Menu) -> Ti
         index=index,
         cart_line=line,
         name=" ".join(filter(None, (line.size_name, line.name))),
-        options_price=sum(one.price for one in line.options),
         menu_price=menu_price,
         plain_price=menu_price + _plain(draft, groups),
         tax=item.tax,
-        options=tuple(_inside(None, [*line.options, *_defaults(draft, groups)], groups)),
-        notes=(*own, *unsaid),
+        options=tuple(_options(line, groups)),
+        notes=(*_notes(cart, index, sentences(menu.language)), *unsaid),
     )
 
 
 def _plain(draft: ItemLine, groups: list[OptionGroup]) -> int:
     """The options' price by the menu's list, which is all that some tills have."""
-    listed = [
-        group.model_copy(
-            update={
-                "free": 0,
-                "options": tuple(one.model_copy(update={"amount_prices": {}}) for one in group.options),
-            }
-        )
-        for group in groups
-    ]
+    listed = []
+    for group in groups:
+        options = tuple(one.model_copy(update={"amount_prices": {}}) for one in group.options)
+        listed.append(group.model_copy(update={"free": 0, "options": options}))
     whole = [one.model_copy(update={"portion": Portion.WHOLE}) for one in draft.options]
     return sum(charges(whole, listed, draft.size))
 
 
-def _defaults(draft: ItemLine, groups: list[OptionGroup]) -> Iterator[CartOption]:
-    """Options that come with the item: a till leaves out what an order doesn't name."""
-    for group in groups:
-        kept = kept_defaults(draft, group)
-        for one in group.options:
-            if one.id in kept:
-                yield CartOption(
-                    group=group.id,
-                    id=one.id,
-                    name=one.name,
-                    amount=Amount.NORMAL,
-                    count=1,
-                    price=0,
-                    ref=one.ref,
-                )
-
-
-def _inside(
-    above: tuple[str, str] | None, options: list[CartOption], groups: list[OptionGroup], times: int = 1
+def _options(
+    line: CartLine, groups: list[OptionGroup], above: tuple[str, str] | None = None, times: int = 1
 ) -> Iterator[TillOption]:
-    """The options under one, or under none; `times` is how often that one is there."""
-    refs = {group.id: group.ref for group in groups}
-    for one in options:
-        if under(one.group) == above:
-            yield TillOption(
-                ref=one.ref,
-                group_ref=refs.get(one.group),
-                name=one.name,
-                portions=one.count * _PORTIONS[one.amount],
-                price=one.price // times,
-                inner=tuple(_inside((one.group, one.id), options, groups, times * one.count)),
-            )
+    """The options under one that is there so many `times`, or under none; defaults as well, since a till
+    leaves out what an order doesn't name."""
+    for group in groups:
+        if under(group.id) == above:
+            kept = kept_defaults(line, group)
+            chosen = [one for one in line.options if one.group == group.id]
+            had: list[tuple[CartOption | Option, int, int, int]] = [
+                *((one, one.count, one.count * _PORTIONS[one.amount], one.price) for one in chosen),
+                *((one, 1, 1, 0) for one in group.options if one.id in kept),
+            ]
+            for one, count, portions, price in had:
+                inner = tuple(_options(line, groups, (group.id, one.id), times * count))
+                yield TillOption(one.ref, group.ref, one.name, portions, price // times, inner)
 
 
-def _note(note: CartNote, say: Sentences) -> str:
-    kind = say(f"note_{note.kind.value}")
-    return f"{kind.upper() if note.kind in DIETARY else capitalized(kind)}: {note.text}"
+def _notes(cart: Cart, line: int | None, say: Sentences) -> tuple[str, ...]:
+    """The notes about a line, or about the whole order, each after its kind."""
+    about = [(say(f"note_{note.kind.value}"), note) for note in cart.notes if note.line == line]
+    return tuple(
+        f"{kind.upper() if note.kind in DIETARY else capitalized(kind)}: {note.text}" for kind, note in about
+    )
+
+
+def _without_nulls(body: Body) -> Body:
+    def kept(value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [kept(one) for one in value]
+        return _without_nulls(value) if isinstance(value, dict) else value
+
+    return {name: kept(value) for name, value in body.items() if value is not None}

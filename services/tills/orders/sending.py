@@ -44,4 +44,4 @@ def in_till_form(menus: MenuStore, target: Target, payload: dict[str, Any]) -> d
     if sent.refusals:
         refusals = [refusal.model_dump() for refusal in sent.refusals]
         return payload | {"data": order | {"refusals": refusals}}
-    return sent.body.model_dump(mode="json", exclude_none=True)
+    return sent.body

@@ -9,86 +9,61 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel
-
 from schemas.shops.webhook import Refusal
-from services.tills.orders.common import TillCart, TillLine, TillOption, TillOrder
-
-
-class Reference(BaseModel):
-    guid: str
-
-
-class Selection(BaseModel):
-    """An item, one of its modifiers, or a special request in words."""
-
-    item: Reference | None = None
-    itemGroup: Reference | None = None
-    optionGroup: Reference | None = None
-    quantity: int
-    modifiers: list[Selection] = []
-    selectionType: str | None = None
-    displayName: str | None = None
-
-
-class Check(BaseModel):
-    externalId: str
-    selections: list[Selection]
-
-
-class Order(BaseModel):
-    externalId: str
-    diningOption: Reference | None
-    checks: list[Check]
+from services.tills.orders.common import Body, TillCart, TillLine, TillOption, TillOrder
 
 
 def toast_order(sold: TillCart, location: str | None) -> TillOrder:
     """Build the order for a Toast dining option. Toast refuses an external id that it has already."""
     own_id = f"saycart:{sold.order_id}"
-    body = Order(
-        externalId=own_id,
-        diningOption=_reference(location),
-        checks=[Check(externalId=f"{own_id}:1", selections=[_selection(line, sold) for line in sold.lines])],
-    )
-    return TillOrder(body, body, (*sold.refusals, *_refused(sold, location)))
+    selections = [_selection(line, sold) for line in sold.lines]
+    body: Body = {
+        "externalId": own_id,
+        "diningOption": _reference(location),
+        "checks": [{"externalId": f"{own_id}:1", "selections": [*selections]}],
+    }
+    return sold.order(body, _refused(sold, location))
 
 
 def _refused(sold: TillCart, location: str | None) -> Iterator[Refusal]:
-    if location is None:
-        yield Refusal(code="no_location", message=sold.say("till_no_location", what="diningOption"))
-    for line in sold.lines:
-        sizes = [] if line.cart_line.size is None else [line.cart_line.size_ref]
-        if not all(all(_pair(ref)) for ref in (line.cart_line.ref, *sizes)):
-            yield sold.without_ref(line, line.name)
-        for one in line.every_option():
-            if one.portions and not all(_pair(one.ref, one.group_ref)):
-                yield sold.without_ref(line, one.name)
+    yield from sold.nowhere(location, "diningOption")
+    yield from sold.unknown(
+        lambda line: all(_pair(line.cart_line.ref)) and all(map(_is_known, _sizes(line))),
+        lambda option: not option.portions or _is_known(option),
+    )
     yield from sold.other_total(lambda line: line.plain_price)
 
 
-def _selection(line: TillLine, sold: TillCart) -> Selection:
+def _selection(line: TillLine, sold: TillCart) -> Body:
     quantity = line.cart_line.quantity
-    sizes = (
-        () if line.cart_line.size is None else (TillOption(line.cart_line.size_ref, None, line.name, 1, 0),)
-    )
-    requests = [
-        Selection(selectionType="SPECIAL_REQUEST", displayName=note, quantity=quantity)
+    group, item = map(_reference, _pair(line.cart_line.ref))
+    requests: list[Body] = [
+        {"selectionType": "SPECIAL_REQUEST", "displayName": note, "quantity": quantity}
         for note in (*sold.notes, *line.notes)
     ]
-    group, item = map(_reference, _pair(line.cart_line.ref))
-    modifiers = [*_modifiers((*sizes, *line.options), quantity), *requests]
-    return Selection(item=item, itemGroup=group, quantity=quantity, modifiers=modifiers)
+    modifiers = [*_modifiers((*_sizes(line), *line.options), quantity), *requests]
+    return {"item": item, "itemGroup": group, "quantity": quantity, "modifiers": [*modifiers]}
 
 
-def _modifiers(options: tuple[TillOption, ...], quantity: int) -> list[Selection]:
+def _sizes(line: TillLine) -> tuple[TillOption, ...]:
+    """The size, which is a modifier too."""
+    size = TillOption(line.cart_line.size_ref, None, line.name, portions=1, price=0)
+    return () if line.cart_line.size is None else (size,)
+
+
+def _modifiers(options: tuple[TillOption, ...], quantity: int) -> list[Body]:
     """The modifiers of an item: each has to have its quantity, so what is wanted twice is there twice."""
-    found = []
+    found: list[Body] = []
     for one in options:
         group, item = map(_reference, _pair(one.ref, one.group_ref))
-        modifiers = _modifiers(one.inner, quantity)
-        selection = Selection(optionGroup=group, item=item, quantity=quantity, modifiers=modifiers)
-        found += [selection] * one.portions
+        inner = _modifiers(one.inner, quantity)
+        modifier: Body = {"optionGroup": group, "item": item, "quantity": quantity, "modifiers": [*inner]}
+        found += [modifier] * one.portions
     return found
+
+
+def _is_known(option: TillOption) -> bool:
+    return all(_pair(option.ref, option.group_ref))
 
 
 def _pair(ref: str | None, group_ref: str | None = None) -> tuple[str | None, str | None]:
@@ -97,5 +72,5 @@ def _pair(ref: str | None, group_ref: str | None = None) -> tuple[str | None, st
     return group_ref or group or None, member or None
 
 
-def _reference(guid: str | None) -> Reference | None:
-    return None if guid is None else Reference(guid=guid)
+def _reference(guid: str | None) -> Body | None:
+    return None if guid is None else {"guid": guid}

@@ -126,6 +126,9 @@ def test_menus_of_web_pages(name: str, prices: dict[str, int], diet: tuple[str, 
     assert menu.currency == "USD"
 
 
+PATTY = "option_groups/choose-patty"
+
+
 def part(menu: Menu, path: str) -> Any:
     """What a path such as `items/latte/tax` leads to, parts by their ids."""
     found: Any = menu
@@ -164,15 +167,14 @@ def part(menu: Menu, path: str) -> Any:
         ("uber-published.json", "option_groups/add-sugar/max_each", 2),
         ("uber-published.json", "option_groups/choose-flavor/least", 1),
         ("uber-published.json", "items/coffee/hours", ()),
-        (
-            "uber-nested-published.json",
-            "option_groups/choose-patty/options/beef/option_groups",
-            ("choose-type-of-beef",),
-        ),
+        ("uber-nested-published.json", f"{PATTY}/options/beef/option_groups", ("choose-type-of-beef",)),
     ],
 )
 def test_what_a_vendors_field_becomes(name: str, path: str, value: object) -> None:
     assert part(Menu.parse(imported(name).document), path) == value
+
+
+FOOD = "food_and_beverage_details"
 
 
 def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
@@ -191,26 +193,10 @@ def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
         ("square-published.json", "/objects/0", "“Mug”, the name of the only variation"),
         ("square-shaped.json", "/objects/2", "“Catering” is left out"),
         ("square-shaped.json", "/related_objects/6", "“Burrito” takes a text"),
-        (
-            "square-shaped.json",
-            "/related_objects/5",
-            "“Guacamole” isn't there by default, since it costs something",
-        ),
-        (
-            "square-shaped.json",
-            "/objects/0/item_data/food_and_beverage_details/calorie_count",
-            "`calorie_count`",
-        ),
-        (
-            "toast-published.json",
-            "/modifierGroupReferences/4",
-            "“Toppings” is left out: prices depend on how many",
-        ),
-        (
-            "toast-published.json",
-            "/modifierGroupReferences/5",
-            "“Toppings” is left out: prices depend on how many",
-        ),
+        ("square-shaped.json", "/related_objects/5", "“Guacamole” isn't there by default, since it costs"),
+        ("square-shaped.json", f"/objects/0/item_data/{FOOD}/calorie_count", "`calorie_count`"),
+        ("toast-published.json", "/modifierGroupReferences/4", "left out: prices depend on how many"),
+        ("toast-published.json", "/modifierGroupReferences/5", "left out: prices depend on how many"),
         ("toast-published.json", "/modifierOptionReferences/18", "“Goat Cheese” is left out"),
         ("toast-published.json", "/menus/0/menuGroups/0/menuItems/1", "“Lunch Pizza” is left out"),
         ("toast-published.json", "/menus", "rates of taxes"),
@@ -224,11 +210,10 @@ def test_what_the_menu_file_lacks_is_listed(name: str, place: str, words: str) -
     assert words in " ".join(what for where, what in imported(name).lacking if where == place)
 
 
-UBER_ITEM = {
-    "id": "soup",
-    "title": {"translations": {"en": "Soup", "es": "Sopa"}},
-    "price_info": {"price": 500},
-}
+TITLE = {"translations": {"en": "Soup", "es": "Sopa"}}
+UBER_ITEM = {"id": "soup", "title": TITLE, "price_info": {"price": 500}}
+LABELS = {"labels": ["GLUTEN_FREE"]}
+SOUP = "items/soup"
 
 
 @pytest.mark.parametrize(
@@ -237,16 +222,16 @@ UBER_ITEM = {
         ({"tax_info": {"vat_rate_percentage": 7.5}}, "taxes/tax-7-5/included", True),
         (
             {"suspension_info": {"suspension": {"suspend_until": 8640000000}}},
-            "items/soup/sold_out_until/year",
+            f"{SOUP}/sold_out_until/year",
             2200,
         ),
-        ({"nutritional_info": {"allergens": ["milk"]}}, "items/soup/allergens", ("milk",)),
+        ({"nutritional_info": {"allergens": ["milk"]}}, f"{SOUP}/allergens", ("milk",)),
         (
-            {"dish_info": {"classifications": {"dietary_label_info": {"labels": ["GLUTEN_FREE"]}}}},
-            "items/soup/diet",
+            {"dish_info": {"classifications": {"dietary_label_info": LABELS}}},
+            f"{SOUP}/diet",
             ("gluten free",),
         ),
-        ({"description": {"translations": {"en": "hot\n" + 60 * "and hearty "}}}, "items/soup/name", "Soup"),
+        ({"description": {"translations": {"en": "hot\n" + 60 * "and hearty "}}}, f"{SOUP}/name", "Soup"),
     ],
 )
 def test_fields_of_uber_that_its_examples_lack(
@@ -303,25 +288,13 @@ def test_prices_are_exact(tmp_path: Path, cell: str, currency: str, minor: int) 
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (
-            "name,price\nsoup,4.505\n",
-            "menu.csv row 2, column price: “4.505” is not a price in USD, such as 4.50",
-        ),
-        (
-            "name,price\nsoup,free\n",
-            "menu.csv row 2, column price: “free” is not a price in USD, such as 4.50",
-        ),
-        (
-            "name,price,available\nsoup,4,perhaps\n",
-            "menu.csv row 2, column available: “perhaps” is neither yes nor no",
-        ),
-        ("name,price,number\nsoup,4,three\n", "menu.csv row 2, column number: “three” is not a whole number"),
-        ("name,price,groups\nsoup,4,bread\n", "menu.csv row 2, column groups (0): no group 'bread'"),
-        (
-            "name,price\nsoup,4\nSoup,5\n",
-            "menu.csv row 3, column name: item name or alias 'soup' is already used",
-        ),
-        ("name,price\n,5\n", "menu.csv row 2, column name: must not be empty"),
+        ("name,price\nsoup,4.505\n", "row 2, column price: “4.505” is not a price in USD, such as 4.50"),
+        ("name,price\nsoup,free\n", "row 2, column price: “free” is not a price in USD, such as 4.50"),
+        ("name,price,available\nsoup,4,maybe\n", "row 2, column available: “maybe” is neither yes nor no"),
+        ("name,price,number\nsoup,4,three\n", "row 2, column number: “three” is not a whole number"),
+        ("name,price,groups\nsoup,4,bread\n", "row 2, column groups (0): no group 'bread'"),
+        ("name,price\nsoup,4\nSoup,5\n", "row 3, column name: item name or alias 'soup' is already used"),
+        ("name,price\n,5\n", "row 2, column name: must not be empty"),
         ("name,price,color\nsoup,4,red\n", "menu.csv row 2: not imported: the column “color”"),
         ('{"objects": [{"type": "ITEM"}]}', "/objects/0/id: is missing"),
         ('{"restaurantGuid": "x", "menus": 3}', "/menus: must be a list"),
