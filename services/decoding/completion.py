@@ -5,10 +5,11 @@ Cost: on 2 CPU threads with the 1.5B model about 50 ms a token.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Unpack
+from typing import Self, Unpack
 
 import httpx
 
@@ -24,9 +25,8 @@ from schemas.errors import (
     EngineUnavailable,
     MenuBeingRead,
 )
-from services.clients.masked.saycart_masked import errors
-from services.clients.masked.saycart_masked.engine import CHAT, Engine, document_of
-from services.clients.masked.saycart_masked.types import Document, Message, Sent
+from services.clients.masked.saycart_masked import Message, errors
+from services.clients.masked.saycart_masked.engine import CHAT, Document, Engine, Sent, document_of
 
 _OURS: dict[type[errors.MaskedCallError], type[EngineError]] = {
     errors.ServerUnavailable: EngineUnavailable,
@@ -35,7 +35,6 @@ _OURS: dict[type[errors.MaskedCallError], type[EngineError]] = {
     errors.OutsideMask: DecodeInvalid,
     errors.CallCancelled: DecodeCancelled,
 }
-_MEASURED_AS = {"/tokenize": "counting"}
 
 
 @contextmanager
@@ -50,7 +49,34 @@ def our_errors() -> Iterator[None]:
 
 
 class Completions(Engine):
-    """An engine whose requests are measured and traced."""
+    """An engine whose requests are measured and traced, with an `adapter` or without."""
+
+    adapter = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.dialect}:{self.adapter or self.model}"
+
+    def with_adapter(self, adapter: str) -> Self:
+        """Return the same server's model with this LoRA adapter: by its name with vLLM, the first one loaded
+        with llama.cpp."""
+        adapted = copy.copy(self)
+        adapted.adapter = adapter
+        if self.dialect == "vllm":
+            adapted.model = adapter or self.model
+        return adapted
+
+    def prompt(self, chat: Sequence[Message]) -> Document:
+        """See `Engine.prompt`."""
+        lora = self.adapter and self.dialect == "llama.cpp"
+        return super().prompt(chat) | ({"lora": [{"id": 0, "scale": 1.0}]} if lora else {})
+
+    def count(self, text: str, called_off: threading.Event | None = None) -> int:
+        """Return the number of a text's tokens, by the server's own tokenizer; raises as `post`."""
+        body: Document = {"content": text}
+        if self.dialect == "vllm":
+            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        return len(self._measured("/tokenize", body, "counting", called_off=called_off)["tokens"])
 
     def warm(self, chat: Sequence[Message], called_off: threading.Event | None = None) -> None:
         """Ask for one token, since a server caches prompts only by use; raises as `send`."""
@@ -60,7 +86,7 @@ class Completions(Engine):
     def post(self, path: str, body: Document, **how: Unpack[Sent]) -> Document:
         """See `Engine.post`. Raises MenuBeingRead where the embedded engine reads a menu in pieces, and this
         was not the last."""
-        return self._measured(path, body, _MEASURED_AS.get(path, "decode_request"), **how)
+        return self._measured(path, body, "decode_request", **how)
 
     def _measured(self, path: str, body: Document, name: str, **how: Unpack[Sent]) -> Document:
         at = httpx.URL(self.url)

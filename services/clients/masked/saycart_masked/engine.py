@@ -13,19 +13,19 @@ upon which both servers stop decoding.
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent import futures
-from typing import Self, Unpack
+from typing import Any, TypedDict, Unpack
 
 import httpx
 from llguidance import LLMatcher
 
 from . import scores
+from .call import Completed, How, Message
 from .errors import (
     AnswerTruncated,
     CallCancelled,
@@ -34,10 +34,11 @@ from .errors import (
     RequestRefused,
     ServerUnavailable,
 )
-from .mask import Mask
-from .types import Completed, Document, How, Message, Sent, Token
+from .output import Mask
+from .scores import Token
 
 log = logging.getLogger(__name__)
+Document = dict[str, Any]
 
 CHAT = "/v1/chat/completions"
 CONNECT_S = 5.0
@@ -53,6 +54,14 @@ ROOM = 8
 MOST_ASKED = 4_096
 """The most tokens that vLLM is asked for: it refuses a request for more than its context (400), however short
 the answer would be. Not asked for a number, it goes on to the end of its context."""
+
+
+class Sent(TypedDict, total=False):
+    """Options of one request."""
+
+    called_off: threading.Event | None
+    timeout_s: float | None
+    headers: Mapping[str, str]
 
 
 class Engine:
@@ -74,7 +83,7 @@ class Engine:
         timeout_s: float = 120.0,
         api_key: str = "",
     ) -> None:
-        self.url, self.model, self.dialect, self.adapter = url.rstrip("/"), model, dialect, ""
+        self.url, self.model, self.dialect = url.rstrip("/"), model, dialect
         self._timeout_s = timeout_s
         self._http = httpx.AsyncClient(
             base_url=self.url,
@@ -87,14 +96,7 @@ class Engine:
     @property
     def name(self) -> str:
         """The server's kind and the model."""
-        return f"{self.dialect}:{self.adapter or self.model}"
-
-    def with_adapter(self, adapter: str) -> Self:
-        """Return the same server's model with this LoRA adapter: by its name with vLLM, the first one loaded
-        with llama.cpp."""
-        adapted = copy.copy(self)
-        adapted.adapter = adapter
-        return adapted
+        return f"{self.dialect}:{self.model}"
 
     def complete(
         self, chat: Sequence[Message], mask: Mask, more: Document | None = None, **how: Unpack[How]
@@ -155,17 +157,8 @@ class Engine:
 
     def prompt(self, chat: Sequence[Message]) -> Document:
         """Return a request without a mask, which is all that warming a server's cache takes."""
-        if self.dialect == "vllm":
-            return {"messages": list(chat), "model": self.adapter or self.model}
-        lora = {"lora": [{"id": 0, "scale": 1.0}]} if self.adapter else {}
-        return {"messages": list(chat), "model": self.model, "cache_prompt": True} | lora
-
-    def count(self, text: str, called_off: threading.Event | None = None) -> int:
-        """Return the number of a text's tokens, by the server's own tokenizer; raises as `post`."""
-        body: Document = {"content": text}
-        if self.dialect == "vllm":
-            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        return len(self.post("/tokenize", body, called_off=called_off)["tokens"])
+        cache = {} if self.dialect == "vllm" else {"cache_prompt": True}
+        return {"messages": list(chat), "model": self.model} | cache
 
     def post(self, path: str, body: Document, **how: Unpack[Sent]) -> Document:
         """Return the answer's document; raises as `send` and `document_of`."""
@@ -202,7 +195,7 @@ class Engine:
             if self.dialect == "llama.cpp":
                 return tuple(scores.llama_tokens(answer))
             ids = answer["choices"][0]["token_ids"]
-            body = scores.vllm_request(self.adapter or self.model, answer["prompt_token_ids"], ids)
+            body = scores.vllm_request(self.model, answer["prompt_token_ids"], ids)
             scored = self.post("/v1/completions", body, called_off=how.get("called_off"), timeout_s=timeout_s)
             return tuple(scores.vllm_tokens(scored, ids))
         except CallCancelled:
@@ -219,18 +212,17 @@ def document_of(answer: httpx.Response) -> Document:
         ServerUnavailable: 408, 429 or 5xx, or no JSON object.
         RequestRefused: any other 4xx.
     """
-    if answer.status_code >= 500 or answer.status_code in (408, 429):
-        raise ServerUnavailable(f"The server answered {answer.status_code}", quoted=answer.text[:200])
-    if answer.status_code >= 400:
-        raise RequestRefused(
-            f"The server refused the request ({answer.status_code})", quoted=answer.text[:200]
-        )
+    status, quoted = answer.status_code, answer.text[:200]
+    if status >= 500 or status in (408, 429):
+        raise ServerUnavailable(f"The server answered {status}", quoted=quoted)
+    if status >= 400:
+        raise RequestRefused(f"The server refused the request ({status})", quoted=quoted)
     try:
         document = answer.json()
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        raise ServerUnavailable("The server sent no JSON object", quoted=answer.text[:200])
+        raise ServerUnavailable("The server sent no JSON object", quoted=quoted)
     return document
 
 

@@ -4,7 +4,7 @@
     OutputType.by_grammar("query", lark, ...)    any other language, in llguidance's Lark
 
 Cost: 2 ms for a small model, so keep one that is used often; each call compiles the grammar again, here in
-0.6 ms and in the server.
+0.6 ms and in the server. A grammar of some thousand words takes 35 ms.
 """
 
 from __future__ import annotations
@@ -16,15 +16,39 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from llguidance import LLMatcher, LLTokenizer
 from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from .bounds import bounded
 from .errors import AnswerRejected, UnmaskableModel
-from .mask import Mask
 
+BYTES = LLTokenizer("byte")
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """`lark` is the grammar in llguidance's Lark, `version` names it. `longest` is the size in bytes of the
+    longest text that it allows, and so, at one byte a token, of tokens within which any text ends."""
+
+    lark: str
+    version: str
+    longest: int
+
+    def accepts(self, text: str) -> bool:
+        """Return whether `text` is whole and inside the mask."""
+        matcher = LLMatcher(BYTES, self.lark)
+        try:
+            tokens = BYTES.tokenize_str(text)
+        except UnicodeEncodeError:  # half a surrogate pair, as JSON's \u may spell it
+            return False
+        return bool(matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting())
+
+    def problem(self) -> str:
+        """Return what llguidance has against the grammar; empty where it compiles."""
+        return LLMatcher.validate_grammar(self.lark) or LLMatcher(BYTES, self.lark).get_error() or ""
 
 
 @dataclass(frozen=True, slots=True)

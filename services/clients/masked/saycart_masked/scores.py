@@ -14,15 +14,23 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
-
-from .types import Token
 
 Span = tuple[int, int]
 Key = TypeVar("Key")
 
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
 _PARTIAL = "\ufffd"  # how a server shows a token that is a part of a character
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of an answer, with its log probability and its rank (1 is the likeliest) without the mask."""
+
+    text: str
+    logprob: float
+    rank: int
 
 
 def score_fields(dialect: str) -> dict[str, Any]:
