@@ -9,12 +9,13 @@ BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
 TRAIN  ?= .venv-train
 SUPPLY ?= .venv-supply
+DOCS   ?= .venv-docs
 # Of a machine with a GPU: another Python, which has torch for it and the rest of requirements-train.lock.
 TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots evaluation examples calibrate ladder chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools test-containers test-containers-short help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots examples calibrate ladder chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools test-containers test-containers-short reference docs help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -73,6 +74,7 @@ lock: ## write the locks anew from pyproject.toml, for every Python that it allo
 	$(UV_LOCK) --universal --python-version 3.11 --group train --no-emit-package torch -o requirements-train.lock
 	echo "$(TORCH_CPU)" >>requirements-train.lock
 	$(UV_LOCK) --universal --python-version 3.11 --group supply -o requirements-supply.lock
+	$(UV_LOCK) --universal --python-version 3.11 --group docs -o requirements-docs.lock
 	cd tests/golden/speak && $(UV_LOCK) --no-config --universal --python-version 3.11 requirements.in -o requirements.lock
 
 lock-vllm: ## write the hashes of requirements-vllm.lock anew, after a pin in it was changed by hand (needs uv)
@@ -87,6 +89,17 @@ licences: setup $(SUPPLY)/.installed ## write docs/licences.md anew from what is
 $(SUPPLY)/.installed: requirements-supply.lock
 	@test -x $(SUPPLY)/bin/python || $(PYTHON) -m venv $(SUPPLY)
 	@$(SUPPLY)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-supply.lock
+	@touch $@
+
+reference: setup ## write docs/reference from the code: API, command line, settings, errors
+	@$(BIN)/python -m tests.reference
+
+docs: $(DOCS)/.installed ## the documents as a site in dist/site; a link that leads nowhere is an error
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict -f docs/mkdocs.yml
+
+$(DOCS)/.installed: requirements-docs.lock
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements-docs.lock
 	@touch $@
 
 # --strict: pip-audit else calls a package that it could not look up no finding, and exits with 0.
@@ -121,14 +134,11 @@ screenshots: weights ## the pictures of docs/images, made anew from the running 
 load: setup ## orders a second that everything but the engines bears, at random arrivals, on PostgreSQL (20 minutes; docs/sizing.md)
 	@$(BIN)/python -m tests.load $(ARGS)
 
-evaluation: weights ## every sealed set, text, speech and noise, with the default models (hours from nothing on 2 cores; goes on where it stopped; DATA=folder adds real people's; docs/evaluation.md)
-	@$(BIN)/python -m tests.bench.evaluation $(if $(DATA),--human $(DATA)) $(ARGS)
-
 gate: setup ## recorded orders again, without a model: exit 1 if a set got worse (DATA=folder adds real people's; ARGS=--rows, "--live", "--record SET"; docs/evaluation.md)
 	@$(BIN)/python -m tests.gate $(if $(DATA),--people $(DATA)) $(ARGS)
 
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
-	@$(BIN)/python -m tests.bench.hearing.calibrate_asr --data $(DATA) $(ARGS)
+	@$(BIN)/python -m tests.bench.calibration.calibrate_asr --data $(DATA) $(ARGS)
 
 ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
 	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)

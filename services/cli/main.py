@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from services.cli import stack
@@ -25,13 +27,27 @@ from services.cli.commands import (
     till,
     webhooks,
 )
+from services.cli.version import show_version
 
 app = typer.Typer(
     name="saycart",
-    help="Turns spoken orders into priced carts; a person reviews doubtful ones.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="Print version, commit and models."
+        ),
+    ] = False,
+) -> None:
+    """Turns spoken orders into priced carts; a person reviews doubtful ones."""
+
+
 app.command("migrate")(migrate.migrate)
 app.command("run")(stack.run)
 app.command("demo")(stack.demo)

@@ -10,7 +10,6 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from infra.settings import REPOSITORY
 from tests.helm.charts import CHART, VALUES, Manifest, Rendered, helm, render
 from tests.helm.tools import HELMS, KUBERNETES
 
@@ -74,9 +73,8 @@ def test_names_are_unique(chart: Rendered) -> None:
     assert len(set(names)) == len(names)
 
 
-def test_the_chart_is_of_this_release() -> None:
+def test_the_chart_is_for_the_releases_it_is_checked_with() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert f'version = "{chart["appVersion"]}"' in (REPOSITORY / "pyproject.toml").read_text()
     assert chart["kubeVersion"] == f">={KUBERNETES[0]}.0-0"
 
 

@@ -15,6 +15,7 @@ LOCKS = {
     "requirements-train.lock": "train",
     "requirements-vllm.lock": "vllm",
     "requirements-supply.lock": "supply",
+    "requirements-docs.lock": "docs",
     "tests/golden/speak/requirements.lock": "speak",
     "infra/docker/cuda.lock": "cuda",
 }

@@ -21,6 +21,7 @@ from infra.blobs.folder import BlobFolder
 from infra.observability import measures
 from infra.settings import REPOSITORY, Settings
 from services.api.counts import DatabaseCounts
+from services.api.gate.limits import refusals
 from services.api.metrics import Metrics
 from services.bootstrap import Container
 from services.pipeline import order_metrics
@@ -62,26 +63,21 @@ EXPRESSIONS = {
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     """All that is exported: by a worker, by the API, and of the database with an order in it."""
-    registry = CollectorRegistry()
-    measures.open_in(registry, "decode")
-    try:
-        measures.expect(order_metrics.RARE, order_metrics.TROUBLES)
-        with measures.stage_took("decode"), measures.engine_took("decoder"):
-            measures.waited("decode", 1)
-        with measures.sweeper_took("sweep"):
-            pass
-        measures.settled("typed", "completed", 1)
-        measures.tokens("decoder", prompt=1, cached=0, completion=1, overruled=1)
-        measures.webhook_took("delivered", 1)
-        measures.has_slots(1)
-        measures.pool_of(1)
-    finally:
-        measures.close()
+    measures.begin("decode")
+    measures.expect(order_metrics.RARE, order_metrics.TROUBLES)
+    with measures.stage_took("decode"), measures.engine_took("decoder"):
+        measures.waited("decode", 1)
+    with measures.sweeper_took("sweep"):
+        pass
+    measures.settled("typed", "completed", 1)
+    measures.tokens("decoder", prompt=1, cached=0, completion=1, overruled=1)
+    measures.webhook_took("delivered", 1)
     home = tmp_path_factory.mktemp("home")
     box = Container(Settings(home=home, database_url="", redis_url=""))
     box.database.migrate()
-    pressure: Any = SimpleNamespace(refused={"overloaded": 1})
-    rates: Any = SimpleNamespace(refused={"key": 1})
+    measures.watch(box.database, slots=1)
+    pressure: Any = SimpleNamespace(refused=refusals("orders_refused", "says", "code", ["overloaded"]))
+    rates: Any = SimpleNamespace(refused=refusals("requests_limited", "says", "limit", ["key"]))
     waiting: Any = SimpleNamespace(watchers=0)
     api = Metrics(box, pressure, waiting, rates)
     api.saw("GET", "/", 200, 0.1)
@@ -90,9 +86,11 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     works = Works(box.database, BlobFolder(home / "blobs"))
     works.decoder.script = [AWAY]
     works.until_settled(works.typed())
+    registry = CollectorRegistry()
     registry.register(DatabaseCounts(box))
     try:
-        return generate_latest(registry).decode() + api.text().decode()
+        shown = [generate_latest(one).decode() for one in (measures.REGISTRY, registry)]
+        return "".join([*shown, api.text().decode()])
     finally:
         box.close()
 

@@ -1,4 +1,4 @@
-"""The documents say what the code does: settings, make targets and links."""
+"""The documents say what the code does: commands, variables, make targets and links."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.main import get_command
 
 from infra.settings import REPOSITORY, Settings
 from schemas.errors import TooMuchToRead
 from services.cli.main import app
+from tests import reference
 
-SETTINGS = REPOSITORY / "docs/settings.md"
-# Places that differ from machine to machine, as the table writes them.
-PLACES = {"home": "`.saycart` in the checkout", "models_dir": "`~/.cache/saycart/models`"}
+# By `make reference`, `make licences`, and once.
+GENERATED = {f"docs/reference/{name}.md" for name in reference.HEADS} | {
+    "docs/licences.md",
+    "docs/benchmarks/results.md",
+}
 # Set by one process of ours for another; no wish of an operator's.
 INTERNAL = {
     "SAYCART_READY_FILE": "services/workers/app.py",
     "SAYCART_CHILD_OF": "infra/processes/record.py",
     "SAYCART_API_FD": "services/api/__main__.py",
     "SAYCART_METRICS_DIR": "infra/observability/metrics.py",
+    "SAYCART_COMMIT": "services/cli/version.py",
 }
 
 
@@ -36,30 +41,21 @@ def of_today() -> list[Path]:
     return [document for document in documents() if document.name != "CHANGELOG.md"]
 
 
-def variable(field: str) -> str:
-    return {"database_url": "DATABASE_URL", "redis_url": "REDIS_URL"}.get(field, f"SAYCART_{field.upper()}")
+@pytest.mark.parametrize("name", reference.HEADS)
+def test_the_reference_is_what_the_code_says(name: str) -> None:
+    assert (reference.FOLDER / f"{name}.md").read_text() == reference.page(name), "run `make reference`"
 
 
-def row(field: str) -> str:
-    """The table's row for a setting, as `infra/settings.py` has it."""
-    known = Settings.model_fields[field]
-    default = known.default
-    shown = PLACES.get(field) or (
-        f"`{str(default).lower()}`" if isinstance(default, bool) else f"`{default}`"
-    )
-    if default == "":
-        shown = "empty"
-    return f"| `{variable(field)}` | {shown} | {' '.join((known.description or '').split())} |"
-
-
-def test_the_table_has_every_setting_and_no_other() -> None:
-    """In an order of its own: by what belongs together, wherever the code has it."""
-    rows = re.findall(r"^\| `(?:SAYCART_)?[A-Z_]+` \|.*$", SETTINGS.read_text(), re.MULTILINE)
-    assert sorted(rows) == sorted(map(row, Settings.model_fields))
+def test_the_site_shows_every_page_and_at_most_twenty_by_hand() -> None:
+    """`make docs` says whether a page that is shown exists."""
+    pages = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").rglob("*.md")}
+    shown = re.findall(r": (docs/\S+\.md)$", (REPOSITORY / "docs/mkdocs.yml").read_text(), re.M)
+    assert pages == set(shown)
+    assert len(pages - GENERATED) <= 20
 
 
 def test_variables_exist() -> None:
-    known = {variable(field) for field in Settings.model_fields} | set(INTERNAL)
+    known = {reference.variable(field) for field in Settings.model_fields} | set(INTERNAL)
     named = {
         (name, document)
         for document in of_today()
@@ -130,7 +126,7 @@ def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
     for name in (
         "validation/allergy.py",
         "validation/facts.py",
-        "validation/quiet.py",
+        "validation/decide.py",
         "validation/whole_cart.py",
         "pipeline/stages.py",
         "pipeline/review.py",
@@ -138,9 +134,7 @@ def test_every_finding_is_documented_and_every_documented_one_exists() -> None:
         source = (REPOSITORY / "services" / name).read_text()
         used |= set(re.findall(r'Finding\.(?:blocking|info)\(\s*"([a-z_]+)"', source))
     used.add(TooMuchToRead.code)
-    documented = set(
-        re.findall(r"^\| `([a-z_]+)` \|", (REPOSITORY / "docs" / "findings.md").read_text(), re.M)
-    )
+    documented = set(re.findall(r"^- `([a-z_]+)`:", (REPOSITORY / "docs" / "findings.md").read_text(), re.M))
     assert used == documented
 
 
@@ -153,7 +147,7 @@ def test_the_table_of_decisions_is_what_there_is() -> None:
     titles = [decision.read_text().splitlines()[0] for decision in DECISIONS]
     heads = [re.fullmatch(r"# (\d+)\. (.+)", title).groups() for title in titles]  # type: ignore[union-attr]
     wanted = [(*head, decision.name) for head, decision in zip(heads, DECISIONS, strict=True)]
-    assert re.findall(r"^\| (\d+) \| \[(.+?)\]\((.+?)\) \|", rows, re.M) == wanted
+    assert re.findall(r"^- \[(\d+)\. (.+?)\]\((.+?)\)$", rows, re.M) == wanted
     assert [int(number) for number, _, _ in wanted] == [int(path.name[:4]) for path in DECISIONS]
 
 

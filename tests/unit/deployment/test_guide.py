@@ -20,7 +20,7 @@ from services.cli.main import app
 from services.decoding.hosts.variables import KEY_ENV
 from services.decoding.server.__main__ import _parser as reader_words
 
-PAGES = ("operations", "containers", "kubernetes", "engines", "upgrades")
+PAGES = ("operations", "containers", "engines", "upgrades")
 TEXT = {page: (REPOSITORY / f"docs/{page}.md").read_text() for page in PAGES}
 GUIDE = TEXT["operations"].split("## The parts")[0]
 UNITS = {path.name: path for path in sorted((REPOSITORY / "infra/systemd").iterdir())}

@@ -29,18 +29,14 @@ sys.meta_path.insert(0, Absent())
 API_WITHOUT = """
 import services.api.__main__
 from infra.settings import Settings
-from schemas.shops.access import Access
-from schemas.shops.audit import Actor
 from schemas.menu import Menu
 from services.api.app import create_app
 from services.bootstrap import bootstrap
 from services.decoding.wire_mask import check_menu
-from services.shop_scope import ShopScope
 
 home = Path(sys.argv[1])
 box = bootstrap(Settings(home=home, redis_url="redis://127.0.0.1:1/0", database_url=""))
 create_app(box), box.doorbell, box.blobs
-ShopScope(box, Access("main", "test", frozenset()), Actor("test")).cart_schema(None)
 check_menu(Menu.parse({"id": "m", "name": "M", "currency": "USD",
     "items": [{"sku": "tea", "name": "tea", "price": 100}]}))
 """
