@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _customers(browser: Browser, stack: Stack, out: Path) -> None:
-    """Order by a recording, on a desktop and on a phone."""
+    """Order by a recording, on a desktop and on a phone; tap at the kiosk."""
     for name, size in (("customer", DESKTOP), ("customer-phone", PHONE)):
         page = browser.new_page(base_url=stack.base_url, viewport=size)
         page.goto(f"/?menu={MENU}")
@@ -54,6 +54,11 @@ def _customers(browser: Browser, stack: Stack, out: Path) -> None:
         page.get_by_role("button", name="Send recording").click()
         expect(page.get_by_role("heading", name="Is this right?")).to_be_visible(timeout=SETTLE_MS)
         _shoot(page, out / f"{name}.png")
+    page = browser.new_page(base_url=stack.base_url, viewport=DESKTOP)
+    page.goto(f"/kiosk/main?menu={MENU}")
+    for tile in ("cappuccino", "latte"):
+        page.locator(f".tile[data-name='{tile}']").click()
+    _shoot(page, out / "kiosk.png")
 
 
 def _staff(browser: Browser, stack: Stack, out: Path) -> None:

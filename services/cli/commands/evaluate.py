@@ -15,7 +15,6 @@ from infra.settings import settings
 from schemas.errors import InputError
 from schemas.menu import Menu
 from services.cli.client import errors_shown
-from services.learning.evaluation.cases import Names
 from services.learning.evaluation.figures import errors, figures
 from services.learning.evaluation.provenance import EvalRequest, EvalRun, about
 from services.learning.evaluation.report import write_report
@@ -33,7 +32,6 @@ Out = Annotated[
 ]
 Report = Annotated[Path | None, typer.Option(help="write the figures and index.html into this folder")]
 Limit = Annotated[int | None, typer.Option(min=1, help="only the first N rows")]
-Condition = Annotated[str | None, typer.Option(help="label of this run, such as `babble 10 dB`")]
 Jobs = Annotated[int, typer.Option(min=1, max=16, help="orders in parallel; more than one adds latency")]
 
 
@@ -44,17 +42,17 @@ def evaluate(
     out: Out = None,
     report: Report = None,
     limit: Limit = None,
-    condition: Condition = None,
     jobs: Jobs = 1,
 ) -> None:
     """Score exact carts, reviews and undetected errors; needs no running stack."""
     with errors_shown() as console:
         rows = _with_input(read_rows(gold)[:limit], audio_dir)
-        request = EvalRequest(_menu(menu), gold, rows, audio_dir, out, condition, jobs)
+        request = EvalRequest(_menu(menu), gold, rows, audio_dir, out, jobs)
         run = _scored(request, console)
         _print(console, run)
         if report is not None:
-            console.print(f"report: {_written(report, request, run)}")
+            page = write_report(report, run.rows, about(request, run, settings()), run.broken)
+            console.print(f"report: {page}")
 
 
 def _scored(request: EvalRequest, console: Console) -> EvalRun:
@@ -85,17 +83,6 @@ def _print(console: Console, run: EvalRun) -> None:
     for row in errors(run.rows, run.broken):
         console.print(f"[yellow]{escape(row['id'])}[/] {escape(row['error'])}", soft_wrap=True)
     console.print_json(json.dumps(figures(run.rows, run.broken)))
-
-
-def _written(folder: Path, request: EvalRequest, run: EvalRun) -> Path:
-    return write_report(
-        folder,
-        run.rows,
-        about(request, run, settings()),
-        names=Names.of(request.menu),
-        audio_dir=request.audio_dir,
-        broken=run.broken,
-    )
 
 
 def _with_input(rows: list[dict[str, Any]], audio_dir: Path | None) -> list[dict[str, Any]]:

@@ -61,11 +61,15 @@ def outcomes(made: dict[str, Any], meant: Cart) -> list[str]:
     if made["decision"] != "review" or final is not None:
         right = exact if final is None else final == meant
         return [*counted, *(["exact after the answers"] if right else ["wrong, unseen", *nodded])]
-    codes = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
     counted += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
     if exact:
-        counted.append("of them for what only a human can do" if codes & ONLY_HUMAN else "of them needless")
+        counted.append("of them for what only a human can do" if _needs_human(made) else "of them needless")
     return counted
+
+
+def _needs_human(made: dict[str, Any]) -> bool:
+    blocking = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
+    return bool(blocking & ONLY_HUMAN)
 
 
 def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:

@@ -11,22 +11,20 @@ from schemas.compare import canonical
 from schemas.lifecycle import StageName
 from schemas.review import ReviewReason
 from services.learning.evaluation.answering import COUNTED, outcomes
-from services.learning.evaluation.score import LineScore, score
 from services.learning.evaluation.statistics import quantile, wilson
 from services.learning.evaluation.word_errors import word_errors
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One gold row, its prediction, and their comparison."""
+    """One gold row and its prediction.
+
+    The cart is `exact` when both drafts have equal lines, in any order: equal lines merged, options as sets,
+    before any default is filled in."""
 
     gold: dict[str, Any]
     predicted: dict[str, Any]
-    score: LineScore
-
-    @property
-    def exact(self) -> bool:
-        return self.score.exact
+    exact: bool
 
     @property
     def review(self) -> bool:
@@ -43,10 +41,6 @@ class Scored:
         return bool(self.predicted["ms"].get(StageName.TRANSCRIBE))
 
     @property
-    def confidence(self) -> float:
-        return float(self.predicted["confidence"])
-
-    @property
     def causes(self) -> set[str]:
         """Why it went to a review: codes of its blocking findings and the reasons."""
         codes = {f["code"] for f in self.predicted["findings"] if f["severity"] == "blocking"}
@@ -55,7 +49,8 @@ class Scored:
 
 def judge(gold: dict[str, Any], predicted: dict[str, Any]) -> Scored:
     """Score one prediction row against its gold row."""
-    return Scored(gold, predicted, score(gold["cart"]["lines"], predicted["cart"]["lines"]))
+    exact = canonical(gold["cart"]["lines"]) == canonical(predicted["cart"]["lines"])
+    return Scored(gold, predicted, exact)
 
 
 def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
@@ -65,32 +60,29 @@ def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dic
 
 
 def figures(rows: Sequence[Scored], broken: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """Return every figure of a run: shares of all rows with their 95% intervals, times in ms. `broken` gold
-    rows, without a cart, count only as errors."""
-    wrong: Counter[str] = Counter()
-    for row in rows:
-        wrong.update(row.score.wrong)
-    exact, reviews = sum(row.exact for row in rows), sum(row.review for row in rows)
-    silent = sum(row.silent for row in rows)
+    """Return every figure of a run: counts, shares of all rows with their 95% intervals, times in ms.
+    `broken` gold rows, without a cart, count only as errors."""
     return {
         "rows": len(rows),
-        "exact_carts": exact,
-        "exact_share": _share(exact, len(rows)),
-        "exact_ci": wilson(exact, len(rows)),
-        "reviews": reviews,
-        "review_share": _share(reviews, len(rows)),
-        "review_ci": wilson(reviews, len(rows)),
-        "silent_errors": silent,
-        "silent_share": _share(silent, len(rows)),
-        "silent_ci": wilson(silent, len(rows)),
+        **_counted("exact", "exact_carts", [row.exact for row in rows]),
+        **_counted("review", "reviews", [row.review for row in rows]),
+        **_counted("silent", "silent_errors", [row.silent for row in rows]),
         "needless_reviews": sum(row.exact and row.review for row in rows),
         "after_answers": _after_answers(rows),
         "wer": _wer(rows),
         "errors": len(errors(rows, broken)),
         "broken_rows": len(broken),
-        "wrong_fields": dict(wrong.most_common()),
-        "reviews_by_cause": _reviews(rows),
+        "reviews_by_cause": _causes(rows),
         "ms": _times(rows),
+    }
+
+
+def _counted(kind: str, count: str, hits: Sequence[bool]) -> dict[str, Any]:
+    found = sum(hits)
+    return {
+        count: found,
+        f"{kind}_share": round(found / max(len(hits), 1), 4),
+        f"{kind}_ci": wilson(found, len(hits)),
     }
 
 
@@ -100,10 +92,6 @@ def _after_answers(rows: Iterable[Scored]) -> dict[str, int]:
         what for row in rows for what in outcomes(row.predicted, canonical(row.gold["cart"]["lines"]))
     )
     return {what: counts[what] for what in COUNTED}
-
-
-def _share(part: int, whole: int) -> float:
-    return round(part / max(whole, 1), 4)
 
 
 def _wer(rows: Iterable[Scored]) -> float | None:
@@ -117,20 +105,12 @@ def _wer(rows: Iterable[Scored]) -> float | None:
     return round(sum(errors for errors, _ in pairs) / words, 4) if words else None
 
 
-def _reviews(rows: Iterable[Scored]) -> dict[str, dict[str, int]]:
-    """Count by cause the orders in review, and those of them with a right cart (unnecessary reviews).
-
-    `alone` counts the unnecessary ones without another cause, which would be saved without it.
-    """
-    found: dict[str, dict[str, int]] = {}
-    for row in rows:
-        causes = row.causes if row.review else set()
-        for cause in sorted(causes):
-            tally = found.setdefault(cause, {"reviews": 0, "needless": 0, "alone": 0})
-            tally["reviews"] += 1
-            tally["needless"] += row.exact
-            tally["alone"] += row.exact and len(causes) == 1
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]["reviews"]))
+def _causes(rows: Iterable[Scored]) -> dict[str, dict[str, int]]:
+    """Count by cause the orders in review, and those of them with a right cart (unnecessary reviews)."""
+    reviewed = [row for row in rows if row.review]
+    counts = Counter(cause for row in reviewed for cause in sorted(row.causes))
+    needless = Counter(cause for row in reviewed if row.exact for cause in row.causes)
+    return {cause: {"reviews": n, "needless": needless[cause]} for cause, n in counts.most_common()}
 
 
 def _times(rows: Sequence[Scored]) -> dict[str, dict[str, float]]:

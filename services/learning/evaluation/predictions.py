@@ -11,9 +11,9 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 Row = dict[str, Any]
 
@@ -28,12 +28,7 @@ class Predictions:
         self._finished = _finished(file, self._marks) if file else {}
         self._out = _begun(file, self._finished.values()) if file else None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         if self._out is not None:
             self._out.close()
 
@@ -67,13 +62,10 @@ def _finished(file: Path, marks: dict[str, str]) -> dict[str, Row]:
         return {}
     found: dict[str, Row] = {}
     for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
-        try:
+        with suppress(ValueError, KeyError, TypeError):  # half a line, of a run that was killed
             row = json.loads(line)
-            mark = row["mark"]
-        except (ValueError, KeyError, TypeError):
-            continue  # half a line, of a run that was killed, or a row of an older version
-        if "error" not in row and marks.get(row.get("id")) == mark:
-            found[row["id"]] = row
+            if "error" not in row and marks.get(row["id"]) == row["mark"]:
+                found[row["id"]] = row
     return found
 
 

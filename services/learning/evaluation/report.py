@@ -1,4 +1,4 @@
-"""A run's report: `figures.json`, `index.html`, `predictions.jsonl`, and recordings of the worst cases.
+"""A run's report: `figures.json`, `predictions.jsonl`, and `index.html`, a table of wrong carts and errors.
 
 The folder can be moved and sent: it names nothing outside itself.
 """
@@ -6,113 +6,61 @@ The folder can be moved and sent: it names nothing outside itself.
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from services.learning.evaluation.cases import Names, shown
+from schemas.compare import canonical
 from services.learning.evaluation.figures import Scored, errors, figures
 
 FIGURES = "figures.json"
 PREDICTIONS = "predictions.jsonl"
-MAX_RECORDINGS = 40
-TEMPLATE = Path(__file__).with_name("report.html.jinja")
+_HEAD = ("order", "outcome", "transcript", "gold", "predicted")
 
 
 def write_report(
-    folder: Path,
-    rows: Sequence[Scored],
-    about: Mapping[str, Any],
-    *,
-    names: Names | None = None,
-    audio_dir: Path | None = None,
-    broken: Sequence[dict[str, Any]] = (),
+    folder: Path, rows: Sequence[Scored], about: Mapping[str, Any], broken: Sequence[dict[str, Any]] = ()
 ) -> Path:
-    """Write the report into `folder`; the path of its page.
-
-    `about` says what was run; `names` are the menu's, else ids are shown; recordings of the worst cases are
-    copied from `audio_dir`; gold rows that are `broken` are listed with their errors.
-    """
+    """Write the report of scored `rows` and `broken` gold rows into `folder`; return its page. `about` is
+    what was run."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = figures(rows, broken)
-    document = json.dumps({"about": about, **found}, indent=1, ensure_ascii=False)
+    document = json.dumps({"about": about, **figures(rows, broken)}, indent=1, ensure_ascii=False)
     (folder / FIGURES).write_text(document + "\n", encoding="utf-8")
-    with (folder / PREDICTIONS).open("w", encoding="utf-8") as out:
-        for row in rows:
-            kept = {**row.predicted, "exact": row.exact, "gold": row.gold["cart"]}
-            out.write(json.dumps(kept, ensure_ascii=False) + "\n")
-        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in broken)
+    kept = [{**row.predicted, "exact": row.exact, "gold": row.gold["cart"]} for row in rows]
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in (*kept, *broken))
+    (folder / PREDICTIONS).write_text("".join(lines), encoding="utf-8")
     page = folder / "index.html"
-    wrong = _cases(rows, names or Names(), folder, audio_dir)
-    html = _template().render(about=about, figures=found, errors=errors(rows, broken), cases=wrong)
-    page.write_text(html, encoding="utf-8")
+    table = _rows([_HEAD, *_wrong(rows), *((one["id"], one["error"]) for one in errors(rows, broken))])
+    page.write_text(f"<!doctype html>\n<meta charset=utf-8>\n<title>saycart evaluation</title>\n{table}\n")
     return page
 
 
-def percent(share: float | None) -> str:
-    """A share for people; what was not measured is a dash."""
-    return "–" if share is None else f"{share:.1%}"
-
-
-def interval(ends: tuple[float, float]) -> str:
-    """Both ends of an interval of shares."""
-    return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%"
-
-
-def _template() -> Any:
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATE.parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters.update(percent=percent, interval=interval, address=quote)
-    return made.get_template(TEMPLATE.name)
-
-
-def _cases(
-    rows: Sequence[Scored], names: Names, folder: Path, audio_dir: Path | None
-) -> list[dict[str, Any]]:
-    """Wrong carts, the worst first: those that were accepted unseen, the surest of them at the top."""
-    wrong = sorted((row for row in rows if not row.exact), key=lambda row: (row.review, -row.confidence))
-    cases = []
-    for index, row in enumerate(wrong):
-        recording = None
-        if audio_dir is not None and row.spoken and index < MAX_RECORDINGS:
-            recording = _keep(audio_dir, row.gold["audio"], folder)
-        gold, predicted = row.gold["cart"]["lines"], row.predicted["cart"]["lines"]
-        doubts = [_doubt(f) for f in row.predicted["findings"] if f["severity"] == "blocking"]
-        cases.append(
-            {
-                "row": row,
-                "recording": recording,
-                "gold": shown(gold, predicted, names),
-                "predicted": shown(predicted, gold, names),
-                "reasons": [*row.predicted.get("reasons", ()), *doubts],
-            }
+def _wrong(rows: Iterable[Scored]) -> list[tuple[str, ...]]:
+    """Wrong carts, undetected errors first, the surest of them at the top."""
+    wrong = [row for row in rows if not row.exact]
+    return [
+        (
+            row.gold["id"],
+            ", ".join(sorted(row.causes)) if row.review else "accepted",
+            row.predicted["transcript"],
+            *("\n".join(_lines(made["cart"]["lines"])) for made in (row.gold, row.predicted)),
         )
-    return cases
+        for row in sorted(wrong, key=lambda row: (row.review, -row.predicted["confidence"]))
+    ]
 
 
-def _doubt(finding: Mapping[str, Any]) -> str:
-    """A finding with what only a reviewer is shown."""
-    return f"{finding['message']} ({finding['detail']})" if finding.get("detail") else finding["message"]
+def _lines(cart: list[dict[str, Any]]) -> Iterable[str]:
+    """Each line as text, by its ids: `2 L latte, oat, extra foam`."""
+    for (kind, sku, size, options), quantity in canonical(cart).items():
+        chosen = (
+            " ".join(word for word in (portion, amount, option) if word not in ("whole", "normal"))
+            + (f" x{count}" if count > 1 else "")
+            for _, option, amount, count, portion in sorted(options)
+        )
+        yield ", ".join([" ".join(filter(None, (str(quantity), size, sku or kind))), *chosen])
 
 
-def _keep(audio_dir: Path, name: str, folder: Path) -> str | None:
-    """Copy one recording into the report; its address there, or None when it is lost."""
-    source = audio_dir / name
-    # One flat folder: recordings of one name from two folders must not meet.
-    flat = "-".join(part for part in Path(name).parts if part not in ("..", Path(name).anchor))
-    target = folder / "audio" / flat
-    if not source.is_file():
-        return None
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if not (target.exists() and target.samefile(source)):
-        shutil.copyfile(source, target)
-    return f"audio/{flat}"
+def _rows(table: Iterable[Sequence[str]]) -> str:
+    cells = ("".join(f"<td><pre>{escape(cell)}</pre>" for cell in row) for row in table)
+    return "<table border>\n" + "\n".join(f"<tr>{row}" for row in cells) + "\n</table>"

@@ -21,7 +21,7 @@ from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP
-from schemas.transcript import Transcript
+from schemas.transcript import Transcript, joined
 from schemas.writable import clean
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
@@ -33,8 +33,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Rows of a gold file. One that is not JSON, lacks `id`, `cart` or both `utterance` and `audio`, or has
-    the id of another, is only its `error`, with its line for an id ("line 7"): one bad row ends no run."""
+    """Rows of a gold file; `utterances` of one are joined as its `utterance`, as an order's are. One that is
+    not JSON, lacks `id`, `cart` or both `utterance` and `audio`, or has the id of another, is only its
+    `error`, with its line for an id ("line 7"): one bad row ends no run."""
     rows: list[dict[str, Any]] = []
     used: set[str] = set()
     # Not `splitlines`: JSON may hold a line separator of Unicode as it is.
@@ -45,6 +46,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
             row = json.loads(line)
             if not isinstance(row["id"], str) or not isinstance(row["cart"]["lines"], list):
                 raise TypeError("`id` is a string and `cart.lines` a list")
+            if several := row.get("utterances"):
+                parts = [Transcript(text=clean(text), confidence=1.0) for text in several]
+                row["utterance"] = joined(parts).text
             if not row.get("utterance") and not row.get("audio"):
                 raise KeyError("utterance or audio")
             if row["id"] in used:
@@ -73,22 +77,22 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
     reasons += [reason.value for reason in order.reasons]
     draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
     lines = order.cart.lines if order.cart else ()
-    heard = order.transcript or Transcript(text="", confidence=0.0)
+    transcript = order.transcript or Transcript(text="", confidence=0.0)
     question = open_question(order.findings, order.reasons)
     return {
         "id": row["id"],
         "cart": draft,
-        "transcript": heard.text,
-        "confidence": heard.confidence,
+        "transcript": transcript.text,
+        "confidence": transcript.confidence,
         "decision": "review" if reasons else "accept",
         "reasons": reasons,
         "findings": [finding.model_dump(mode="json") for finding in order.findings],
         "line_confidence": [line.confidence for line in lines],
         "question": _document(question),
         "answer": _document(order.answer),
-        "with_noise": heard.with_noise,
-        "second": heard.second,
-        "agreed": heard.agreed,
+        "with_noise": transcript.with_noise,
+        "second": transcript.second,
+        "agreed": transcript.agreed,
         "ms": {name.value: round(ms.get(name, 0.0), 1) for name in StageName},
         **failed,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 from infra.settings import Settings
 from services.bootstrap import bootstrap
@@ -25,7 +25,7 @@ def evaluate(asked: EvalRequest, config: Settings, on_row: Callable[[EvalRun], N
     whole = [row for row in asked.rows if "error" not in row]
     mark = made_with(asked.menu, config)
     with ExitStack() as stack:
-        predictions = stack.enter_context(Predictions(asked.out, asked.rows, mark, asked.audio_dir))
+        predictions = stack.enter_context(closing(Predictions(asked.out, asked.rows, mark, asked.audio_dir)))
         for row in run.broken:
             predictions.write(row)
         run.resumed = len(predictions)

@@ -13,6 +13,8 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.cart import CartDraft
 from schemas.menu import Menu, spoken_key
+from services.learning.training.orders import shops
+from services.learning.training.score import cart_of
 from services.validation.facts import check_facts
 
 GOLDEN = REPOSITORY / "tests" / "golden"
@@ -85,3 +87,12 @@ def test_recordings_are_those_of_the_gold_files() -> None:
         assert entry["text"] == row["speech"].get("text", row["utterance"])
         assert (entry["voice"], entry["speed"]) == (row["speech"]["voice"], row["speech"]["speed"])
     assert listed(GOLDEN / "babble")
+
+
+def test_what_is_spoken_of_strangers_are_their_orders() -> None:
+    known = {row.id: (shop.menu.id, row) for shop in shops("sealed") for row in shop.rows}
+    for spoken in map(json.loads, (REPOSITORY / "tests/told/sealed/spoken.jsonl").read_text().splitlines()):
+        menu, row = known[spoken["id"]]
+        # Not shown where they differ: these rows are sealed.
+        assert (spoken["utterance"] == row.utterance, spoken["menu"] == menu) == (True, True)
+        assert (cart_of(spoken["cart"]["lines"]) == cart_of(row.lines)) is True

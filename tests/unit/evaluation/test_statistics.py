@@ -1,10 +1,11 @@
-"""Intervals, ranks and quantiles, against figures worked out by hand."""
+"""Intervals and quantiles, against figures worked out by hand."""
 
 from __future__ import annotations
 
 import pytest
 
-from services.learning.evaluation.statistics import auroc, paired_interval, quantile, wilson
+from services.learning.evaluation.statistics import quantile, wilson
+from tests.gate.compare import paired_interval
 
 
 @pytest.mark.parametrize(
@@ -29,13 +30,6 @@ def test_the_paired_bootstrap_of_gains_alone_is_binomial() -> None:
     assert paired_interval(after, before) == (-0.8, -0.2)
     assert paired_interval(before, before) == (0.0, 0.0)
     assert paired_interval([], []) == (0.0, 0.0)
-
-
-def test_auroc_counts_ties_as_half() -> None:
-    assert auroc([0.9, 0.8, 0.8, 0.1], [True, False, True, False]) == 0.875
-    assert auroc([0.9, 0.1], [True, False]) == 1.0
-    assert auroc([0.5, 0.5], [True, False]) == 0.5
-    assert auroc([0.5, 0.6], [True, True]) is None
 
 
 def test_quantiles_are_values_that_occurred() -> None:

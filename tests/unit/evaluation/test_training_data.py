@@ -20,9 +20,10 @@ import pytest
 from infra.settings import REPOSITORY
 from services.learning.training import pack
 from services.learning.training.asr_style import as_transcribed
+from services.learning.training.examples import Chat
 from services.learning.training.notation import Misspelt, read_menu, read_orders
-from services.learning.training.orders import HEARD, TUNED, Shop, keeps_order, shops
-from services.learning.training.pack import Chat, Sequences, training
+from services.learning.training.orders import TRANSCRIPTS, TUNED, Shop, keeps_order, shops
+from services.learning.training.pack import Sequences, training
 
 TOLD = REPOSITORY / "tests" / "told"
 MENU = """
@@ -214,8 +215,8 @@ def test_what_was_heard_is_learned_from_where_the_order_can_still_be_told(heard:
 
 
 def test_what_was_heard_is_of_orders_that_are_learned() -> None:
-    """A row of `heard.jsonl` that belongs to no order, or to other words, is learned from by nobody."""
-    rows = [json.loads(line) for line in HEARD.read_text(encoding="utf-8").splitlines()]
+    """A row of `transcripts.jsonl` that belongs to no order, or to other words, would not be learned from."""
+    rows = [json.loads(line) for line in TRANSCRIPTS.read_text(encoding="utf-8").splitlines()]
     said = {row.id: row.utterance for shop in shops("train") for row in shop.rows}
     assert [row["id"] for row in rows if said.get(row["id"]) != row["said"]] == []
     assert len({row["id"] for row in rows}) == len(rows) > 1000

@@ -13,10 +13,10 @@ from services.decoding import wire
 from services.decoding.menu_context import MenuContext
 from services.decoding.wire_mask import wire_mask
 from services.learning.training import orders, pack
-from services.learning.training.examples import Unspellable, notes_in, with_words
+from services.learning.training.examples import Chat, Unspellable, notes_in, with_words
 from services.learning.training.notation import read_menu, read_orders
 from services.learning.training.orders import Row, Shop
-from services.learning.training.pack import Chat, training
+from services.learning.training.pack import training
 from services.learning.training.score import Answered, figures, notes_of
 from tests.unit.evaluation.test_training_data import LETTERS, Letters
 

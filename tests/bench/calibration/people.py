@@ -1,6 +1,6 @@
-"""Real people's orders in noise, each heard once, and whether a transcript is right.
+"""Real people's orders in noise, each transcribed once, and whether a transcript is right.
 
-A folder holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is heard
+A folder holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is taken
 clean and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each
 level. Seeded.
 """
@@ -49,25 +49,25 @@ class People:
     def about(self) -> str:
         return f"{len(self.gold)} human orders, {RATE} Hz, at {self.snrs[1:]} dB of babble or pink noise"
 
-    def heard(self, hear: Callable[[Samples], Row], kept: Path) -> list[Row]:
-        """A row a recording and level, in order, of what `hear` makes of it; those already in the file `kept`
-        are not heard again."""
+    def transcribed(self, run: Callable[[Samples], Row], kept: Path) -> list[Row]:
+        """A row a recording and level, in order, of what `run` makes of it; those already in the file `kept`
+        are not run again."""
         rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
         known = {(row["id"], row["snr"]): row for row in rows}
         with kept.open("a") as file:
             for snr in self.snrs:
                 for index, order in enumerate(self.gold):
                     if (key := (order["id"], snr)) not in known:
-                        known[key] = {"id": key[0], "snr": snr, **hear(in_noise(self.clips, index, snr))}
+                        known[key] = {"id": key[0], "snr": snr, **run(in_noise(self.clips, index, snr))}
                         file.write(json.dumps(known[key]) + "\n")
                         file.flush()
-                print(f"heard {len(self.gold)} at {level(snr)}", flush=True)
+                print(f"{len(self.gold)} at {level(snr)}", flush=True)
         return [known[order["id"], snr] for snr in self.snrs for order in self.gold]
 
     def right(self, text: str, order: str) -> bool:
-        """Whether a transcript of an order is right (`heard_right`)."""
+        """Whether a transcript of an order is right (`is_right`)."""
         [cart] = [row["cart"] for row in self.gold if row["id"] == order]
-        return heard_right(text, cart, self.names)
+        return is_right(text, cart, self.names)
 
 
 def level(snr: int | None) -> str:
@@ -115,7 +115,7 @@ def names_of(cart: dict[str, Any]) -> set[Name]:
     return names
 
 
-def heard_right(text: str, cart: dict[str, Any], menu: MenuNames) -> bool:
+def is_right(text: str, cart: dict[str, Any], menu: MenuNames) -> bool:
     """Return true where retrieval finds every name of a cart in a transcript, and each of its mentions may
     mean one of them."""
     wanted = names_of(cart)

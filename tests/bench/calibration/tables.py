@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from infra.weights.models import lock
-from services.learning.evaluation.statistics import auroc
 from services.transcription.confidence import TABLES
 
 BIN = 20  # recordings that are counted together before the table is made monotone
@@ -29,6 +29,16 @@ def table(key: str, about: str, raw: list[float], right: list[bool], silent: int
         "auroc": round(ranks or 0.0, 3),
         "rows": rows,
     }
+
+
+def auroc(confidences: Sequence[float], right: Sequence[bool]) -> float | None:
+    """How often a right one has more confidence than a wrong one, ties as half; None when one kind lacks."""
+    good = [c for c, ok in zip(confidences, right, strict=True) if ok]
+    bad = [c for c, ok in zip(confidences, right, strict=True) if not ok]
+    if not good or not bad:
+        return None
+    wins = sum((g > b) + 0.5 * (g == b) for g in good for b in bad)
+    return round(wins / (len(good) * len(bad)), 4)
 
 
 def isotonic(raw: np.ndarray, right: np.ndarray) -> list[list[float]]:
@@ -61,7 +71,7 @@ def cautious(tables: dict[str, Any]) -> list[list[float]]:
 
 
 def as_they_come(tables: dict[str, Any]) -> dict[str, Any]:
-    """Tables of first, whole hearings without an adapter: what was never measured is one of those."""
+    """Tables of first, whole passes without an adapter: what was never measured is one of those."""
     plain = lock().names
     return {key: table for key, table in tables.items() if key.partition("/")[0] in plain and "+" not in key}
 

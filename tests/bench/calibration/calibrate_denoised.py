@@ -1,13 +1,13 @@
-"""Measures hearings with the noise turned down, for `services/transcription/confidence.json`.
+"""Measures transcripts of recordings with the noise reduced, for `services/transcription/confidence.json`.
 
-    python -m tests.bench.hearing.calibrate_denoised --data DIR [--model faster-whisper-base] [--write]
+    python -m tests.bench.calibration.calibrate_denoised --data DIR [--model faster-whisper-base] [--write]
 
-The recordings and noises of `calibrate_asr.py`. Each mix is heard whole, and where that leaves doubt and
-there is noise, once more with it turned down, as `transcription/transcribe.py` does. The table is measured on
+The recordings and noises of `calibrate_asr.py`. Each mix is transcribed whole, and where that leaves doubt
+and there is noise, once more with it reduced, as `transcription/transcribe.py` does. The table is measured on
 those transcripts alone that it then takes, since a choice by the menu makes words look surer than they are.
 
-It also prints how many mixes were heard right and wrong (as in `calibrate_asr.py`), with and without, by the
-confidence's floor. Finished mixes are kept in `--heard`; on 2 cores some 25 minutes.
+It also prints how many transcripts are right and wrong (as in `calibrate_asr.py`), with and without, by the
+confidence's floor. Finished mixes are kept in `--kept`; on 2 cores some 25 minutes.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from services.transcription.denoiser import DENOISED, Denoiser
 from services.transcription.segments import raw_confidence, transcript_of
 from services.transcription.transcribe import clearer, in_doubt
 from services.transcription.whisper import WhisperTranscriber
-from tests.bench.hearing.calibrate_asr import listener
-from tests.bench.hearing.people import People, Row, level, row_of, segment_of
-from tests.bench.hearing.tables import table, write
+from tests.bench.calibration.calibrate_asr import recognizer
+from tests.bench.calibration.people import People, Row, level, row_of, segment_of
+from tests.bench.calibration.tables import table, write
 
 
 def transcribed(kept: list[Row], key: str) -> tuple[Transcript, float]:
@@ -38,19 +38,19 @@ def transcribed(kept: list[Row], key: str) -> tuple[Transcript, float]:
     return transcript_of(segments, key), raw_confidence(segments)
 
 
-def heard(
-    ears: WhisperTranscriber, denoiser: Denoiser, samples: Samples, names: MenuNames, floor: float
+def both_passes(
+    one: WhisperTranscriber, denoiser: Denoiser, samples: Samples, names: MenuNames, floor: float
 ) -> Row:
     """Both passes over a mix, the second where the pipeline makes it."""
-    whole = [row_of(segment) for segment in ears.segments(samples, "en")]
-    first, _ = transcribed(whole, ears.key("en"))
+    whole = [row_of(segment) for segment in one.segments(samples, "en")]
+    first, _ = transcribed(whole, one.key("en"))
     row: Row = {"segments": whole, "denoised": None, "removed_db": None}
     if first.nothing_was_said or not in_doubt(first, names, floor):
         return row
     quieter = denoiser(samples)
     row["removed_db"] = round(quieter.removed_db, 2)
     if quieter.was_noisy:
-        row["denoised"] = [row_of(segment) for segment in ears.segments(quieter.samples, "en")]
+        row["denoised"] = [row_of(segment) for segment in one.segments(quieter.samples, "en")]
     return row
 
 
@@ -60,16 +60,18 @@ def main() -> None:
     parser.add_argument("--model", default="faster-whisper-base")
     parser.add_argument("--snr", type=int, nargs="*", default=[20, 10, 5, 0], help="dB, besides clean")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--heard", type=Path, default=Path("heard-denoised.jsonl"))
+    parser.add_argument("--kept", type=Path, default=Path("transcripts-denoised.jsonl"))
     parser.add_argument("--write", action="store_true", help="put what was measured into confidence.json")
     args = parser.parse_args()
     config = settings()
     floor, weights = config.asr_threshold, Path(resolve(config.denoiser, config.models_dir))
-    people, ears = People.of(args.data, args.snr), listener(args.model, args.threads)
-    denoiser, key = Denoiser(lambda: weights, threads=2), ears.key("en")
+    people, one = People.of(args.data, args.snr), recognizer(args.model, args.threads)
+    denoiser, key = Denoiser(lambda: weights, threads=2), one.key("en")
     raw, right, without = list[float](), list[bool](), 0
     counts: Counter[str] = Counter()
-    for row in people.heard(lambda mix: heard(ears, denoiser, mix, people.names, floor), args.heard):
+    for row in people.transcribed(
+        lambda mix: both_passes(one, denoiser, mix, people.names, floor), args.kept
+    ):
         first, _ = transcribed(row["segments"], key)
         quieter, of_quieter = transcribed(row["denoised"] or [], f"{key}+{DENOISED}")
         taken = first if first.nothing_was_said else clearer(first, quieter, people.names)
@@ -77,13 +79,13 @@ def main() -> None:
             raw.append(of_quieter)
             right.append(people.right(taken.text, row["id"]))
         without += first.nothing_was_said
-        for how, one in (("as it is", first), ("denoised too", taken)):
-            good = "right" if people.right(one.text, row["id"]) else "wrong"
-            sure = "sure" if one.confidence >= floor else "unsure"
-            counts[f"{level(row['snr'])}, {how}: {good}, {sure}"] += not one.nothing_was_said
+        for how, transcript in (("as it is", first), ("denoised too", taken)):
+            good = "right" if people.right(transcript.text, row["id"]) else "wrong"
+            sure = "sure" if transcript.confidence >= floor else "unsure"
+            counts[f"{level(row['snr'])}, {how}: {good}, {sure}"] += not transcript.nothing_was_said
     for name, count in sorted(counts.items()):
         print(name, count)
-    about = f"{people.about}, where more was understood with the noise turned down"
+    about = f"{people.about}, where more was understood with the noise reduced"
     document = json.loads(TABLES.read_text())
     document["tables"][f"{key}+{DENOISED}"] = table(f"{key}+{DENOISED}", about, raw, right, without)
     if args.write:

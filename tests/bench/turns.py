@@ -1,0 +1,63 @@
+"""How well orders of two and three utterances are decoded: `tests/told/turns`, with this machine's settings.
+
+    python -m tests.bench.turns [tune] [sealed]    # both halves without a name; 15 minutes each on 2 cores
+
+Prints counts, never a row. A run that was cut off goes on from `reports/turns`, whose files of the sealed
+half are not to be looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from infra.settings import REPOSITORY, settings
+from schemas.compare import canonical
+from services.learning.evaluation.answering import COUNTED, outcomes
+from services.learning.evaluation.provenance import EvalRequest
+from services.learning.evaluation.run import read_rows
+from services.learning.evaluation.session import evaluate
+from services.learning.evaluation.statistics import wilson
+from services.learning.training.notation import read_menu, read_orders
+
+TOLD = REPOSITORY / "tests" / "told"
+OUT = REPOSITORY / "reports" / "turns"
+
+
+def request(written: Path, out: Path) -> EvalRequest:
+    """One menu's orders, as gold rows under `out`; a ` | ` stands between two utterances."""
+    [file] = TOLD.glob(f"*/*/{written.stem}.menu")
+    menu = read_menu(file)
+    orders, problems = read_orders(written, menu)
+    if problems:
+        raise SystemExit(f"{written.name}: {len(problems)} orders can't be read")
+    gold = out / f"{written.stem}.jsonl"
+    gold.parent.mkdir(parents=True, exist_ok=True)
+    rows = (
+        {"id": f"{menu.id}-{n}", "utterances": order.utterance.split(" | "), "cart": {"lines": order.lines}}
+        for n, order in enumerate(orders)
+    )
+    gold.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return EvalRequest(menu, gold, read_rows(gold), out=out / f"{written.stem}-predicted.jsonl", jobs=2)
+
+
+def main(halves: list[str]) -> int:
+    config = settings().model_copy(update={"max_order_total": 10**9})  # prices of these menus mean nothing
+    for half in halves or ["tune", "sealed"]:
+        counts, total = Counter[str](), 0
+        for written in sorted((TOLD / "turns" / half).glob("*.orders")):
+            run = evaluate(request(written, OUT / half), config, lambda _: None)
+            total += len(run.rows) + len(run.broken)
+            for row in run.rows:
+                counts.update(outcomes(row.predicted, canonical(row.gold["cart"]["lines"])))
+        for name in COUNTED:
+            low, high = wilson(counts[name], total)
+            shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"
+            print(f"{half}, {name}: {counts[name]} of {total}, {shares}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
