@@ -9,9 +9,8 @@ from typing import Literal
 
 import jellyfish
 
-from infra.caches import FingerprintCache
+from infra.caches import IdentityCache
 from schemas.menu import Item, Menu, Option, Size
-from schemas.menu_fingerprint import fingerprint, written_bytes
 from services.retrieval.words import english, stems
 
 NUMBER = "number"
@@ -86,9 +85,9 @@ def _spoken(number: int) -> Iterable[Stems]:
     yield from ((word,) for word, value in english().numbers.items() if value == number)
 
 
-_KNOWN = FingerprintCache(fingerprint, MenuNames, lambda menu: 2 * written_bytes(menu), 32_000_000)
+_KNOWN = IdentityCache(MenuNames)
 
 
 def names_of(menu: Menu) -> MenuNames:
-    """The names of a menu, made once for each text of a menu while there is room."""
+    """The names of a menu, made once for each menu in memory."""
     return _KNOWN.of(menu)

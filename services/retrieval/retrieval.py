@@ -74,29 +74,31 @@ def retrieve(transcript: str, menu: MenuNames) -> Retrieval:
     """Look the words of `transcript` up in `menu`."""
     spoken = words(transcript)
     whole = list(_whole(transcript, spoken, menu))
-    covered = {at for start, end, _ in whole for at in range(start, end)}
     called = _called_by_number(whole, menu)
     numbers = list(_numbers(spoken, called))
-    counted = {at for start, end, _ in numbers for at in range(start, end)}
-    small = english().small_words
-    open_ = [at for at, w in enumerate(spoken) if at not in covered | counted and w.folded not in small]
+    known, small = _covered(whole) | _covered(numbers), english().small_words
+    open_ = [at for at, word in enumerate(spoken) if at not in known and word.folded not in small]
     guesses = [*_partial(spoken, open_, menu), *_misheard(spoken, open_, menu)]
-    guessed = {at for start, end, _, _ in guesses for at in range(start, end)}
-    found = [(start, end, Match.WHOLE, keys) for start, end, keys in whole] + guesses
+    guessed = _covered(guesses)
+    found = sorted([*whole, *guesses], key=lambda one: one[:2])
     return Retrieval(
-        mentions=tuple(_mention(spoken, menu, *one) for one in sorted(found, key=lambda one: one[:2])),
+        mentions=tuple(_mention(spoken, menu, *one) for one in found),
         numbers=tuple(Number(spoken[a].start, spoken[b - 1].end, value) for a, b, value in numbers),
         unexplained=tuple((spoken[at].start, spoken[at].end) for at in open_ if at not in guessed),
         by_number=bool(called),
     )
 
 
-def _called_by_number(whole: Iterable[tuple[int, int, tuple[Stems, ...]]], menu: MenuNames) -> set[int]:
-    """Words that call an item by its number, which is no quantity."""
-    return {at for start, end, (key,) in whole if key in menu.numbered for at in range(start, end)}
-
-
 _Found = tuple[int, int, Match, tuple[Stems, ...]]
+
+
+def _covered(found: Iterable[_Found | tuple[int, int, int]]) -> set[int]:
+    return {at for one in found for at in range(one[0], one[1])}
+
+
+def _called_by_number(whole: Iterable[_Found], menu: MenuNames) -> set[int]:
+    """Words that call an item by its number, which is not a quantity."""
+    return _covered(one for one in whole if one[3][0] in menu.numbered)
 
 
 def _mention(
@@ -106,9 +108,7 @@ def _mention(
     return Mention(spoken[start].start, spoken[end - 1].end, match, tuple(names))
 
 
-def _whole(
-    transcript: str, spoken: Sequence[Word], menu: MenuNames
-) -> Iterable[tuple[int, int, tuple[Stems, ...]]]:
+def _whole(transcript: str, spoken: Sequence[Word], menu: MenuNames) -> Iterable[_Found]:
     """Names said word for word that are not inside a longer one that was."""
     said: list[tuple[int, int, Stems]] = [
         (at, at + 1, (NUMBER, word.stem))
@@ -122,7 +122,7 @@ def _whole(
     reach = 0
     for start, end, key in sorted(said, key=lambda one: (one[0], -one[1])):
         if end > reach:  # no longer name before it covers it
-            yield start, end, (key,)
+            yield start, end, Match.WHOLE, (key,)
             reach = end
 
 
@@ -145,10 +145,12 @@ def _misheard(spoken: Sequence[Word], open_: Sequence[int], menu: MenuNames) -> 
     unnamed = {at for at in open_ if spoken[at].stem not in menu.having}
     letters = [spelling for spelling, _, _ in menu.spellings]
     for start, end in windows(spoken, min(menu.longest + 1, NEAR)):
-        if unnamed.isdisjoint(range(start, end)) or not {start, end - 1} <= unnamed | set(open_):
-            continue
         joined = "".join(word.stem for word in spoken[start:end])
-        if len(joined) < SHORTEST:
+        if (
+            len(joined) < SHORTEST
+            or unnamed.isdisjoint(range(start, end))
+            or not {start, end - 1} <= set(open_)
+        ):
             continue
         floor = LETTERS if len(joined) >= LONG else SHORT_LETTERS
         alike = process.extract(joined, letters, scorer=fuzz.ratio, score_cutoff=LETTERS, limit=MOST_PARTIAL)

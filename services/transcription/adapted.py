@@ -22,7 +22,7 @@ from infra.weights.adapters import CARD, CONFIG, WEIGHTS, adapter_for, read, rel
 from infra.weights.models import resolve
 from schemas.errors import EngineMisconfigured
 from services.transcription import ctranslate2_file
-from services.transcription.parts import part_of
+from services.transcription.ctranslate2_file import part_of
 
 _NAME = re.compile(r"base_model\.model\.model\.(.+)\.lora_A\.weight")
 _MODEL = "model.bin"

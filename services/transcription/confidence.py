@@ -2,8 +2,8 @@
 
 Whisper's own numbers aren't probabilities: of human orders with a mean word probability of 0.72, less than
 half were right. So `confidence.json` holds, for each model, precision, set of options and language, a table
-measured by `tests/bench/hearing/calibrate_asr.py` (it says what "right" means) on 139 orders by real people,
-clean and in noise, and made monotone (isotonic regression). A row is
+measured by `tests/bench/calibration/calibrate_asr.py` (it says what "right" means) on 139 orders by real
+people, clean and in noise, and made monotone (isotonic regression). A row is
 
     [raw_low, raw_mean, count, right, confidence]
 
@@ -17,7 +17,7 @@ minus a tenth, so that it asks more often.
 
 A key ending in `+fitted` is for passes with a window of the recording's length (`encoded.py`); without such a
 table there are no such passes. One ending in `+denoised` is for denoised passes that replaced a whole one
-(`tests/bench/hearing/calibrate_denoised.py`, ADR 28).
+(`tests/bench/calibration/calibrate_denoised.py`, ADR 28).
 
 `agreements` holds, for a pair of recognizers, how many orders were right of those in which both agree
 (`services/transcription/second.py`), by the first one's confidence: a row is

@@ -10,10 +10,11 @@ Numbers are little-endian; a text is its length including the final zero (16 bit
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -87,3 +88,42 @@ def _bytes(source: BinaryIO, count: int) -> bytes:
     if len(data) != count:
         raise ValueError("unexpected end of file")
     return data
+
+
+class Part(NamedTuple):
+    """A linear layer of Whisper: its tensor, without `/weight`, and its block of the tensor's `blocks`.
+
+    CTranslate2 stacks layers with the same input, such as queries, keys and values, in one tensor."""
+
+    tensor: str
+    block: int
+    blocks: int
+
+
+# By the end of a layer's name: its tensor, its block and the number of blocks.
+_LAYERS = {
+    "self_attn.q_proj": ("self_attention/linear_0", 0, 3),
+    "self_attn.k_proj": ("self_attention/linear_0", 1, 3),
+    "self_attn.v_proj": ("self_attention/linear_0", 2, 3),
+    "self_attn.out_proj": ("self_attention/linear_1", 0, 1),
+    "encoder_attn.q_proj": ("attention/linear_0", 0, 1),
+    "encoder_attn.k_proj": ("attention/linear_1", 0, 2),
+    "encoder_attn.v_proj": ("attention/linear_1", 1, 2),
+    "encoder_attn.out_proj": ("attention/linear_2", 0, 1),
+    "fc1": ("ffn/linear_0", 0, 1),
+    "fc2": ("ffn/linear_1", 0, 1),
+}
+_LAYER = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.(.+)")
+
+
+def part_of(layer: str) -> Part:
+    """Return the part of a layer such as `decoder.layers.3.encoder_attn.k_proj` or `encoder.layers.2.fc1`.
+
+    Raises:
+        ValueError: not a linear layer of Whisper.
+    """
+    parsed = _LAYER.fullmatch(layer)
+    if parsed is None or parsed[3] not in _LAYERS:
+        raise ValueError(f"{layer!r} is not a linear layer of Whisper")
+    tensor, block, blocks = _LAYERS[parsed[3]]
+    return Part(f"{parsed[1]}/layer_{parsed[2]}/{tensor}", block, blocks)

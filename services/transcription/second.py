@@ -1,7 +1,7 @@
 """Ask a second recognizer, another model, where the first was not sure of a recording.
 
 It gets only the recording: no menu names, no first transcript. Two models that write the same words, or name
-the same things, are evidence; how much is measured (`docs/confidence.md`). If they differ, the decoder gets
+the same things, are evidence; how much is measured (`docs/how-it-works.md`). If they differ, the decoder gets
 both transcripts.
 
 A fitted pass that agrees is enough; one that doesn't counts for nothing (ADR 28).

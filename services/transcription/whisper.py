@@ -109,42 +109,36 @@ class WhisperTranscriber:
                 ) from error
             self._model.encode = FittedEncoder(self._model.encode)
 
-    @tracing.traced("transcribe")
+    @tracing.span("transcribe")
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         """See `Transcriber.transcribe`. Only the first part of `language` (`en-US`) counts."""
-        language = self._traced_language(language)
-        return self._transcribed(recording.samples, language, self.key(language), self._role)
+        return self._transcribed(recording.samples, self._traced_language(language))
 
-    @tracing.traced("transcribe fitted")
+    @tracing.span("transcribe fitted")
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
         """See `Transcriber.transcribe_fitted`."""
         language = self._traced_language(language)
-        key = f"{self.key(language)}+{FITTED}"
-        if not is_measured(key):
+        if not is_measured(self.key(language, FITTED)):
             return None
-        return self._transcribed(recording.samples, language, key, f"{self._role}_{FITTED}", fitted=True)
+        return self._transcribed(recording.samples, language, FITTED)
 
-    @tracing.traced("transcribe denoised")
+    @tracing.span("transcribe denoised")
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
         """See `Transcriber.transcribe_denoised`."""
         language = self._traced_language(language)
-        key = f"{self.key(language)}+{DENOISED}"
-        if self._denoiser is None or not is_measured(key):
+        if self._denoiser is None or not is_measured(self.key(language, DENOISED)):
             return None
-        samples = recording.samples
-        if samples.size > LONGEST_S * RATE:
+        if recording.samples.size > LONGEST_S * RATE:
             return None
         try:
-            denoised = self._denoiser(samples)
+            denoised = self._denoiser(recording.samples)
         except Exception:
             # Missing weights, out of memory: the first transcript stands.
             log.warning("transcribe.denoiser_failed", exc_info=True)
             return None
-        if not denoised.was_noisy:
-            return None
-        return self._transcribed(denoised.samples, language, key, f"{self._role}_{DENOISED}")
+        return self._transcribed(denoised.samples, language, DENOISED) if denoised.was_noisy else None
 
-    @tracing.traced("transcribe quiet")
+    @tracing.span("transcribe quiet")
     def quiet_words(self, recording: Recording, language: str) -> str:
         """See `Transcriber.quiet_words`."""
         from services.transcription.quiet import LENIENT, quiet_spans  # lazy, as the model
@@ -160,21 +154,20 @@ class WhisperTranscriber:
             word.text for word, middle in middles if any(start <= middle <= end for start, end in spans)
         )
 
-    def _transcribed(
-        self, samples: Samples, language: str, key: str, role: str, *, fitted: bool = False
-    ) -> Transcript:
-        with engine_took(role):
-            segments = self.segments(samples, language, fitted=fitted)
-        return transcript_of(segments, key, language, samples.size / RATE)
+    def _transcribed(self, samples: Samples, language: str, how: str = "") -> Transcript:
+        """Transcribe by a pass: with whole windows, or `FITTED` or `DENOISED`."""
+        with engine_took(f"{self._role}_{how}".removesuffix("_")):
+            segments = self.segments(samples, language, fitted=how == FITTED)
+        return transcript_of(segments, self.key(language, how), language, samples.size / RATE)
 
     def _traced_language(self, language: str) -> str:
         """Return the model's language code; adds the model's name to the trace."""
         tracing.note({"saycart.model": self._name})
         return _first_part(language)
 
-    def key(self, language: str) -> str:
-        """Return the key of the confidence table: model, precision, options and language."""
-        return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}"
+    def key(self, language: str, how: str = "") -> str:
+        """Return the key of the confidence table: model, precision, options, language and pass."""
+        return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}+{how}".removesuffix("+")
 
     def segments(
         self,

@@ -1,11 +1,18 @@
-"""Which words of the transcript each line of a cart rests on: from the first to the last of its values'."""
+"""Which words of the transcript each line of a cart rests on, and where lines and notes stand in it.
+
+A line rests on the words from the first to the last of its values'; where none names its item, on all of
+them, as far as a line may hold it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, CartNote, HeardSpan, NoteDraft, NoteKind
 from schemas.menus.nesting import source
+from schemas.transcript import Transcript
+from schemas.writable import whole_words
 from services.retrieval.retrieval import Match, Mention, Number, Retrieval
 
 Span = tuple[int, int]
@@ -13,7 +20,27 @@ Ref = tuple[str, str | None, str]
 """A name's kind, the group of an option, and the id."""
 
 
-def align(lines: Sequence[Mapping[str, Any]], found: Retrieval) -> list[Span | None]:
+def aligned(
+    lines: Sequence[Mapping[str, Any]],
+    transcript: str,
+    found: Retrieval,
+    notes: Iterable[tuple[str, str]] = (),
+) -> CartDraft:
+    """A draft of `lines`, each with a piece of the transcript; `found` is what retrieval found in it. The
+    words of a wish off the menu, and of `notes` (kind, words), are pieces of it already."""
+    pieces = (
+        transcript[slice(*span)] if span else line.get("heard") or transcript
+        for line, span in zip(lines, _spans(lines, found), strict=True)
+    )
+    made = [
+        {**line, "heard": whole_words(words, MAX_HEARD_CHARS)}
+        for line, words in zip(lines, pieces, strict=True)
+    ]
+    noted = [{"kind": kind, "heard": words} for kind, words in notes]
+    return CartDraft.model_validate({"lines": made, "notes": noted})
+
+
+def _spans(lines: Sequence[Mapping[str, Any]], found: Retrieval) -> list[Span | None]:
     """The words of each line of a draft, as character offsets; None for a line whose item no words name, and
     one off the menu."""
     anchors = list(_anchors(lines, found))
@@ -68,3 +95,47 @@ def _counts(line: Mapping[str, Any], anchor: Mention, found: Retrieval) -> list[
 
 def _nearest(places: Sequence[Mention | Number], anchor: Mention) -> Mention | Number | None:
     return min(places, key=lambda p: max(anchor.start - p.end, p.start - anchor.end, 0), default=None)
+
+
+def span_of(words: str, transcript: Transcript) -> HeardSpan:
+    """The words with their times in the recording, where they stand in the transcript like this."""
+    said = transcript.words_of(words)
+    return HeardSpan(
+        text=words,
+        start_s=said[0].start_s if said else None,
+        end_s=said[-1].end_s if said else None,
+        utterance=transcript.utterance_at(transcript.text.find(words)),
+    )
+
+
+def notes_of(draft: CartDraft, transcript: Transcript) -> list[CartNote]:
+    """The notes of a draft as its cart has them: allergies first, each with the line that it follows."""
+    lines = _places((line.heard for line in draft.lines), transcript.text)
+    notes = zip(draft.notes, _places((note.heard for note in draft.notes), transcript.text), strict=True)
+    return [
+        CartNote(
+            **span_of(note.heard, transcript).model_dump(), kind=note.kind, line=_line_of(note, place, lines)
+        )
+        for note, place in sorted(notes, key=lambda placed: list(NoteKind).index(placed[0].kind))
+    ]
+
+
+def _line_of(note: NoteDraft, place: int, lines: list[int]) -> int | None:
+    """The index of the line whose words begin last before the note's; None where there is none, and of what
+    is about the whole order."""
+    before = [index for index, start in enumerate(lines) if 0 <= start <= place]
+    if note.kind in DIETARY or not before:
+        return None
+    return max(before, key=lines.__getitem__)
+
+
+def _places(pieces: Iterable[str], text: str) -> list[int]:
+    """Where each piece begins in `text`, -1 where it does not stand there; the same piece again is looked for
+    behind the first, and stands with it where there is no other."""
+    places: dict[str, int] = {}
+    found = []
+    for piece in pieces:
+        again = text.find(piece, places[piece] + 1) if places.get(piece, -1) >= 0 else text.find(piece)
+        places[piece] = again if again >= 0 else places.get(piece, -1)
+        found.append(places[piece])
+    return found

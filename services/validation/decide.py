@@ -1,16 +1,15 @@
 """The decision: is a drafted cart accepted, is its customer asked, or does a person look?
 
 One pure function, and the only place where a machine's cart is judged. Any doubt asks; nothing loosens the
-grammar. A doubt is a blocking finding, from these sources, each with a module of its own:
+grammar. A doubt is a blocking finding, from these sources:
 
 | source | doubt |
 |---|---|
 | `allergy` | an allergy or a diet was said that no option tells |
 | `facts` | the menu does not allow it, does not have it, or leaves a choice open |
-| `quiet` | words were too quiet to be in the transcript |
 | `price` | the total is over the shop's limit |
 | `whole_cart` | the language model is not sure enough of the cart, or nothing is in it |
-| `triage` | the recording as a whole is below the threshold, or nothing was heard |
+| the transcript | its confidence is below the threshold, it is empty, or words were too quiet to be in it |
 
 | doubts | verdict |
 |---|---|
@@ -21,18 +20,19 @@ grammar. A doubt is a blocking finding, from these sources, each with a module o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.cart import Cart, CartDraft, Finding
 from schemas.decision import Basis, Decision, Doubt, ModelAnswer, Policy, SecondTranscript, Verdict
 from schemas.open_questions import open_question
 from schemas.records.menus import MenuVersion
+from schemas.review import ReviewReason
+from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 from services.validation.allergy import check_allergy
 from services.validation.facts import check_facts, check_total
 from services.validation.price import price_cart
-from services.validation.quiet import check_quiet
-from services.validation.triage import doubts
 from services.validation.whole_cart import with_question
 
 
@@ -55,7 +55,7 @@ def decide(
     """Judge the language model's `draft` of `transcript`."""
     menu = version.menu
     findings = check_allergy(draft, menu, transcript)  # first, for whoever reads only the beginning
-    findings += [*check_facts(draft, menu), *check_quiet(transcript)]
+    findings += [*check_facts(draft, menu), *_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
     judged = with_question(answer, draft, findings, menu, policy)
@@ -80,3 +80,44 @@ def _second(transcript: Transcript) -> SecondTranscript:
     if transcript.second is None:
         return SecondTranscript.UNUSED
     return SecondTranscript.AGREED if transcript.agreed else SecondTranscript.SHOWN
+
+
+def _quiet(transcript: Transcript) -> list[Finding]:
+    """Words that were too quiet to be transcribed with the order: the end of it by a voice that drops, or
+    another person in the room. Only a person who listens can tell."""
+    if not transcript.quiet:
+        return []
+    message = sentences(transcript.language)("heard_quietly", words=transcript.quiet)
+    return [Finding.blocking("heard_quietly", message)]
+
+
+def doubts(
+    transcript: Transcript, findings: Iterable[Finding], *, asr_threshold: float
+) -> tuple[ReviewReason, ...]:
+    """Why a person should look; empty for no reason. `asr_threshold` is a calibrated confidence."""
+    codes = {f.code for f in findings if f.blocks}
+    reasons = [ReviewReason.ALLERGY_SAID] if "allergy_said" in codes else []
+    if transcript.nothing_was_said:
+        reasons.append(ReviewReason.NOTHING_HEARD)
+    elif transcript.confidence < asr_threshold:
+        reasons.append(ReviewReason.LOW_ASR_CONFIDENCE)
+    if "not_on_menu" in codes:
+        reasons.append(ReviewReason.NOT_ON_MENU)
+    if codes - {"not_on_menu", "nothing_heard", "allergy_said"}:
+        reasons.append(ReviewReason.BLOCKING_FINDING)
+    return tuple(reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A cart priced from its menu version, and all that a reader of it should know."""
+
+    cart: Cart
+    findings: tuple[Finding, ...]
+
+
+def judge_chosen(draft: CartDraft, menu: MenuVersion, transcript: Transcript) -> Judged:
+    """Price a cart that a person chose: it has to be true of the menu, whatever the transcript says."""
+    findings = check_facts(draft, menu.menu)
+    cart = price_cart(draft, menu.menu, menu.version, transcript, findings)
+    return Judged(cart, tuple(findings))

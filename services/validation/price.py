@@ -25,8 +25,8 @@ from schemas.cart import (
 from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.menus.nesting import is_within, sizes_under, source, under
 from schemas.transcript import Transcript
+from services.validation.alignment import notes_of, span_of
 from services.validation.charges import charges, size_of
-from services.validation.heard_words import notes_of, span_of
 from services.validation.naming import option_name
 from services.validation.portions import counted, open_groups
 from services.validation.taxes import taxes_of

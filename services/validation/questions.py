@@ -8,7 +8,19 @@ like any other.
 
 from __future__ import annotations
 
-from schemas.cart import MAX_COUNT, Amount, CartDraft, ItemLine, LineDraft, OptionDraft, Portion
+from collections.abc import Sequence
+
+from schemas.cart import (
+    MAX_COUNT,
+    Amount,
+    Cart,
+    CartDraft,
+    Finding,
+    ItemLine,
+    LineDraft,
+    OptionDraft,
+    Portion,
+)
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.open_questions import PLACE
 from schemas.question import Choice, Question
@@ -85,6 +97,24 @@ def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
     else:
         lines[number] = line.model_copy(update={field: answer})
     return draft.model_copy(update={"lines": tuple(lines)})
+
+
+def with_kept_answers(draft: CartDraft, before: Cart, findings: Sequence[Finding]) -> CartDraft:
+    """The draft of more utterances with the choices that the cart before had, where the same words leave them
+    open again: an answer by a button is no utterance."""
+    for question in dict.fromkeys(finding.question for finding in findings if finding.question is not None):
+        place = PLACE.fullmatch(question.id)
+        line = draft.lines[int(place["line"])] if place is not None else None
+        if place is None or not isinstance(line, ItemLine):
+            continue
+        had = set[str | None]()
+        for old in before.lines:
+            if (old.sku, old.heard.text) == (line.sku, line.heard):
+                group = place["group"]
+                had |= {old.size} if group is None else {o.id for o in old.options if o.group == group}
+        kept = next((choice.id for choice in question.answers if choice.id in had), None)
+        draft = draft if kept is None else answered(draft, question, kept)
+    return draft
 
 
 def _with_option(line: ItemLine, group: str, option: str, more: bool) -> ItemLine:

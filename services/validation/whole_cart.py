@@ -81,7 +81,7 @@ def _right(draft: CartDraft, missing: dict[int | None, str], menu: Menu, policy:
         return None
     # The menu's version and the words are shown with the cart and don't affect its price.
     total = price_cart(rest, menu, 0, Transcript(text="", confidence=0.0), []).total
-    if total > policy.max_total_asked:
+    if total > policy.max_total:
         return None
     say = sentences(menu.language)
     order, price = wording.drafted(rest, menu, menu.language), wording.money(total, menu.currency)

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from services.learning.evaluation.statistics import paired_interval
+import numpy as np
+
 from tests.gate.replay import Compared
 from tests.gate.rows import Row
 
+BOOTSTRAPS, SEED = 10_000, 20_260_101
 LARGE = 300
 """Orders from which a set's shares are held to the tolerances; a smaller set is held to the 95% interval."""
 
@@ -53,6 +55,22 @@ def _is_past(measure: Measure, pairs: Sequence[tuple[Row, Row]]) -> bool:
         return (sum(now) - sum(then)) * measure.worse > measure.tolerance * len(pairs)
     low, high = paired_interval(then, now)
     return high < 0 if measure.worse < 0 else low > 0
+
+
+def paired_interval(before: Sequence[bool], after: Sequence[bool]) -> tuple[float, float]:
+    """The 95% interval of the difference in share, by a paired bootstrap with a fixed seed.
+
+    A row's difference is -1, 0 or 1, so drawing rows with replacement is drawing from these three counts.
+    """
+    rows = len(before)
+    if rows == 0:
+        return 0.0, 0.0
+    worse = sum(b and not a for b, a in zip(before, after, strict=True))
+    better = sum(a and not b for b, a in zip(before, after, strict=True))
+    shares = np.array([worse, rows - worse - better, better]) / rows
+    drawn = np.random.default_rng(SEED).multinomial(rows, shares, size=BOOTSTRAPS)
+    low, high = np.quantile((drawn[:, 2] - drawn[:, 0]) / rows, [0.025, 0.975])
+    return round(float(low), 4), round(float(high), 4)
 
 
 def changes(found: Compared) -> list[tuple[Row, Row]]:

@@ -55,13 +55,7 @@ class TapedDecoder:
     def __init__(self, tape: Tape, live: CartDecoder | None = None) -> None:
         self._tape, self._live = tape, live
 
-    def decode(
-        self,
-        asked: CartRequest,
-        called_off: threading.Event | None = None,
-        *,
-        in_gaps: bool = False,
-    ) -> Reading:
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
         """See `CartDecoder.decode`."""
         key, live = read_key(asked), self._live
         if live is None:
@@ -116,8 +110,8 @@ class TapedTranscriber:
         return self._tape.record(lambda: ask(live), form, key)
 
 
-def hear_all(recording: Recording, language: str, tools: Tools) -> None:
-    """Have both recognizers hear a recording in every way, so that a pipeline which asks for another
+def transcribe_all(recording: Recording, language: str, tools: Tools) -> None:
+    """Have both recognizers transcribe a recording in every way, so that a pipeline which asks for another
     transcript than today's can be replayed too. What is on the tape is not asked again."""
     first, second = tools.transcriber(), tools.second_transcriber()
     for one in filter(None, (first, second)):
@@ -140,7 +134,7 @@ def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
         recording=_unasked,
         decode_audio=live.decode_audio if live else _unasked,
         agreement=agreement,
-        policy=Policy.within(asr_threshold=config.asr_threshold, max_total=math.inf),
+        policy=Policy(asr_threshold=config.asr_threshold, max_total=math.inf),
     )
 
 

@@ -18,7 +18,7 @@ from schemas.errors import AudioRefused
 from services.bootstrap import Container, bootstrap
 from services.decoding.hosts.embedded import decode_server
 from services.transcription.ports import Recording
-from tests.gate.engines import hear_all, shipped, taped_tools
+from tests.gate.engines import shipped, taped_tools, transcribe_all
 from tests.gate.rows import outcome, run
 from tests.gate.sets import BABBLE_DB, GateSet, Order
 from tests.gate.store import Store
@@ -107,7 +107,9 @@ def _record(order: Order, live: Container, audio: Path | None, store: Store) -> 
         row = outcome(order, made)
     if audio is not None:
         with suppress(AudioRefused):
-            hear_all(Recording(audio / order.gold["audio"], live.decode_audio), order.menu.language, tools)
+            transcribe_all(
+                Recording(audio / order.gold["audio"], live.decode_audio), order.menu.language, tools
+            )
     store.add(tape.new, row)
 
 

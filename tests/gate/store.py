@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.gate.rows import Row
 from tests.gate.sets import Order
-from tests.gate.tape import HEARINGS, Entry, Tape, read_lines, write_packed
+from tests.gate.tape import PASSES, Entry, Tape, read_lines, write_packed
 
 DATA = Path(__file__).parent / "data"
 TAPE, ROWS = "tape.jsonl", "rows.jsonl"
@@ -32,14 +32,14 @@ class Store:
             for file in (self._tape, self._rows):
                 _append(file, list(read_lines(data / f"{file.name}.gz")))
         self.done = {str(row["id"]) for row in read_lines(self._rows)}
-        self._heard = [entry for entry in read_lines(self._tape) if entry["key"][0] in HEARINGS]
+        self._transcripts = [entry for entry in read_lines(self._tape) if entry["key"][0] in PASSES]
 
     def tape(self, audio: str | None) -> Tape:
-        """Return a tape with what was heard in a recording before, so that it is not heard again."""
-        return Tape(entry for entry in self._heard if entry["key"][2] == audio)
+        """Return a tape with the earlier transcripts of a recording, so that it is not transcribed again."""
+        return Tape(entry for entry in self._transcripts if entry["key"][2] == audio)
 
     def lacks(self, order: Order, *, spoken: bool) -> bool:
-        """Return whether an order has no row yet, or its recording was not heard in every way."""
+        """Return whether an order has no row yet, or its recording was not transcribed in every way."""
         if order.id not in self.done:
             return True
         return spoken and ("whole", "second", order.gold["audio"]) not in self.tape(order.gold["audio"])

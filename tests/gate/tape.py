@@ -27,7 +27,7 @@ Key = tuple[str, ...]
 Entry = dict[str, Any]
 T = TypeVar("T")
 
-HEARINGS = ("whole", "fitted", "denoised", "quiet")
+PASSES = ("whole", "fitted", "denoised", "quiet")
 """Kinds of requests to a recognizer."""
 # Errors that would come again; any other ends a recording, to be taken up where it stopped.
 LASTING = (AudioRefused, DecodeInvalid, DecodeTruncated)

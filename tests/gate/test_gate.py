@@ -19,7 +19,7 @@ from services.decoding.ports import CartRequest, Reading
 from services.transcription.ports import Recording
 from tests.gate.__main__ import main
 from tests.gate.compare import changed_rows, failures
-from tests.gate.engines import TapedDecoder, hear_all, shipped, taped_tools
+from tests.gate.engines import TapedDecoder, shipped, taped_tools, transcribe_all
 from tests.gate.replay import Compared, compare_all
 from tests.gate.rows import Row, outcome, run
 from tests.gate.sets import Order, chosen
@@ -38,7 +38,7 @@ class Gold:
         self._lines, self._error = order.gold["cart"]["lines"], error
         self._text = wire.write(self._lines, Names(order.menu))
 
-    def decode(self, *_asked: object, in_gaps: bool = False) -> Reading:
+    def decode(self, *_asked: object) -> Reading:
         if self._error is not None:
             raise self._error
         return Reading(tuple(self._lines), self._text, -0.001, 0, "llama.cpp:reader", 9, 9, 0, 0.1)
@@ -140,8 +140,8 @@ def test_recording_again_keeps_the_baseline(data: Path, tmp_path: Path) -> None:
     assert list(read_lines(data / f"tune.{TAPE}.gz")) == [entry]
 
 
-class Hears:
-    """A recognizer that hears the same in everything, and counts."""
+class Recognizer:
+    """Comes to the same transcript of everything, and counts."""
 
     calls = 0
 
@@ -156,20 +156,20 @@ class Hears:
         return ""
 
 
-def test_what_was_heard_is_not_heard_again(tmp_path: Path) -> None:
-    store, ears = Store(tmp_path / "work", "golden-clean", data=tmp_path), Hears()
+def test_a_transcript_on_tape_is_not_made_again(tmp_path: Path) -> None:
+    store, recognizer = Store(tmp_path / "work", "golden-clean", data=tmp_path), Recognizer()
     live = wired(Gold(ORDERS[0]))
-    live.transcriber = live.second_transcriber = ears
+    live.transcriber = live.second_transcriber = recognizer
     order = replace(ORDERS[0], gold=ORDERS[0].gold | {"audio": "a.opus"})
     store.done.add(order.id)
     for calls in (6, 6):
-        assert store.lacks(order, spoken=True) == (ears.calls == 0)
+        assert store.lacks(order, spoken=True) == (recognizer.calls == 0)
         tape = store.tape("a.opus")
-        hear_all(Recording(Path("a.opus"), live.decode_audio), "en", taped_tools(shipped(), tape, live))
+        transcribe_all(Recording(Path("a.opus"), live.decode_audio), "en", taped_tools(shipped(), tape, live))
         store.add(tape.new)
         store = Store(tmp_path / "work", "golden-clean", data=tmp_path)
         store.done.add(order.id)
-        assert ears.calls == calls
+        assert recognizer.calls == calls
 
 
 GOOD = Row("a", [], "accepted", None, [], [], [], exact=True, right=True, undetected=False, human=False)

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from services.decoding.wire_mask import wire_mask
-from services.learning.training.examples import question
+from services.learning.training.examples import Chat, chat_of, question
 from services.learning.training.orders import Row, Shop, shops
-from services.learning.training.pack import Chat, tokenizer
 
 
 def questions(chat: Chat, shop: Shop, part: str) -> dict[str, Any]:
@@ -31,19 +30,13 @@ def questions(chat: Chat, shop: Shop, part: str) -> dict[str, Any]:
     return {"part": part, "menu": menu, "orders": [asked(row) for row in shop.rows]}
 
 
-def parsed(argv: list[str] | None = None) -> argparse.Namespace:
+def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="ask")
     parser.add_argument("tokenizer", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("parts", nargs="+", choices=("tune", "scored", "golden", "sealed", "held-out"))
-    return parser.parse_args(argv)
-
-
-def main(argv: list[str] | None = None) -> int:
-    from transformers import AutoTokenizer
-
-    args = parsed(argv)
-    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
+    args = parser.parse_args(argv)
+    chat = chat_of(args.tokenizer)
     asked = [questions(chat, shop, part) for part in args.parts for shop in shops(part) if shop.rows]
     args.out.write_text(json.dumps(asked))
     print(f"{len(asked)} menus, {sum(len(a['orders']) for a in asked)} orders")

@@ -10,11 +10,13 @@ import random
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from schemas.menu import Item
 from services.decoding.menu_names import Line
 from services.decoding.ports import CartRequest
-from services.decoding.prompt import guessed, line, turn, written
+from services.decoding.prompt import guessed, line, messages, turn, written
 from services.learning.training.orders import Row, Shop
 from services.retrieval.names import Name
 from services.retrieval.retrieval import Match
@@ -36,7 +38,7 @@ class Unspellable(ValueError):
 
 
 def question(transcript: str, shop: Shop, second: str = "") -> str:
-    """The customer's turn of the chat, as it is served; `second` is what another recognizer heard."""
+    """The customer's turn of the chat, as it is served; `second` is another recognizer's transcript."""
     return shop.context.messages(CartRequest(transcript, shop.menu, second))[1]["content"]
 
 
@@ -133,7 +135,42 @@ def _as_spoken(words: str | None, transcript: str) -> str:
     pattern = r"[^\w]+".join(map(re.escape, re.findall(r"\w+", words)))
     found = list(re.finditer(rf"\b{pattern}\b", transcript, re.IGNORECASE))
     if not pattern or not found:
-        raise Unspellable(
-            "the words of a wish or note are not in what was heard", f"{words!r}, {transcript!r}"
-        )
+        raise Unspellable("the words of a wish or note are not transcribed", f"{words!r}, {transcript!r}")
     return found[-1][0]
+
+
+_MARK = "\x00"
+
+
+class Chat:
+    """The tokenizer's own chat template, cut where the menu ends and where the answer begins."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        whole = tokenizer.apply_chat_template(
+            messages(_MARK + "m", _MARK + "s"), tokenize=False, add_generation_prompt=True
+        )
+        self._before, rest = whole.split(_MARK + "m")
+        self._between, self._after = rest.split(_MARK + "s")
+        self.end = self._tokens("<|im_end|>")
+
+    def menu(self, text: str) -> list[int]:
+        return self._tokens(self._before + text)
+
+    def question(self, turn: str) -> list[int]:
+        return self._tokens(self._between + turn + self._after)
+
+    def answer(self, spelled: str) -> list[int]:
+        return self._tokens(spelled) + self.end
+
+    def _tokens(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def chat_of(path: Path) -> Chat:
+    """The chat of the tokenizer in a GGUF or a folder."""
+    from transformers import AutoTokenizer
+
+    if path.is_dir():
+        return Chat(AutoTokenizer.from_pretrained(path))
+    return Chat(AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name))

@@ -1,6 +1,6 @@
 """Menus and orders as their writers write them: one line a thing, checked against each other.
 
-    python -m services.learning.training.notation check FOLDER...     # each with NAME.menu and NAME.orders
+    pytest tests/unit/evaluation/test_training_data.py     # reads all of tests/told, and names what it can't
 
 A menu (`NAME.menu`): sizes, groups of options and items, `=` before other names of the same thing, money in
 minor units.
@@ -33,7 +33,6 @@ behind it, an exact piece of what was said:
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,27 +176,3 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(file.read_text().splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             yield number, line.strip()
-
-
-def main(folders: list[str]) -> int:
-    """Tell what can't be read in the folders, and how many orders there are. Exit code 1 for a problem."""
-    wrong = 0
-    for file in sorted(file for folder in folders for file in Path(folder).glob("*.menu")):
-        try:
-            menu = read_menu(file)
-        except Misspelt as error:
-            print(error)
-            wrong += 1
-            continue
-        written = file.with_suffix(".orders")
-        orders, problems = read_orders(written, menu) if written.exists() else ([], [])
-        said = {order.utterance.casefold() for order in orders}
-        print(*problems, sep="\n", end="\n" if problems else "")
-        doubled = len(orders) - len(said)
-        print(f"{file.stem}: {len(menu.items)} items, {len(orders)} orders, {doubled} doubled")
-        wrong += len(problems)
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[2:] if sys.argv[1:2] == ["check"] else sys.argv[1:]))

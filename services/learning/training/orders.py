@@ -28,7 +28,7 @@ TOLD = ROOT / "tests" / "told"
 JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
 GOLDEN = ROOT / "tests" / "golden"
 # What a recognizer made of some of them, spoken in noise by synthetic voices.
-HEARD = TOLD / "taught" / "heard.jsonl"
+TRANSCRIPTS = TOLD / "taught" / "transcripts.jsonl"
 # What two recognizers made of some of them, spoken in noise: `first` and `second`.
 PAIRS = TOLD / "taught" / "pairs.jsonl"
 # The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
@@ -41,7 +41,7 @@ SCORED = frozenset("kqx")
 # Menus of tests/told/taught that thresholds are tuned on and adapters chosen by, one of each writer.
 TUNED = frozenset(json.loads((Path(__file__).parent / "split.json").read_text())["tune"])
 
-MOST_WRONG = 0.25  # of the words of an order that was heard
+MOST_WRONG = 0.25  # of the words of a spoken order
 
 Part = Literal["train", "tune", "sealed", "held-out", "scored", "golden"]
 
@@ -52,8 +52,8 @@ class Row:
     recognizer made of it, where it was spoken and nothing that counts was lost.
 
     Then the words of each wish off the menu ("" where they were not noted), what the kitchen must know beyond
-    the lines as (kind, words), and pairs of what two recognizers heard, where one of them tells the order.
-    A row that is made of such a pair has what the other recognizer heard as `second`.
+    the lines as (kind, words), and pairs of transcripts by two recognizers, where one of them has the order.
+    A row that is made of such a pair has the other transcript as `second`.
     """
 
     id: str
@@ -106,12 +106,14 @@ class _Noted:
         self._notes = {
             _key(row): tuple((kind, words) for kind, words in row["notes"]) for row in _documents(NOTES)
         }
-        self._heard = {
-            _key(row): row["heard"] for row in _documents(HEARD) if keeps_order(row["said"], row["heard"])
+        self._transcripts = {
+            _key(row): row["heard"]
+            for row in _documents(TRANSCRIPTS)
+            if keeps_order(row["said"], row["heard"])
         }
         self._pairs: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for row in _documents(PAIRS):
-            if any(row[heard] and keeps_order(row["said"], row[heard]) for heard in ("first", "second")):
+            if any(row[which] and keeps_order(row["said"], row[which]) for which in ("first", "second")):
                 self._pairs[_key(row)].append((row["first"], row["second"]))
 
     def of(self, row: Row) -> Row:
@@ -119,7 +121,7 @@ class _Noted:
         key = row.id, row.utterance
         return replace(
             row,
-            transcript=self._heard.get(key),
+            transcript=self._transcripts.get(key),
             off_menu=self._wishes.get(key, row.off_menu),
             notes=self._notes.get(key, row.notes),
             pairs=tuple(self._pairs.get(key, ())),
@@ -135,13 +137,15 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str]:
     return row["id"], row["said"]
 
 
-def keeps_order(said: str, heard: str) -> bool:
+def keeps_order(utterance: str, transcript: str) -> bool:
     """Return whether a transcript still has the order: few words wrong, hardly one left out, and
     every number there."""
-    expected = plain_words(said)
-    changes = Levenshtein.editops(expected, plain_words(heard))
+    expected = plain_words(utterance)
+    changes = Levenshtein.editops(expected, plain_words(transcript))
     left_out = sum(change.tag == "delete" for change in changes)
-    return len(changes) <= MOST_WRONG * len(expected) and left_out <= 1 and _numbers(said) == _numbers(heard)
+    if len(changes) > MOST_WRONG * len(expected) or left_out > 1:
+        return False
+    return _numbers(utterance) == _numbers(transcript)
 
 
 def _numbers(text: str) -> Counter[str]:
@@ -173,16 +177,20 @@ def _told(part: Part) -> Iterator[Shop]:
     menus = sorted(file for folder in JSON_MENUS for file in folder.glob("*.json"))
     for menu_file in menus:
         menu = Menu.parse(json.loads(menu_file.read_text()))
-        rows = []
-        for file in sorted(TOLD.glob(f"{menu.id}-?.jsonl")):
-            letter = file.stem[-1]
-            if part in ("train", "scored") and (letter in SCORED) == (part == "scored"):
-                rows += list(_rows(file, f"told/{letter}"))
-        if menu.id in SAMPLES and part in ("train", "golden"):
-            half = "tuned" if part == "train" else "sealed"
-            rows += list(_rows(GOLDEN / f"{menu.id}-{half}.jsonl", f"golden/{half}"))
+        rows = [row for file, source in _files(menu.id, part) for row in _rows(file, source)]
         if rows or part == "train":
             yield Shop(MenuContext(menu), rows)
+
+
+def _files(menu: str, part: Part) -> Iterator[tuple[Path, str]]:
+    """The files with a menu's orders of a part, and what they are called."""
+    for file in sorted(TOLD.glob(f"{menu}-?.jsonl")):
+        letter = file.stem[-1]
+        if part != "golden" and (letter in SCORED) == (part == "scored"):
+            yield file, f"told/{letter}"
+    if menu in SAMPLES and part != "scored":
+        half = "tuned" if part == "train" else "sealed"
+        yield GOLDEN / f"{menu}-{half}.jsonl", f"golden/{half}"
 
 
 def _rows(file: Path, source: str) -> Iterator[Row]:

@@ -3,10 +3,10 @@
     python -m services.learning.training.pack TOKENIZER OUT [--epochs 3] [--seed 0]
 
 So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
-An order that was spoken is learned as it was written and as it was heard, by one recognizer or by two, of
+An order that was spoken is learned as it was written and as one recognizer or two transcribed it, of
 which now and then the other comes first. Every epoch draws again: the menu's extent and order, with and
-without other names, how words were heard, an item that the menu turns out not to have. `OUT` is one .npz of
-flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
+without other names, how words were transcribed, an item that the menu turns out not to have. `OUT` is one
+.npz of flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
 """
 
 from __future__ import annotations
@@ -18,23 +18,28 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from schemas.menu import Item, Menu
 from services.decoding import wire
 from services.decoding.menu_text import menu_text
-from services.decoding.prompt import messages
 from services.learning.training.asr_style import as_transcribed
-from services.learning.training.examples import ShownMenu, Unspellable, noisy_question, notes_in, with_words
+from services.learning.training.examples import (
+    Chat,
+    ShownMenu,
+    Unspellable,
+    chat_of,
+    noisy_question,
+    notes_in,
+    with_words,
+)
 from services.learning.training.orders import Row, Shop, generated, shops
 
 SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
-MOST_TOKENS = 700  # of one order, heard by two; the rest is left out
+MOST_TOKENS = 700  # of one order with two transcripts; the rest is left out
 SWAPPED = 1 / 3  # how often the second recognizer's words come first
 GENERATED = 40  # generated orders of each menu and epoch
-MARK = "\x00"
 
 Asked = tuple[list[int], list[int]]
 """The tokens of an order's question and answer."""
@@ -74,31 +79,6 @@ class Sequences:
         )
 
 
-class Chat:
-    """The tokenizer's own chat template, cut where the menu ends and where the answer begins."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        whole = tokenizer.apply_chat_template(
-            messages(MARK + "m", MARK + "s"), tokenize=False, add_generation_prompt=True
-        )
-        self._before, rest = whole.split(MARK + "m")
-        self._between, self._after = rest.split(MARK + "s")
-        self.end = self._tokens("<|im_end|>")
-
-    def menu(self, text: str) -> list[int]:
-        return self._tokens(self._before + text)
-
-    def question(self, turn: str) -> list[int]:
-        return self._tokens(self._between + turn + self._after)
-
-    def answer(self, spelled: str) -> list[int]:
-        return self._tokens(spelled) + self.end
-
-    def _tokens(self, text: str) -> list[int]:
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
 def training(chat: Chat, *, epochs: int, seed: int, sequence: int = SEQUENCE) -> Sequences:
     """All training sequences of at most `sequence` tokens, epoch after epoch, shuffled within each."""
     packed, learned = Sequences(), shops("train")
@@ -111,7 +91,7 @@ def training(chat: Chat, *, epochs: int, seed: int, sequence: int = SEQUENCE) ->
             rows = [
                 *written,
                 *(replace(row, utterance=row.transcript) for row in written if row.transcript),
-                *_heard_twice(written, dice),
+                *_paired(written, dice),
                 *generated(shop, GENERATED, seed=1000 * seed + epoch),
             ]
             dice.shuffle(rows)
@@ -122,7 +102,7 @@ def training(chat: Chat, *, epochs: int, seed: int, sequence: int = SEQUENCE) ->
     return packed
 
 
-def _heard_twice(rows: Sequence[Row], dice: random.Random) -> Iterator[Row]:
+def _paired(rows: Sequence[Row], dice: random.Random) -> Iterator[Row]:
     """A row for each pair that two recognizers made of an order, the second's words first now and then."""
     for row in rows:
         for first, second in row.pairs:
@@ -226,8 +206,6 @@ def _words(item: Item) -> set[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    from transformers import AutoTokenizer
-
     parser = argparse.ArgumentParser(prog="pack")
     parser.add_argument("tokenizer", type=Path, help="a GGUF, or a folder with a tokenizer")
     parser.add_argument("out", type=Path)
@@ -235,20 +213,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sequence", type=int, default=SEQUENCE, help="tokens")
     args = parser.parse_args(argv)
-    chat = Chat(tokenizer(args.tokenizer, AutoTokenizer))
+    chat = chat_of(args.tokenizer)
     packed = training(chat, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
     packed.save(args.out)
     print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
     for reason, times in packed.left_out.most_common():
         print(f"left out, {reason}: {times}")
     return 0
-
-
-def tokenizer(path: Path, loader: Any) -> Any:
-    """The tokenizer in a GGUF or a folder."""
-    if path.is_dir():
-        return loader.from_pretrained(path)
-    return loader.from_pretrained(path.parent, gguf_file=path.name)
 
 
 if __name__ == "__main__":

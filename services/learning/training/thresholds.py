@@ -13,85 +13,43 @@ import argparse
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from schemas.decision import ACCEPT, ASK
-from services.learning.training.orders import Part
-from services.learning.training.score import answered
+from services.learning.training.score import Answered, answered
 
 WRONG, NOD = 0.01, 0.25
 ACCEPT_FROM = tuple(math.exp(-at) for at in (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2))
 ASK_FROM = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One order: the probability of the reader's cart, 0 where the mask overruled it, and whether it is the
-    one that is meant."""
-
-    probability: float
-    right: bool
+Figures = dict[str, float]
 
 
-def cases(part: Part, answers: Path) -> list[Case]:
-    """All orders of a part that have an answer."""
-    return [Case(order.probability, order.right) for order in answered(part, answers)]
+def outcome(orders: Sequence[Answered], accept: float, ask: float) -> Figures:
+    """Count what becomes of orders at two thresholds; "wrong, unseen" are wrong carts that stand."""
+    accepted = [order for order in orders if order.probability >= accept]
+    asked = [order for order in orders if ask <= order.probability < accept]
+    wrong, wrong_asked = (sum(not order.right for order in some) for some in (accepted, asked))
+    return {
+        "accept from": round(accept, 4),
+        "ask from": ask,
+        "accepted": len(accepted),
+        "of them wrong": wrong,
+        "asked": len(asked),
+        "shown a wrong cart": wrong_asked,
+        "to a person": len(orders) - len(accepted) - len(asked),
+        "wrong, unseen": wrong + NOD * wrong_asked,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What two thresholds make of some orders, as counts; `unseen` are wrong carts that stand."""
-
-    accept: float
-    ask: float
-    accepted: int
-    accepted_wrong: int
-    asked: int
-    asked_wrong: int
-    to_a_person: int
-
-    @property
-    def unseen(self) -> float:
-        return self.accepted_wrong + NOD * self.asked_wrong
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "accept from": round(self.accept, 4),
-            "ask from": self.ask,
-            "accepted": self.accepted,
-            "of them wrong": self.accepted_wrong,
-            "asked": self.asked,
-            "shown a wrong cart": self.asked_wrong,
-            "to a person": self.to_a_person,
-            "wrong, unseen": self.unseen,
-        }
-
-
-def outcome(known: Sequence[Case], accept: float, ask: float) -> Outcome:
-    """Count what becomes of orders at two thresholds."""
-    accepted = [case for case in known if case.probability >= accept]
-    asked = [case for case in known if ask <= case.probability < accept]
-    return Outcome(
-        accept=accept,
-        ask=ask,
-        accepted=len(accepted),
-        accepted_wrong=sum(not case.right for case in accepted),
-        asked=len(asked),
-        asked_wrong=sum(not case.right for case in asked),
-        to_a_person=len(known) - len(accepted) - len(asked),
-    )
-
-
-def allowed(known: Sequence[Case]) -> list[Outcome]:
+def allowed(orders: Sequence[Answered]) -> list[Figures]:
     """For each probability of acceptance the outcome with the lowest probability of asking that keeps within
     `WRONG`; those that no probability of asking keeps there are left out."""
     found = []
     for accept in ACCEPT_FROM:
-        fitting = (outcome(known, accept, ask) for ask in (*ASK_FROM, accept))
-        first = next((one for one in fitting if one.unseen <= WRONG * len(known)), None)
-        found += [first] if first else []
+        fitting = (outcome(orders, accept, ask) for ask in (*ASK_FROM, accept))
+        found += [one for one in fitting if one["wrong, unseen"] <= WRONG * len(orders)][:1]
     return found
 
 
@@ -101,15 +59,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("answers", type=Path)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args(argv)
-    known = cases(args.part, args.answers)
-    rows = [one.document() for one in allowed(known)]
-    shipped = outcome(known, ACCEPT, ASK).document()
-    print(f"{len(known)} orders; as shipped, then what {WRONG:.0%} of wrong orders allows")
+    orders = answered(args.part, args.answers)
+    rows, shipped = allowed(orders), outcome(orders, ACCEPT, ASK)
+    print(f"{len(orders)} orders; as shipped, then what {WRONG:.0%} of wrong orders allows")
     print(" | ".join(shipped))
     for row in (shipped, *rows):
         print(" | ".join(f"{row[name]:>{len(name)}}" for name in row))
     if args.out:
-        about = {"part": args.part, "answers": args.answers.name, "orders": len(known)}
+        about = {"part": args.part, "answers": args.answers.name, "orders": len(orders)}
         args.out.write_text(json.dumps(about | {"shipped": shipped, "allowed": rows}, indent=1) + "\n")
     return 0
 

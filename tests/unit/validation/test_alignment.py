@@ -8,7 +8,7 @@ import pytest
 
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
-from services.validation.heard_words import with_heard
+from services.validation.alignment import aligned
 from tests.stand_ins import CAFE
 
 OAT = {"group": "milk", "id": "oat"}
@@ -19,7 +19,7 @@ def line(sku: str, quantity: int = 1, size: str | None = None, *options: dict[st
 
 
 def heard(said: str, *lines: dict[str, Any]) -> list[str]:
-    return [one.heard for one in with_heard(lines, said, retrieve(said, names_of(CAFE))).lines]
+    return [one.heard for one in aligned(lines, said, retrieve(said, names_of(CAFE))).lines]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import CartDraft
+from schemas.cart import CartDraft, Finding
 from schemas.decision import ACCEPT, ASK, ModelAnswer, Policy, SecondTranscript, UnsurePiece, Verdict
 from schemas.lifecycle import Event
 from schemas.open_questions import open_question
@@ -18,12 +18,12 @@ from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.review import settle_by_answer
-from services.validation.decide import Decided, decide
+from services.validation.decide import Decided, decide, doubts
 from tests.stand_ins import CAFE, in_review
 
 SAID = "a small latte with oat milk"
 MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
-POLICY = Policy.within(asr_threshold=0.72, max_total=50_000)
+POLICY = Policy(asr_threshold=0.72, max_total=50_000)
 
 
 def latte(**more: Any) -> dict[str, Any]:
@@ -90,11 +90,7 @@ SPANISH = replace(MENU, menu=CAFE.model_copy(update={"language": "es"}))
         ({"confidence": 0.71}, []),
         ({"confidence": 0.71, "probability": ASK}, ["reading_unsure"]),
         ({"policy": POLICY.model_copy(update={"max_total": 100})}, ["total_over_limit"]),
-        # Too dear for its customer alone to be asked about.
-        (
-            {"probability": 0.8, "policy": POLICY.model_copy(update={"max_total_asked": 459})},
-            ["reading_unsure"],
-        ),
+        ({"quiet": "and a muffin"}, ["heard_quietly"]),
         # A language in which the model's confidence was not measured.
         ({"menu": SPANISH}, ["reading_unsure"]),
     ],
@@ -157,3 +153,26 @@ def test_a_yes_settles_a_whole_cart_and_a_no_is_a_persons(
         assert outcome.findings is not None
         assert open_question(outcome.findings, order.reasons) is None
         assert outcome.findings[-1].code == "reading_declined"
+
+
+OFF_MENU, BLOCKING = Finding.blocking("not_on_menu", "a bicycle"), Finding.blocking("missing_size", "Which?")
+SHOWN = Finding.info("size_defaulted", "medium")
+LOW, NOTHING = ReviewReason.LOW_ASR_CONFIDENCE, ReviewReason.NOTHING_HEARD
+NOT_ON_MENU, BLOCKED = ReviewReason.NOT_ON_MENU, ReviewReason.BLOCKING_FINDING
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence", "findings", "reasons"),  # at a threshold of 0.72
+    [
+        ("a latte", 0.72, [SHOWN], ()),
+        ("a latte", 0.7199, [], (LOW,)),
+        ("a latte", 1.0, [OFF_MENU], (NOT_ON_MENU,)),
+        ("a latte", 0.5, [OFF_MENU, BLOCKING, SHOWN], (LOW, NOT_ON_MENU, BLOCKED)),
+        ("  ", 1.0, [], (NOTHING,)),
+        ("", 0.0, [BLOCKING, BLOCKING], (NOTHING, BLOCKED)),
+    ],
+)
+def test_every_doubt_is_a_reason(
+    text: str, confidence: float, findings: list[Finding], reasons: tuple[ReviewReason, ...]
+) -> None:
+    assert doubts(Transcript(text=text, confidence=confidence), findings, asr_threshold=0.72) == reasons

@@ -109,7 +109,7 @@ def test_what_is_missing_is_asked_one_at_a_time() -> None:
 
 def test_an_item_out_of_its_hours_is_told_apart_from_one_that_is_sold_out() -> None:
     """By when the order began, however late it is validated."""
-    policy = Policy(asr_threshold=0.5, max_total=50_000, max_total_asked=50_000)
+    policy = Policy(asr_threshold=0.5, max_total=50_000)
     version = MenuVersion(shop="main", menu=WRITTEN, version=1, digest="", created_at=NINE)
     tools: Any = SimpleNamespace(menu=lambda *_: version, policy=policy)
     order = replace(in_review(ordered("breakfast", RANCH)), answer=ModelAnswer(probability=1.0))

@@ -14,15 +14,14 @@ from schemas.menu import Menu
 from schemas.transcript import Transcript
 from services.cli.samples import SAMPLES
 from services.decoding import wire
-from services.decoding.json_schema import cart_schema
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
 from services.decoding.wire_mask import check_menu, wire_mask
 from services.learning.training.written_cart import read_written
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
+from services.validation.alignment import aligned
 from services.validation.facts import check_facts
-from services.validation.heard_words import with_heard
 from services.validation.placing import has_nested, placed, without_closed
 from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
@@ -172,16 +171,10 @@ def test_the_model_sees_writes_and_reads_names_in_one_flat_list() -> None:
     lines = wire.read_cart(written, NAMES).lines
     assert wire.write(lines, NAMES) == written
     spoken = "a taco meal with a large cola and a pork taco with red salsa"
-    draft = placed(with_heard(lines, spoken, retrieve(spoken, names_of(MENU))), MENU)
+    draft = placed(aligned(lines, spoken, retrieve(spoken, names_of(MENU))), MENU)
     assert options_of(draft) == ["drink/cola", "drink>cola/L", "tacos/pork", "tacos>pork>salsa/red"]
     assert draft.lines[0].heard == spoken.removeprefix("a ")
     assert wire.write(draft.model_dump(mode="json")["lines"], NAMES) == written
-
-
-def test_the_schema_for_one_menu_names_groups_inside_options() -> None:
-    option = cart_schema(MENU, 1)["$defs"]["OptionDraft"]["properties"]
-    assert {"drink>cola", "drink>cola>ice", "tacos>pork>salsa>red>heat"} <= set(option["group"]["enum"])
-    assert {"L", "cola", "hot"} <= set(option["id"]["enum"])
 
 
 @pytest.mark.parametrize(("written", "nested"), [("1 taco meal", True), ("1 large | cola", False)])

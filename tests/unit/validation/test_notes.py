@@ -18,7 +18,7 @@ from services.validation.price import price_cart
 from tests.pizzeria import PIZZERIA, draft
 from tests.stand_ins import speech
 
-POLICY = Policy(asr_threshold=0.8, max_total=1e5, max_total_asked=1e5)
+POLICY = Policy(asr_threshold=0.8, max_total=1e5)
 
 
 def item(sku: str, heard: str) -> dict[str, Any]:

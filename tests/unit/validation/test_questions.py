@@ -27,7 +27,7 @@ from tests.stand_ins import CAFE, in_review
 
 DOUBT = (ReviewReason.BLOCKING_FINDING,)
 TEXT = Transcript(text="it", confidence=1.0)
-POLICY = Policy.within(asr_threshold=0.72, max_total=50_000)
+POLICY = Policy(asr_threshold=0.72, max_total=50_000)
 MENU = MenuVersion("main", CAFE, 4, "digest", datetime(2026, 1, 1, tzinfo=UTC))
 
 

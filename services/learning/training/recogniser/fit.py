@@ -2,7 +2,7 @@
 
     python fit.py BASE SPOKEN.npz OUT --name faster-whisper-base --within 300
 
-BASE is what `unpack.py` made, with the model's `tokenizer.json` next to it; SPOKEN what `pack.py` made. Each
+BASE is what `unpack.py` made, with the model's `tokenizer.json` next to it; SPOKEN is of `spoken.py`. Each
 recording sounds different each time (`sounds.py`), half of the time in a window of its own length, as a
 fitted one. It goes on for `--within` seconds, the rate falling with them. OUT gets an adapter as peft writes
 one, and `trained.json`.
@@ -18,7 +18,6 @@ import math
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +43,6 @@ class Pool:
         self.sounds = [torch.from_numpy(one.samples).to(device) for one in self.orders]
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedBatch:
-    """The model's input of a batch: spectra, preceding tokens (n x length), and target tokens."""
-
-    features: Tensor
-    tokens: Tensor
-    targets: Tensor
-
-
 def mel_filters() -> Tensor:
     """The bands of faster-whisper (80 x 201), which are those of librosa and of transformers."""
     from transformers import WhisperFeatureExtractor
@@ -70,29 +60,6 @@ def batches(size: int, pool: Pool, draw: random.Random) -> Iterator[list[int]]:
         yield from groups
 
 
-def shown(
-    some: Sequence[int],
-    pool: Pool,
-    mel: Tensor,
-    writer: Writer,
-    draw: random.Random,
-    torch_draw: torch.Generator,
-) -> MaskedBatch:
-    device = mel.device
-    heard = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, torch_draw, draw.random() < 0.5)
-    rows, targets = [], []
-    for number, span in zip(some, heard.spans, strict=True):
-        order = pool.orders[number]
-        text = writer.text(order.text, span)
-        rows.append(torch.tensor([*writer.start, *text[:-1]]))
-        targets.append(torch.tensor([IGNORED] * (len(writer.start) - 1) + text))
-    return MaskedBatch(
-        heard.features,
-        pad_sequence(rows, True, writer.end).to(device),
-        pad_sequence(targets, True, IGNORED).to(device),
-    )
-
-
 def encoded_by(encoder: Any, features: Tensor) -> Tensor:
     """What transformers' encoder makes of a window of any length; itself it refuses all but 30 s."""
     hidden = gelu(encoder.conv2(gelu(encoder.conv1(features)))).transpose(1, 2)
@@ -103,16 +70,26 @@ def encoded_by(encoder: Any, features: Tensor) -> Tensor:
     return normed
 
 
-def autocast(device: torch.device) -> Any:
-    """bfloat16 where that is faster."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
-
-
-def loss_of(model: Any, one: MaskedBatch) -> Tensor:
-    with autocast(one.features.device):
-        encoded = BaseModelOutput(encoded_by(model.get_base_model().model.encoder, one.features))
-        logits = model(encoder_outputs=encoded, decoder_input_ids=one.tokens).logits
-    return cross_entropy(logits.float().flatten(0, 1), one.targets.flatten(), ignore_index=IGNORED)
+def loss_of(
+    model: Any, some: Sequence[int], pool: Pool, mel: Tensor, writer: Writer, draw: random.Random
+) -> Tensor:
+    """Mean loss over the words of some orders, each of which sounds different each time."""
+    torch_draw = torch.Generator().manual_seed(draw.getrandbits(32))
+    made = sounds.batch([pool.sounds[n] for n in some], pool.sounds, mel, torch_draw, draw.random() < 0.5)
+    before, targets = [], []
+    for number, span in zip(some, made.spans, strict=True):
+        text = writer.text(pool.orders[number].text, span)
+        before.append(torch.tensor([*writer.start, *text[:-1]]))
+        targets.append(torch.tensor([IGNORED] * (len(writer.start) - 1) + text))
+    device = mel.device
+    tokens = pad_sequence(before, True, writer.end).to(device)
+    with torch.autocast(
+        device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"
+    ):  # where it is faster
+        encoded = BaseModelOutput(encoded_by(model.get_base_model().model.encoder, made.features))
+        logits = model(encoder_outputs=encoded, decoder_input_ids=tokens).logits
+    wanted = pad_sequence(targets, True, IGNORED).to(device)
+    return cross_entropy(logits.float().flatten(0, 1), wanted.flatten(), ignore_index=IGNORED)
 
 
 def rate_at(step: int, done: float, top: float) -> float:
@@ -125,27 +102,26 @@ def fit(model: Any, pool: Pool, mel: Tensor, writer: Writer, args: argparse.Name
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=args.rate, betas=(0.9, 0.98), weight_decay=0.01)
     draw = random.Random(args.seed)  # noqa: S311
-    torch_draw = torch.Generator().manual_seed(args.seed)
-    began, step, heard, losses = time.monotonic(), 0, 0, list[float]()
+    began, step, seen, losses = time.monotonic(), 0, 0, list[float]()
     for some in batches(args.batch, pool, draw):
         done = (time.monotonic() - began) / args.within
         if done >= 1:
             break
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, done, args.rate)
-        loss = loss_of(model, shown(some, pool, mel, writer, draw, torch_draw))
+        loss = loss_of(model, some, pool, mel, writer, draw)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learned, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         losses.append(float(loss.detach()))
-        step, heard = step + 1, heard + len(some)
+        step, seen = step + 1, seen + len(some)
         if step % 50 == 1:
             print(f"{step} {time.monotonic() - began:.0f} s, {_mean(losses[-50:]):.4f}", flush=True)
     return {
         "steps": step,
         "recordings": len(pool.orders),
-        "heard": heard,
+        "heard": seen,
         "seconds": round(time.monotonic() - began, 1),
         "last_loss": round(_mean(losses[-50:]), 4),
     }

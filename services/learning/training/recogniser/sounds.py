@@ -28,7 +28,7 @@ BEFORE_S, AFTER_S = (0.0, 0.6), (0.05, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Sounds:
     """A batch: `features` (n x mel bands x frames), and from where to where each order is spoken (s)."""
 
     features: Tensor
@@ -101,7 +101,7 @@ def band(sound: Tensor, low: float, high: float) -> Tensor:
     return torch.fft.irfft(spectrum * ((at >= low) & (at <= high)), size)[: len(sound)]
 
 
-def as_heard(
+def as_recorded(
     sound: Tensor, pool: Sequence[Tensor], draw: torch.Generator
 ) -> tuple[Tensor, tuple[float, float]]:
     """One recording of a spoken order (16 bits), and where in it the order is."""
@@ -177,7 +177,7 @@ def batch(
     mel: Tensor,
     draw: torch.Generator,
     whole: bool,
-) -> Heard:
-    """Some spoken orders, each as it may be heard; `pool` is who talks around them."""
-    mixed, spans = zip(*(as_heard(one, pool, draw) for one in sounds), strict=True)
-    return Heard(with_gaps(features(mixed, mel, whole), draw), list(spans))
+) -> Sounds:
+    """Some spoken orders, each as it may be recorded; `pool` is who talks around them."""
+    mixed, spans = zip(*(as_recorded(one, pool, draw) for one in sounds), strict=True)
+    return Sounds(with_gaps(features(mixed, mel, whole), draw), list(spans))

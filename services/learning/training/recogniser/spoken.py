@@ -1,13 +1,17 @@
-"""Spoken orders to learn from: recordings and their words.
+"""Spoken orders to learn from, packed into one file that training reads without any decoder of audio.
 
-Packed, they are one file of numpy's: `samples` (16 bits, 16 kHz, one recording behind the other), `ends`
-(where each ends), and `texts`, JSON with the words of each.
+    python -m services.learning.training.recogniser.spoken FOLDER OUT.npz     # in saycart's own environment
+
+FOLDER is what `tests/golden/speak/learned.py` leaves: recordings and manifests (`*.jsonl`: `file`, `text`).
+OUT has `samples` (16 bits, 16 kHz, one recording after the other), `ends` (where each ends), and `texts`,
+JSON with the words of each.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,3 +69,20 @@ class Writer:
         first, last = (self.first_time + min(1500, round(time / 0.02)) for time in span)
         tokens: list[int] = self._tokenizer.encode(" " + words.strip(), add_special_tokens=False).ids
         return [first, *tokens, last, self.end]
+
+
+def recorded(folder: Path) -> Iterator[SpokenOrder]:
+    """The recordings that the manifests of `folder` list."""
+    from services.transcription.audio.audio import DecodeLimits, decode  # not where training runs
+    from services.transcription.audio.containers import sniff_file
+
+    for manifest in sorted(folder.glob("*.jsonl")):
+        for row in map(json.loads, manifest.read_text(encoding="utf-8").splitlines()):
+            if "file" in row:
+                file = folder / row["file"]
+                samples = decode(file, sniff_file(file), DecodeLimits())
+                yield SpokenOrder((samples * 32767).round().astype(np.int16), row["text"])
+
+
+if __name__ == "__main__":
+    pack(list(recorded(Path(sys.argv[1]))), Path(sys.argv[2]))

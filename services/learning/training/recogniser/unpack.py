@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.transcription import ctranslate2_file
-from services.transcription.parts import part_of
+from services.transcription.ctranslate2_file import part_of
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "out_proj")
 NORMS = {
@@ -56,10 +56,6 @@ def config(tensors: Tensors, layers: dict[str, int]) -> dict[str, Any]:
         "eos_token_id": end,
         "pad_token_id": end,
         "decoder_start_token_id": end + 1,
-        "tie_word_embeddings": True,
-        "dropout": 0.0,
-        "attention_dropout": 0.0,
-        "activation_dropout": 0.0,
     }
 
 

@@ -16,7 +16,7 @@ FLOOR = 0.72
 PLAIN = "a small latte with oat milk please"
 
 
-def heard(transcriber: ScriptedTranscriber) -> Transcript:
+def transcript_of(transcriber: ScriptedTranscriber) -> Transcript:
     return transcribe_recording(RECORDING, "en", NAMES, transcriber, floor=FLOOR)
 
 
@@ -27,14 +27,14 @@ def of(text: str, confidence: float = 0.8) -> Transcript:
 @pytest.mark.parametrize("text", [PLAIN, "", "a large lagoon with soy milk"])
 def test_without_other_passes_the_whole_transcript_stands(text: str) -> None:
     transcriber = ScriptedTranscriber([of(text)])
-    assert heard(transcriber) == of(text)
+    assert transcript_of(transcriber) == of(text)
     assert len(transcriber.heard) == 1
 
 
 def test_a_plain_fitted_transcript_stands_alone() -> None:
     fitted = of(PLAIN, FLOOR)
     transcriber = ScriptedTranscriber([of("two mochas", 1)], fitted=fitted)
-    assert heard(transcriber) == fitted
+    assert transcript_of(transcriber) == fitted
     assert transcriber.heard == []
 
 
@@ -53,7 +53,7 @@ def test_a_plain_fitted_transcript_stands_alone() -> None:
 def test_a_fitted_transcript_in_doubt_counts_for_nothing(text: str, confidence: float) -> None:
     whole = of("a large latte with soy milk")
     transcriber = ScriptedTranscriber([whole], fitted=of(text, confidence))
-    assert heard(transcriber) == whole
+    assert transcript_of(transcriber) == whole
     assert len(transcriber.heard) == 1
 
 
@@ -69,21 +69,21 @@ def test_of_a_doubtful_recording_the_transcript_stands_that_the_menu_explains_be
     whole: str, denoised: str
 ) -> None:
     noisy, quiet = (of(text, FLOOR - 0.1) for text in (whole, denoised))
-    better = heard(ScriptedTranscriber([noisy], denoised=quiet))
+    better = transcript_of(ScriptedTranscriber([noisy], denoised=quiet))
     assert better == quiet.model_copy(update={"with_noise": whole})
-    assert heard(ScriptedTranscriber([quiet], denoised=noisy)) == quiet
+    assert transcript_of(ScriptedTranscriber([quiet], denoised=noisy)) == quiet
 
 
 def test_with_no_difference_the_first_transcript_stands() -> None:
     noisy = of("a large latte then", FLOOR - 0.1)
-    assert heard(ScriptedTranscriber([noisy], denoised=of("one large latte", FLOOR - 0.1))) == noisy
+    assert transcript_of(ScriptedTranscriber([noisy], denoised=of("one large latte", FLOOR - 0.1))) == noisy
 
 
 @pytest.mark.parametrize("text", ["", "a flurble"])
 def test_a_denoised_transcript_without_words_never_stands(text: str) -> None:
     """The fewer words there are, the fewer are unexplained."""
     noisy = of("a flurble and a florb")
-    found = heard(ScriptedTranscriber([noisy], denoised=of(text)))
+    found = transcript_of(ScriptedTranscriber([noisy], denoised=of(text)))
     assert (found.text == noisy.text) is (text == "")
 
 
@@ -95,18 +95,18 @@ def test_noise_does_not_matter_where_nothing_is_in_doubt(whole: str, confidence:
     transcriber = ScriptedTranscriber(
         [of(whole, confidence)], denoised=of("two small lattes with soy milk and oat milk", 1)
     )
-    assert heard(transcriber) == of(whole, confidence)
+    assert transcript_of(transcriber) == of(whole, confidence)
 
 
 @pytest.mark.parametrize("plain", [True, False])
 def test_quiet_speech_is_kept_apart_from_the_order(plain: bool) -> None:
     said = of("a small latte", 0.95)
-    found = heard(ScriptedTranscriber([said], fitted=said if plain else None, quiet="with no milk"))
+    found = transcript_of(ScriptedTranscriber([said], fitted=said if plain else None, quiet="with no milk"))
     assert (found.text, found.quiet) == ("a small latte", "with no milk")
 
 
 def test_quiet_speech_alone_is_no_order() -> None:
-    assert heard(ScriptedTranscriber([of("", 0.0)], quiet="a latte")) == of("", 0.0)
+    assert transcript_of(ScriptedTranscriber([of("", 0.0)], quiet="a latte")) == of("", 0.0)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from infra.weights.models import lock
 from schemas.errors import EngineMisconfigured
 from services.transcription import ctranslate2_file
 from services.transcription.adapted import adapted, adapter_of, languages, merged
-from services.transcription.ctranslate2_file import Weights
-from services.transcription.parts import part_of
+from services.transcription.ctranslate2_file import Weights, part_of
 
 rng = np.random.default_rng(1)
 QKV, KV, FC = (
