@@ -12,11 +12,10 @@ from typing import Unpack
 import httpx
 import structlog
 
-from infra.caches import FingerprintCache
+from infra.caches import IdentityCache
 from infra.observability import measures, tracing
 from schemas.errors import EngineMisconfigured, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
-from schemas.menu_fingerprint import fingerprint, written_bytes
 from schemas.writable import writable
 from services.clients.masked.saycart_masked import AnswerTruncated, Completed, How, Mask, Message
 from services.decoding import reading
@@ -27,8 +26,6 @@ from services.decoding.ports import CartRequest, Reading
 log = structlog.get_logger()
 
 PROBE_WORD = "quixotry"
-# Of contexts, which take about four times what a menu's document does.
-KNOWN_BYTES = 64_000_000
 HEALTH_S = 2.0
 # For the question whether there is a reader, on which an order waits: a server that decodes answers late.
 READER_S = 10.0
@@ -64,20 +61,12 @@ class OpenAIDecoder:
         self._base = Completions(url, dialect=dialect, model=model, timeout_s=timeout_s, api_key=api_key)
         self._trained = self._base.with_adapter(adapter)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._contexts = FingerprintCache(
-            fingerprint, MenuContext, lambda menu: 4 * written_bytes(menu), KNOWN_BYTES
-        )
+        self._contexts = IdentityCache(MenuContext)
         self._has_reader: bool | None = None if adapter else False
 
-    @tracing.traced("decode")
+    @tracing.span("decode")
     @our_errors()
-    def decode(
-        self,
-        asked: CartRequest,
-        called_off: threading.Event | None = None,
-        *,
-        in_gaps: bool = False,
-    ) -> Reading:
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
         """See `CartDecoder.decode`. A server that does not say whether it has the adapter is unavailable: no
         order goes to the base model because a server was busy."""
         model = self._model
@@ -94,7 +83,6 @@ class OpenAIDecoder:
                 timeout_s=self._timeout_s,
                 called_off=called_off,
                 most=2 * self._order_tokens if model.adapter else 0,
-                in_gaps=in_gaps,
             )
         _count("decoder", done)
         return done
@@ -121,7 +109,7 @@ class OpenAIDecoder:
         """Ask again what the server has, since another may have taken its place."""
         self._has_reader = None if self._trained.adapter else False
 
-    @tracing.traced("masked")
+    @tracing.span("masked")
     @our_errors()
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """An answer of any kind under any mask; see `Completions.complete`."""

@@ -42,29 +42,23 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class CartRequest:
-    """What a decoder is asked: a customer's words over a menu, and what a second recognizer heard where that
-    differs (`second`)."""
+    """A customer's words over a menu, and those of a second recognizer where they differ (`second`). With
+    `in_gaps` a menu that is new is read in pieces, between which other orders come."""
 
     transcript: str
     menu: Menu
     second: str = ""
+    in_gaps: bool = False
 
 
 class CartDecoder(Protocol):
     """Turns a transcript into a cart, under the mask of its menu."""
 
-    def decode(
-        self,
-        asked: CartRequest,
-        called_off: threading.Event | None = None,
-        *,
-        in_gaps: bool = False,
-    ) -> Reading:
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
         """The cart that the model makes of the words, under the mask of the menu; nothing is streamed.
 
         Where no server has the trained adapter, the base model is asked. Setting `called_off`, from any
-        thread, ends it: the request is closed and the server stops. With `in_gaps` a menu that is new is read
-        in pieces, between which other orders come.
+        thread, ends it: the request is closed and the server stops.
 
         Raises:
             DecodeCancelled: it was called off.

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from schemas.cart_schema import SCHEMA
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.decoding import wire
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text as described
-from services.decoding.spelling import CART, SCHEMA, Array, Object, Union
+from services.decoding.spelling import CART, Array, Object, Union
 from services.retrieval.names import Name
 from services.retrieval.retrieval import Match, Retrieval
 from services.retrieval.words import english, words

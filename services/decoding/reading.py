@@ -23,7 +23,6 @@ from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
 from services.decoding.wire_mask import wire_mask
-from services.retrieval.retrieval import Retrieval
 
 MOST_TOKENS = 400
 """Of an answer, where no budget is set: twelve lines with a few options each, more than was ever seen."""
@@ -32,16 +31,10 @@ MENU_S = 0.3
 
 
 def read(
-    order: CartRequest,
-    context: MenuContext,
-    model: Completions,
-    *,
-    most: int = 0,
-    in_gaps: bool = False,
-    **how: Unpack[How],
+    order: CartRequest, context: MenuContext, model: Completions, *, most: int, **how: Unpack[How]
 ) -> Reading:
     """Return the cart that the model writes for an order. The answer may take `most` tokens; 0: the usual
-    number. `in_gaps`: a menu that is new to a server is read in pieces.
+    number.
 
     Raises as `Completions.complete`.
     """
@@ -49,12 +42,19 @@ def read(
     more: dict[str, object] = {"max_tokens": most or MOST_TOKENS}
     retrieval = context.retrieve(order.transcript)
     if model.dialect == "llama.cpp" and model.adapter:
-        more |= _guessed(retrieval, context) | ({"menu_s": MENU_S} if in_gaps else {})
+        # OpenAI's field for an answer that is largely known; llama.cpp's own server ignores it.
+        guessed = wire.write(guess(retrieval, context.menu), context.names)
+        more["prediction"] = {"type": "content", "content": guessed}
+        if order.in_gaps:
+            more["menu_s"] = MENU_S
     chat = context.messages(order, trained=bool(model.adapter), retrieval=retrieval)
     done = model.complete(chat, mask, more, **how)
     if done.tokens is None or done.overruled is None:
         raise EngineUnavailable("The decode server did not say how sure it is of the cart")
-    cart = _cart(done.text, context)
+    try:
+        cart = wire.read_cart(done.text, context.names)
+    except Unreadable as error:
+        raise DecodeInvalid("The server's answer is no cart", quoted=str(error)) from None
     return Reading(
         lines=tuple(cart.lines),
         notes=cart.notes,
@@ -70,19 +70,6 @@ def read(
         seconds=done.seconds,
         pieces=_by_piece(done.text, done.tokens),
     )
-
-
-def _cart(text: str, context: MenuContext) -> wire.WireCart:
-    try:
-        return wire.read_cart(text, context.names)
-    except Unreadable as error:
-        raise DecodeInvalid("The server's answer is no cart", quoted=str(error)) from None
-
-
-def _guessed(retrieval: Retrieval, context: MenuContext) -> dict[str, object]:
-    """OpenAI's field for an answer that is largely known; llama.cpp's own server ignores it."""
-    lines = guess(retrieval, context.menu)
-    return {"prediction": {"type": "content", "content": wire.write(lines, context.names)}}
 
 
 def _by_piece(text: str, tokens: Sequence[Token]) -> tuple[tuple[str, float], ...]:

@@ -87,15 +87,9 @@ class Servers:
         self._patience_s = patience_s
         self._lock = threading.Lock()
 
-    def decode(
-        self,
-        asked: CartRequest,
-        called_off: threading.Event | None = None,
-        *,
-        in_gaps: bool = False,
-    ) -> Reading:
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
         """See `CartDecoder.decode`; `EngineUnavailable` only when no server could do it."""
-        return self._ask(lambda decoder: decoder.decode(asked, called_off, in_gaps=in_gaps), called_off)
+        return self._ask(lambda decoder: decoder.decode(asked, called_off), called_off)
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Completions.complete`; raises as `decode`. Its `timeout_s` is of all that is done for the

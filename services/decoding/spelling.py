@@ -20,13 +20,11 @@ that a new field is spelled, masked and read without a word here:
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from schemas.cart import CartDraft
+from schemas.cart_schema import SCHEMA
 
 Schema = Mapping[str, Any]
 MenuPart = Literal["items", "sizes", "options"]
@@ -178,10 +176,4 @@ class _Walk:
         return schema
 
 
-SCHEMA: Schema = CartDraft.model_json_schema()
 CART = spelling_of(SCHEMA)
-
-
-def schema_version(schema: Schema = SCHEMA) -> str:
-    """Changes when and only when the shape of a cart does, and with it each of its spellings."""
-    return hashlib.sha256(json.dumps(schema, sort_keys=True).encode()).hexdigest()[:12]

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from schemas.cart_schema import SCHEMA_VERSION
 from schemas.errors import InvalidMenu
 from schemas.menu import Item, Menu
 from services.clients.masked.saycart_masked import Mask
@@ -27,7 +28,6 @@ from services.decoding.spelling import (
     Object,
     Union,
     Words,
-    schema_version,
 )
 
 # Words, spaces and punctuation of a transcript: a piece may end before a full stop.
@@ -66,7 +66,7 @@ def wire_mask(names: Names, transcript: str, cart: Object = CART) -> Mask:
     assert start is not None
     rules = [f"{name}: {body}" for body, name in maker.named.items()]
     lark = "\n".join(["%llguidance {}", f"start: {start.expr}", *rules]) + "\n"
-    return Mask(lark, f"cart-json/{schema_version()}", start.longest)
+    return Mask(lark, f"cart-json/{SCHEMA_VERSION}", start.longest)
 
 
 def check_menu(menu: Menu) -> None:

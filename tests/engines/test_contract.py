@@ -7,7 +7,6 @@ clever. vLLM joins where its environment is (`make test-vllm`).
 
 from __future__ import annotations
 
-import copy
 import json
 import threading
 import time
@@ -19,8 +18,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from schemas.cart import CartDraft
-from schemas.errors import DecodeCancelled, DecodeInvalid, DecodeTruncated, EngineUnavailable
+from schemas.errors import DecodeCancelled, DecodeTruncated, EngineUnavailable
 from schemas.menu import Menu
 from services.cli.commands.doctor_engine import AWKWARD
 from services.clients.masked.saycart_masked import Mask, OutputType, masked
@@ -29,7 +27,6 @@ from services.decoding import servers as several
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
 from services.decoding.servers import Servers
-from services.decoding.spelling import spelling_of
 from services.decoding.wire_mask import wire_mask
 from services.examples.registered import EXAMPLES, TASKS
 from tests.engines.running import RARELY_S, START_S, Engine, embedded, has_vllm, living, llama, vllm
@@ -58,8 +55,6 @@ ORDERS = {
         "four milkshakes, two vanilla and two chocolate",
     ),
 }
-SHORT = "a large latte with oat milk"
-BEYOND = '%llguidance {}\nstart: %json {"type": "object", "not": {"required": ["price"]}}\n'
 CHAT = [{"role": "user", "content": "Say something."}]
 ENDLESS = Mask("%llguidance {}\nstart: /[a-z]{4000}/\n", "endless", 4000)
 WORD = Mask('%llguidance {}\nstart: "quixotry"\n', "word", 16)
@@ -100,21 +95,6 @@ def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) 
 def test_a_text_comes_back_whole(engine: Engine, text: str) -> None:
     mask = Mask(f"%llguidance {{}}\nstart: {json.dumps(text, ensure_ascii=False)}\n", "a", len(text.encode()))
     assert engine.decoder().complete(CHAT, mask).text == text
-
-
-def test_a_bound_and_a_field_of_the_schema_are_followed_by_the_server(engine: Engine) -> None:
-    """The grammar follows the Pydantic source: here one line, of seven of an item, and a new field."""
-    schema = copy.deepcopy(CartDraft.model_json_schema())
-    schema["properties"]["lines"] |= {"default": [], "maxItems": 1}
-    fields = schema["$defs"]["ItemLine"]["properties"]
-    fields["quantity"] |= {"minimum": 7, "maximum": 7}
-    del fields["quantity"]["x-implied"]
-    fields["warmth"] = {"enum": ["hot", "cold"], "type": "string"}
-    mask = wire_mask(Names(CAFE), "", spelling_of(schema))
-    chat = [{"role": "user", "content": "A latte please."}]
-    (line,) = json.loads(engine.decoder().complete(chat, mask).text)["lines"]
-    assert line["quantity"] == 7
-    assert line["warmth"] in ("hot", "cold")
 
 
 def test_a_cart_that_was_cut_off_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,16 +201,6 @@ def test_a_decode_past_its_time_is_an_outage_and_stopped_too(engine: Engine) -> 
     engine.until(lambda: engine.busy() == 0, RARELY_S)
     assert engine.written() - before < WHOLE, "it was decoded to the end"
     assert engine.decoder().complete(CHAT, WORD).text
-
-
-def test_a_feature_that_llguidance_lacks_never_reaches_the_server(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sent all the same it would be lost in silence: llama.cpp answers 200, without a mask."""
-    beyond = Mask(BEYOND, "beyond", 100)
-    monkeypatch.setattr(reading, "wire_mask", lambda *of: beyond)
-    with pytest.raises(DecodeInvalid, match="does not compile"):
-        engine.decoder().decode(order(SHORT))
 
 
 def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount
+from schemas.cart_schema import SCHEMA_VERSION
 from schemas.menu import Item, Menu
 from schemas.writable import clean
 from services.decoding import wire
 from services.decoding.menu_names import Line, Names, Unreadable
-from services.decoding.spelling import schema_version
 from services.decoding.wire_mask import check_menu, wire_mask
 from tests.any_text import any_text, takes, tokenizer_of
 from tests.fuzz.menus import any_menu, any_order
@@ -117,7 +117,7 @@ def test_any_way_through_the_mask_ends_in_a_cart_within_its_bound(seed: int) -> 
     text = any_text(mask, rng)
     wire.read_cart(text.decode(), names)
     assert len(text) <= mask.longest
-    assert mask.version == f"cart-json/{schema_version()}"
+    assert mask.version == f"cart-json/{SCHEMA_VERSION}"
 
 
 @fuzz

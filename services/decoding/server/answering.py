@@ -24,7 +24,6 @@ from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured
 from services.decoding.server.gaps import Gaps
 from services.decoding.server.model import Row
 from services.decoding.server.prefixes import Prefixes, common_length
-from services.decoding.server.request import GREEDY, Sampling
 
 MENUS = 64
 """Grammars that stay compiled: each is one menu's, and takes some 35 ms."""
@@ -77,7 +76,8 @@ class Answering:
         most: int,
         gone: Callable[[], bool] = lambda: False,
         menu_s: float = 0.0,
-        sampling: Sampling = GREEDY,
+        temperature: float = 0.0,
+        seed: int | None = None,
     ) -> Answer:
         """Answer `prompt`, of which the first `shared` tokens are the same for every order.
 
@@ -97,7 +97,7 @@ class Answering:
             guess = guess[: matcher.validate_tokens(guess)]
         answer = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
         at = self._read_prompt(prompt, shared, answer.cached, len(guess), gone)
-        chosen = self._drawing(sampling) if sampling.temperature else self._greedy
+        chosen = self._drawing(temperature, seed) if temperature else self._greedy
         more = self._read_on(prompt[at:], guess, chosen, matcher, answer, most)
         written = [drawn.token for drawn in answer.tokens]
         answer.accepted, known = common_length(written, guess), [*prompt, *prediction]
@@ -175,15 +175,15 @@ class Answering:
             return token
         return self._end if matcher.is_stopped() else int(_masked(row, matcher).argmax())
 
-    def _drawing(self, sampling: Sampling) -> Callable[[Row, LLMatcher | None], int]:
+    def _drawing(self, temperature: float, seed: int | None) -> Callable[[Row, LLMatcher | None], int]:
         """What draws tokens by their probabilities under the mask; the same ones for the same seed."""
-        dice = np.random.default_rng(sampling.seed)
+        dice = np.random.default_rng(seed)
 
         def drawn(row: Row, matcher: LLMatcher | None) -> int:
             if matcher is not None and matcher.is_stopped():
                 return self._end
             scores = row if matcher is None else _masked(row, matcher)
-            weights = np.exp((scores - scores.max()) / sampling.temperature, dtype=np.float64)
+            weights = np.exp((scores - scores.max()) / temperature, dtype=np.float64)
             return int(dice.choice(row.size, p=weights / weights.sum()))
 
         return drawn

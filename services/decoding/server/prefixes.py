@@ -7,9 +7,9 @@ milliseconds: after an order of another menu, and after a restart.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
+from infra.caches import ByteCache
 from services.decoding.server.model import Llama, Row
 from services.decoding.server.states import StateFolder
 
@@ -39,11 +39,11 @@ class Prefixes:
         memory_bytes: int = MEMORY_BYTES,
     ) -> None:
         self.model, self.adapted = model, adapted
-        self._states, self._room = states, memory_bytes
+        self._states = states
         self._held: list[int] = []
         self._shared = 0  # so many are the menu's, once all is read
         self._aside: tuple[bool, list[int], bytes] = (adapted, [], b"")
-        self._kept: OrderedDict[Key, bytes] = OrderedDict()
+        self._kept: ByteCache[Key, bytes] = ByteCache(memory_bytes)
 
     def take_up(self, prompt: Sequence[int], shared: int) -> int:
         """How many tokens of `prompt` need not be read; the model has read these and no others. The first
@@ -54,7 +54,7 @@ class Prefixes:
             self._restore(prompt[:shared], common)
             common = common_length(self._held, prompt)
         else:
-            self._used(self._key(prompt[:shared]))
+            self._state(prompt[:shared])  # counts as used
         self._shared = shared
         # The last token is read in any case: what comes after it is asked for.
         common = min(common, len(prompt) - 1)
@@ -91,10 +91,10 @@ class Prefixes:
     def keep(self) -> None:
         """What was read so far is a menu's prompt, to be had again."""
         key = self._key(self._held)
-        if len(self._held) < LEAST_TOKENS or key in self._kept:
+        if len(self._held) < LEAST_TOKENS or self._kept.get(key) is not None:
             return
         state = self.model.state()
-        self._remember(key, state)
+        self._kept.put(key, state, len(state))
         if self._states is not None:
             self._states.put(self.adapted, self._held, state)
 
@@ -109,28 +109,18 @@ class Prefixes:
             self._held = tokens if self.model.restore(state) else []
 
     def _state(self, menu: Sequence[int]) -> bytes | None:
-        """Return the state of this menu, from memory or from the folder."""
+        """Return the state of this menu, from memory or from the folder, and count it as used."""
         key = self._key(menu)
-        if key in self._kept:
-            self._used(key)
-            return self._kept[key]
+        if (state := self._kept.get(key)) is not None:
+            if self._states is not None:
+                self._states.used(*key)
+            return state
         if self._states is None or len(menu) < LEAST_TOKENS:
             return None
         state = self._states.get(self.adapted, menu)
         if state is not None:
-            self._remember(key, state)
+            self._kept.put(key, state, len(state))
         return state
-
-    def _remember(self, key: Key, state: bytes) -> None:
-        self._kept[key] = state
-        while sum(map(len, self._kept.values())) > self._room and len(self._kept) > 1:
-            self._kept.popitem(last=False)
-
-    def _used(self, key: Key) -> None:
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            if self._states is not None:
-                self._states.used(*key)
 
     def _put_aside(self, common: int) -> None:
         """A menu whose reading was called off is gone on with, though another's order came between."""

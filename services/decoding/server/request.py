@@ -4,7 +4,6 @@ over: a mask that was not held would look like one that was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,18 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from schemas.errors import InputError
 
 MOST_TOKENS = 4_096
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How an answer is drawn. Temperature 0 takes the likeliest token that the mask allows; `seed` makes
-    other draws come again, as far as a server's arithmetic does."""
-
-    temperature: float = 0.0
-    seed: int | None = None
-
-
-GREEDY = Sampling()
 
 
 class _Part(BaseModel):
@@ -52,7 +39,8 @@ class Lora(_Part):
 
 
 class Request(_Part):
-    """`menu_s`: a new menu is read in pieces of so many seconds."""
+    """Temperature 0 takes the likeliest token that the mask allows; `seed` makes other draws come again, as
+    far as a server's arithmetic does. `menu_s`: a new menu is read in pieces of so many seconds."""
 
     messages: Annotated[list[Turn], Field(min_length=1)]
     grammar: str = ""
@@ -72,10 +60,6 @@ class Request(_Part):
     def adapted(self) -> bool:
         """Whether the adapter is to be at work."""
         return any(one.scale for one in self.lora)
-
-    @property
-    def sampling(self) -> Sampling:
-        return Sampling(self.temperature, self.seed)
 
 
 def request(body: dict[str, Any]) -> Request:

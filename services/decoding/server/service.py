@@ -98,7 +98,8 @@ class Reader:
             most=wanted.max_tokens,
             gone=gone,
             menu_s=wanted.menu_s,
-            sampling=wanted.sampling,
+            temperature=wanted.temperature,
+            seed=wanted.seed,
         )
         return self._document(answer)
 

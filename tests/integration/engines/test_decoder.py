@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -26,7 +27,6 @@ from tests.servers.staged_server import (
     StagedServer,
     completion,
     model,
-    scores,
     spelled,
     staged_server,
 )
@@ -166,15 +166,6 @@ def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     assert decoder.decode(CartRequest(SAID, second_menu)).text == wish
 
 
-def test_vllm_is_asked_for_the_scores_of_the_very_tokens_that_made_a_cart(server: StagedServer) -> None:
-    server.answer = lambda body: scores(body, WIRE, -0.5) if "prompt" in body else completion(WIRE)
-    decoded = server.decoder("vllm").decode(ORDER)
-    assert server.paths == ["/v1/chat/completions", "/v1/completions"]
-    assert server.bodies[0]["return_token_ids"] is True
-    assert server.bodies[1]["prompt"] == [4, 5]
-    assert (decoded.logprob, decoded.overruled) == (-0.5, 0)
-
-
 def test_a_second_transcript_is_shown_and_no_words_are_taken_from_it(server: StagedServer) -> None:
     """In training a wish or a note was always in the first recognizer's words."""
     server.decoder(adapter="").decode(CartRequest("a small latte", CAFE, "a small oat latte"))
@@ -200,10 +191,10 @@ def test_each_number_and_name_has_its_own_probability(server: StagedServer) -> N
 
 def test_only_a_trained_model_gets_a_guess_and_answers_by_its_adapter(server: StagedServer) -> None:
     server.adapters = (200, b'[{"id": 0}]')
-    server.decoder(adapter="orders").decode(ORDER, in_gaps=True)
-    server.decoder().decode(ORDER, in_gaps=True)
+    for decoder in (server.decoder(adapter="orders"), server.decoder()):
+        decoder.decode(replace(ORDER, in_gaps=True))
     trained, base = server.bodies
     assert MASK.accepts(trained["prediction"]["content"])
     assert (trained["menu_s"] > 0, trained["lora"]) == (True, [{"id": 0, "scale": 1.0}])
     assert not {"prediction", "menu_s", "lora"} & set(base)
-    assert len(base["messages"][0]["content"]) > len(trained["messages"][0]["content"]), "the format is told"
+    assert len(base["messages"][0]["content"]) > len(trained["messages"][0]["content"]), "the format is shown"

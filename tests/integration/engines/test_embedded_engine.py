@@ -167,10 +167,10 @@ def test_a_bad_file_is_named(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         model.write_bytes(content)
     process = started(str(model))
-    told, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=30)
     assert process.returncode == 3
-    assert "model.gguf" in told
-    assert "Traceback" not in told
+    assert "model.gguf" in output
+    assert "Traceback" not in output
 
 
 def test_a_missing_libgomp_names_its_package(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from services.clients.masked.saycart_masked import (
     AnswerTruncated,
     CallCancelled,
     Engine,
+    Mask,
     MaskedCallError,
     OutputType,
     OutsideMask,
@@ -110,6 +111,14 @@ def test_any_other_answer_is_an_error_of_its_own(server: StagedServer, what: str
     assert "Abernathy" not in str(caught.value)
 
 
+def test_a_mask_that_llguidance_lacks_never_reaches_the_server(server: StagedServer) -> None:
+    """llama.cpp would answer 200, without a mask."""
+    beyond = Mask('%llguidance {}\nstart: %json {"not": {"required": ["price"]}}\n', "beyond", 100)
+    with pytest.raises(OutsideMask, match="does not compile"):
+        engine(server).complete(CHAT, beyond)
+    assert not server.bodies
+
+
 def test_a_call_ends_within_half_a_second_of_its_cancellation(server: StagedServer) -> None:
     came, over, called_off = threading.Event(), threading.Event(), threading.Event()
 
@@ -165,7 +174,7 @@ def vllm_scores(body: dict[str, Any]) -> Answer:
     """As vLLM tells them: by a second request, for prompt and answer together."""
     pieces = ('{"priority":', '"high"', GOOD.removeprefix('{"priority":"high"'))
     if "prompt" in body:
-        told = [
+        places = [
             {
                 str(at): {
                     "logprob": math.log(0.5) if at == 1 else 0.0,
@@ -175,7 +184,7 @@ def vllm_scores(body: dict[str, Any]) -> Answer:
             }
             for at, piece in enumerate(pieces)
         ]
-        return 200, json.dumps({"choices": [{"prompt_logprobs": [None, *told]}]}).encode()
+        return 200, json.dumps({"choices": [{"prompt_logprobs": [None, *places]}]}).encode()
     document = json.loads(completion(GOOD, prompt_token_ids=[7])[1])
     document["choices"][0]["token_ids"] = [0, 1, 2]
     return 200, json.dumps(document).encode()

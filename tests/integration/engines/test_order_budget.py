@@ -49,9 +49,9 @@ def utterances() -> list[str]:
 
 
 def test_the_longest_honest_order_takes_two_thirds_of_the_budget_at_most(tokenizer: LLTokenizer) -> None:
-    told = utterances()
-    assert len(told) > 2_000
-    assert max(len(tokenizer.tokenize_str(text)) for text in told) <= MOST * 2 / 3
+    spoken = utterances()
+    assert len(spoken) > 2_000
+    assert max(len(tokenizer.tokenize_str(text)) for text in spoken) <= MOST * 2 / 3
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())

@@ -86,9 +86,9 @@ def test_it_reads_what_the_decode_server_reads(config: Settings, own: Settings, 
         spans = sorted(values(read.text))
         assert [piece for piece, _ in read.pieces] == [read.text[a:b].strip('"') for a, b in spans]
         # All but the marks and the end of the whole, which are not pieces.
-        told = sum(math.log(p) for _, p in read.pieces)
-        assert read.logprob - 1e-6 <= told < 0
-        assert told == pytest.approx(read.logprob, abs=0.1)
+        summed = sum(math.log(p) for _, p in read.pieces)
+        assert read.logprob - 1e-6 <= summed < 0
+        assert summed == pytest.approx(read.logprob, abs=0.1)
 
 
 def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: Settings) -> None:

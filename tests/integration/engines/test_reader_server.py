@@ -90,8 +90,8 @@ class Desk:
         )
 
     def text(self, answer: Answer) -> str:
-        told = answer.tokens[:-1] if answer.ended else answer.tokens
-        return b"".join(self.vocabulary.piece(one.token) for one in told).decode()
+        words = answer.tokens[:-1] if answer.ended else answer.tokens
+        return b"".join(self.vocabulary.piece(one.token) for one in words).decode()
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_prediction_that_does_not_hold_changes_nothing(desk: Desk, prediction:
     assert checked.accepted < len(checked.tokens)
 
 
-def test_what_the_mask_forces_is_told_with_what_the_model_would_have_said(desk: Desk) -> None:
+def test_what_the_mask_forces_is_scored_by_what_the_model_would_have_said(desk: Desk) -> None:
     forced = desk.ask("one plum cake please", grammar=ALONE, prediction="quixotry")
     assert desk.text(forced) == "quixotry"
     assert forced.tokens[0].best != forced.tokens[0].token

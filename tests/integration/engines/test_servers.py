@@ -57,12 +57,6 @@ def probes(server: StagedServer) -> int:
     return sum(map(is_probe, server.bodies))
 
 
-def test_idle_servers_are_asked_in_turns(two: tuple[StagedServer, StagedServer]) -> None:
-    servers = behind_one_name(*two)
-    assert all(servers.decode(ORDER).text == WIRE for _ in range(6))
-    assert [orders(server) for server in two] == [3, 3]
-
-
 def test_the_less_busy_is_asked(two: tuple[StagedServer, StagedServer]) -> None:
     held, go_on = threading.Event(), threading.Event()
 

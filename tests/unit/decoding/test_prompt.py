@@ -72,8 +72,8 @@ def test_a_second_transcript_is_shown_where_its_words_differ(second: str, shown:
 def test_names_of_a_second_transcript_are_guesses_behind_the_firsts() -> None:
     first, second = found("a large lathe with foam"), found("a large latte with foam and oat milk")
     assert names_line(first, NAMES).startswith("Named: large; foam")
-    told = names_line(first, NAMES, second)
-    assert told.startswith("Named: large; foam. Perhaps: Latte; oat milk")
+    line = names_line(first, NAMES, second)
+    assert line.startswith("Named: large; foam. Perhaps: Latte; oat milk")
     assert names_line(second, NAMES, second) == names_line(second, NAMES)
 
 
@@ -88,7 +88,7 @@ def test_an_order_is_asked_with_the_names_that_retrieval_finds(second: str) -> N
     assert context.messages(asked, trained=False) == untrained
 
 
-def test_a_model_that_was_not_trained_is_told_the_format_before_the_menu() -> None:
+def test_a_model_that_was_not_trained_is_shown_the_format_before_the_menu() -> None:
     system, order = messages("Menu: x", "a latte", "Named: Latte", trained=False)
     assert system["content"].endswith("Menu: x"), "the same for every order, so that it stays cached"
     assert order["content"] == "a latte\nNamed: Latte"

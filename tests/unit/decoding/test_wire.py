@@ -220,6 +220,6 @@ def test_notes_follow_the_lines_in_the_customers_words(notes: str, allowed: bool
     text = f'{{"lines":[],"notes":{notes}}}'
     assert wire_mask(NAMES, SAID).accepts(text) == allowed
     if allowed:
-        told = wire.read_cart(text, NAMES)
-        assert told.notes == (("preparation", "no foam"), ("allergy", "a spaceship"))
-        assert wire.write(told.lines, NAMES, told.notes) == text
+        cart = wire.read_cart(text, NAMES)
+        assert cart.notes == (("preparation", "no foam"), ("allergy", "a spaceship"))
+        assert wire.write(cart.lines, NAMES, cart.notes) == text

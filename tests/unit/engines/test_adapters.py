@@ -52,9 +52,9 @@ def kept(folder: Path, tensors: dict[str, Any], kind: str = "F32") -> Path:
             "data_offsets": [len(body), len(body) + len(part)],
         }
         body += part
-    told = json.dumps(head).encode()
+    header = json.dumps(head).encode()
     folder.mkdir(exist_ok=True)
-    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(told)) + told + body)
+    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(header)) + header + body)
     (folder / CONFIG).write_text(json.dumps({"r": 2, "lora_alpha": 4}))
     (folder / CARD).write_text(json.dumps({"base": "a-base.gguf"}))
     return folder
@@ -179,5 +179,5 @@ def test_each_shipped_adapter_is_found_and_whole(base: str, tmp_path: Path) -> N
     assert found.name == f"qwen2.5-coder-{base}-orders"
     config = json.loads((found / CONFIG).read_text())
     assert config["base_model_name_or_path"] == json.loads((found / CARD).read_text())["base"]
-    told = metadata(prepared(found, tmp_path))
-    assert told["adapter.lora.alpha"] == config["lora_alpha"]
+    header = metadata(prepared(found, tmp_path))
+    assert header["adapter.lora.alpha"] == config["lora_alpha"]

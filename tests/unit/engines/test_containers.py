@@ -1,4 +1,4 @@
-"""Containers are told by their first bytes, and by nothing else."""
+"""Containers are known by their first bytes, and by nothing else."""
 
 from __future__ import annotations
 
