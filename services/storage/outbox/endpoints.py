@@ -8,9 +8,8 @@ from __future__ import annotations
 import base64
 import builtins
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, delete, func, select
@@ -26,10 +25,11 @@ from schemas.shops.webhook import EVENTS
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
+from services.storage.base.mapping import alike
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
-from services.storage.outbox.outbox_order import is_dead, is_open
+from services.storage.outbox.outbox_order import IS_DEAD, IS_OPEN
 
 _LOCATED = ("square", "toast")
 """Tills whose orders name their location."""
@@ -81,7 +81,8 @@ class EndpointStore(OfShop):
                 created_at=now,
             )
             session.add(row)
-            _record(session, now, by, "added", row, after=_shown(row))
+            about = ("webhook", row.id)
+            record(session, now, by, "webhook.added", about, shop=shop, after=_shown(row))
             return _endpoint(row), secret
 
     def list(self) -> builtins.list[Endpoint]:
@@ -91,25 +92,22 @@ class EndpointStore(OfShop):
             query = select(table).where(of_shop(table, self._shop)).order_by(table.created_at, table.id)
             rows = session.scalars(query).all()
             ids = [row.id for row in rows]
-            waiting, dead = (_counted(session, ids, state) for state in (is_open(), is_dead()))
+            waiting, dead = (_counted(session, ids, state) for state in (IS_OPEN, IS_DEAD))
             return [_endpoint(row, waiting.get(row.id, 0), dead.get(row.id, 0)) for row in rows]
 
     def remove(self, endpoint_id: str, *, by: Actor) -> int:
-        """Remove an endpoint with its secret and its undelivered messages; return how many there were.
-
-        Raises:
-            NotFound: no such endpoint.
-        """
+        """Remove an endpoint with its secret and its undelivered messages; return how many there were. Raises
+        NotFound for an unknown one."""
         with writing(self._database) as (session, now):
             row = self._owned(session, WebhookEndpointRow, endpoint_id, hold=True)
             if row is None:
-                raise NotFound(
-                    f"No webhook {endpoint_id[:60]}", hint="`saycart webhooks endpoints` shows every one."
-                )
+                hint = "`saycart webhooks endpoints` shows every one."
+                raise NotFound(f"No webhook {endpoint_id[:60]}", hint=hint)
             unsent = OutboxRow.endpoint_id == endpoint_id, OutboxRow.delivered_at.is_(None)
             dropped = len(session.scalars(delete(OutboxRow).where(*unsent).returning(OutboxRow.id)).all())
             session.delete(row)
-            _record(session, now, by, "removed", row, before=_shown(row), after={"withdrawn": dropped})
+            about, was, after = ("webhook", endpoint_id), _shown(row), {"withdrawn": dropped}
+            record(session, now, by, "webhook.removed", about, shop=row.shop_id, before=was, after=after)
             return dropped
 
     def target(self, endpoint_id: str) -> Target | None:
@@ -143,21 +141,6 @@ class EndpointStore(OfShop):
             raise InputError(f"This URL can't be used: {error}", hint=hint) from None
 
 
-def _record(
-    session: Session,
-    now: datetime,
-    by: Actor,
-    action: str,
-    row: WebhookEndpointRow,
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
-) -> None:
-    """One entry of the audit log: no secret, and of the URL no path, where some put a token."""
-    session.flush()
-    about = ("webhook", row.id)
-    record(session, now, by, f"webhook.{action}", about, shop=row.shop_id, before=before, after=after)
-
-
 def _checked(events: Sequence[str] | None) -> list[Any] | None:
     if events is None:
         return None
@@ -171,6 +154,7 @@ def _checked(events: Sequence[str] | None) -> list[Any] | None:
 
 
 def _shown(row: WebhookEndpointRow) -> dict[str, Any]:
+    """An endpoint as the audit log names it: no secret, and of the URL no path, where some put a token."""
     scheme, _, rest = row.url.partition("://")
     return {
         "origin": f"{scheme}://{rest.partition('/')[0].partition('?')[0]}",
@@ -186,14 +170,6 @@ def _counted(session: Session, ids: list[str], state: ColumnElement[bool]) -> di
 
 
 def _endpoint(row: WebhookEndpointRow, waiting: int = 0, dead: int = 0) -> Endpoint:
-    return Endpoint(
-        id=row.id,
-        shop=row.shop_id,
-        url=row.url,
-        events=None if row.events is None else tuple(map(str, row.events)),
-        created_at=row.created_at,
-        waiting=waiting,
-        dead=dead,
-        till=cast("Till | None", row.till),
-        location=row.location,
-    )
+    events = None if row.events is None else tuple(map(str, row.events))
+    found = alike(row, Endpoint) | {"shop": row.shop_id, "events": events, "waiting": waiting, "dead": dead}
+    return Endpoint(**found)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from schemas.cart import MenuRef
 from schemas.corrections import corrections
-from schemas.lifecycle import STATUS
+from schemas.lifecycle import STATUS, State
 from schemas.open_questions import question_of
 from schemas.records.orders import OrderRecord
 from schemas.shops.webhook import ASKS, CHANGED, TAKEN, TYPES, WebhookMessage, WebhookOrder
@@ -33,7 +33,7 @@ def tell(session: Session, now: datetime, before: OrderRecord, order: OrderRecor
         menu=MenuRef(id=order.menu_id, version=order.menu_version),
         cart=order.cart,
         question=question_of(order),
-        changed=list(corrections(before.cart, order.cart)),
+        changed=list(corrections(before.cart or order.before, order.cart)),
         metadata=order.metadata,
         error=order.error,
     )
@@ -53,7 +53,8 @@ def _kinds(before: OrderRecord, order: OrderRecord) -> list[str]:
         return []
     if question_of(order) is not None:
         return [ASKS, by_state]
-    return [CHANGED, by_state] if before.state is order.state else [by_state]
+    more_was_added = order.state is State.PROPOSED and before.cart is None and order.before is not None
+    return [CHANGED, by_state] if more_was_added or before.state is order.state else [by_state]
 
 
 def _message(message: WebhookMessage, endpoint_id: str, now: datetime) -> OutboxRow:

@@ -1,8 +1,7 @@
 """Which message of an order may go: the first to its endpoint that is neither delivered nor dead.
 
-`due_at` says when a message is to be looked at next: once its wait or its lease is over, or that of the one
-before it. So a claim finds what is due by an index, and passes by what waits. A `due_at` too early costs a
-look: a claim asks again for lease, wait and place.
+`due_at` is when a message may go: once its wait or its lease is over, or that of the one before it. So a
+claim finds what is due by an index, and passes by what waits.
 """
 
 from __future__ import annotations
@@ -10,31 +9,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    and_,
-    func,
-    or_,
-    select,
-    update,
-)
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, Select, and_, func, select
+from sqlalchemy.orm import aliased
 
 from services.storage.base.tables import OutboxRow
-from services.storage.base.tables_webhooks import WebhookEndpointRow
 
-
-def is_open(row: Any = OutboxRow) -> ColumnElement[bool]:
-    return and_(row.delivered_at.is_(None), row.dead_at.is_(None))
-
-
-def is_dead() -> ColumnElement[bool]:
-    return OutboxRow.dead_at.is_not(None)
+IS_OPEN = and_(OutboxRow.delivered_at.is_(None), OutboxRow.dead_at.is_(None))
+IS_DEAD = OutboxRow.dead_at.is_not(None)
 
 
 def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:
-    # The same rows as `is_open`, in the words of the index by order.
+    # The same rows as `IS_OPEN`, in the words of the index by order.
     return func.coalesce(row.delivered_at, row.dead_at).is_(None)
 
 
@@ -52,33 +37,6 @@ def is_first() -> ColumnElement[bool]:
 
 def due(now: datetime, endpoint_id: str) -> Select[Any]:
     """Ids of the messages to one endpoint that may go now, longest due first."""
-    return (
-        select(OutboxRow.id)
-        .where(
-            OutboxRow.endpoint_id == endpoint_id,
-            is_open(),
-            OutboxRow.due_at <= now,
-            or_(OutboxRow.lease_until.is_(None), OutboxRow.lease_until <= now),
-            or_(OutboxRow.next_attempt_at.is_(None), OutboxRow.next_attempt_at <= now),
-            is_first(),
-        )
-        .order_by(OutboxRow.due_at, OutboxRow.id)
-    )
-
-
-def endpoints_due(now: datetime) -> Select[Any]:
-    """Ids of the endpoints to which something may be due: one look into the index for each that there is."""
-    waits = select(OutboxRow.id).where(is_open(), OutboxRow.due_at <= now)
-    mine = waits.where(OutboxRow.endpoint_id == WebhookEndpointRow.id).correlate(WebhookEndpointRow)
-    return select(WebhookEndpointRow.id).where(mine.exists())
-
-
-def call_behind(session: Session, message: OutboxRow, due_at: datetime) -> None:
-    """Have what stands behind a message looked at when the message is, or at once where that was closed."""
-    behind = update(OutboxRow).where(
-        OutboxRow.order_id == message.order_id,
-        OutboxRow.endpoint_id == message.endpoint_id,
-        OutboxRow.seq > message.seq,
-        is_open_of_order(),
-    )
-    session.execute(behind.values(due_at=due_at), execution_options={"synchronize_session": False})
+    here = OutboxRow.endpoint_id == endpoint_id
+    query = select(OutboxRow.id).where(here, IS_OPEN, OutboxRow.due_at <= now, is_first())
+    return query.order_by(OutboxRow.due_at, OutboxRow.id)

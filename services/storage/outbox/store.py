@@ -1,8 +1,7 @@
 """The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
 
-A message is for one endpoint of its order's shop. It is due when it is not held, its wait is over, and no
-earlier one of its order to that endpoint is still waiting: see `outbox_order.py`. It ends delivered or dead,
-and `replay` makes it due again under the same id. It goes with its endpoint.
+A message is for one endpoint of its order's shop, and goes when it is due: see `outbox_order.py`. It ends
+delivered or dead, and `replay` makes it due again under the same id. It goes with its endpoint.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import and_, delete, func, select, update
+from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.errors import NotFound
@@ -21,8 +21,7 @@ from services.storage.base.changes import swap, writing
 from services.storage.base.ids import cursor_after, paged
 from services.storage.base.tables import OutboxRow
 from services.storage.base.tables_webhooks import WebhookEndpointRow
-from services.storage.outbox import outbox_order
-from services.storage.outbox.outbox_order import is_dead, is_open, is_open_of_order
+from services.storage.outbox.outbox_order import IS_DEAD, IS_OPEN, due, is_open_of_order
 
 MAX_ERROR_CHARS = 300
 
@@ -39,7 +38,7 @@ class Message:
     version: int
     attempt: int
     last_error: str | None
-    next_attempt_at: datetime | None
+    due_at: datetime | None
     created_at: datetime
     delivered_at: datetime | None
     dead_at: datetime | None
@@ -59,10 +58,13 @@ class Outbox:
 
     def endpoints_due(self) -> builtins.list[str]:
         """Endpoints to which something may be due now."""
+        # One look into the index for each endpoint that there is.
+        waits = select(OutboxRow.id).where(IS_OPEN, OutboxRow.due_at <= self._database.clock())
+        mine = waits.where(OutboxRow.endpoint_id == WebhookEndpointRow.id).correlate(WebhookEndpointRow)
         with self._database.glance() as session:
-            return list(session.scalars(outbox_order.endpoints_due(self._database.now(session))))
+            return list(session.scalars(select(WebhookEndpointRow.id).where(mine.exists())))
 
-    def claim(self, *, owner: str, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[Message]:
+    def claim(self, *, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[Message]:
         """Take up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first; what
         another courier is taking is passed by.
 
@@ -70,17 +72,16 @@ class Outbox:
         """
         # Looked for first: an idle courier would else take SQLite's one writer twice a second.
         with self._database.glance() as session:
-            if session.scalar(outbox_order.due(self._database.now(session), endpoint_id).limit(1)) is None:
+            if session.scalar(due(self._database.now(session), endpoint_id).limit(1)) is None:
                 return []
         with writing(self._database) as (session, now):
-            free = outbox_order.due(now, endpoint_id).limit(limit).with_for_update(skip_locked=True)
+            free = due(now, endpoint_id).limit(limit).with_for_update(skip_locked=True)
             ids = session.scalars(free).all()
-            until = now + timedelta(seconds=lease_s)
-            held = {"lease_owner": owner, "lease_until": until, "due_at": until}
+            counted = {"attempt": OutboxRow.attempt + 1, "version": OutboxRow.version + 1}
             statement = (
                 update(OutboxRow)
                 .where(OutboxRow.id.in_(ids))
-                .values(attempt=OutboxRow.attempt + 1, version=OutboxRow.version + 1, **held)
+                .values(counted | {"due_at": now + timedelta(seconds=lease_s)})
                 .returning(OutboxRow)
                 .execution_options(synchronize_session=False, populate_existing=True)
             )
@@ -90,32 +91,15 @@ class Outbox:
     def delivered(self, message: Message) -> bool:
         """Close a claimed message; False when it was changed since."""
         with writing(self._database) as (session, now):
-            free = {"lease_owner": None, "lease_until": None, "next_attempt_at": None, "last_error": None}
-            closed = {"delivered_at": now, "due_at": None}
-            row = swap(session, OutboxRow, message.id, message.version, **closed, **free)
-            if row is not None:
-                outbox_order.call_behind(session, row, now)
-            return row is not None
+            columns = {"due_at": None, "delivered_at": now, "last_error": None}
+            return _put_down(session, message, columns, now)
 
     def failed(self, message: Message, error: str, *, retry_in_s: float | None) -> bool:
         """Put a claimed message back, due in `retry_in_s` seconds; None: dead. False as in `delivered`."""
         with writing(self._database) as (session, now):
             again = None if retry_in_s is None else now + timedelta(seconds=retry_in_s)
-            row = swap(
-                session,
-                OutboxRow,
-                message.id,
-                message.version,
-                lease_owner=None,
-                lease_until=None,
-                next_attempt_at=again,
-                due_at=again,
-                dead_at=now if again is None else None,
-                last_error=storable(error),
-            )
-            if row is not None:
-                outbox_order.call_behind(session, row, again or now)
-            return row is not None
+            columns = {"due_at": again, "dead_at": None if again else now, "last_error": storable(error)}
+            return _put_down(session, message, columns, again or now)
 
     def list(self, *, dead: bool = False, limit: int, after: str | None = None) -> builtins.list[Message]:
         """The oldest messages that are dead, or else that still wait; `after` is the `cursor` of the last one
@@ -124,7 +108,7 @@ class Outbox:
         Raises:
             InputError: not a cursor of ours.
         """
-        query = paged(OutboxRow, after, limit).where(is_dead() if dead else is_open())
+        query = paged(OutboxRow, after, limit).where(IS_DEAD if dead else IS_OPEN)
         with self._database.read() as session:
             return [_message(row) for row in session.scalars(query)]
 
@@ -134,11 +118,10 @@ class Outbox:
         Raises:
             NotFound: an id that is none. Nothing is changed.
         """
-        chosen = is_dead() if ids is None else OutboxRow.id.in_(ids)
-        fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "next_attempt_at": None}
-        free = {"lease_owner": None, "lease_until": None, "version": OutboxRow.version + 1}
+        chosen = IS_DEAD if ids is None else OutboxRow.id.in_(ids)
+        fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "version": OutboxRow.version + 1}
         with writing(self._database) as (session, now):
-            statement = update(OutboxRow).where(chosen).values({**fresh, **free, "due_at": now})
+            statement = update(OutboxRow).where(chosen).values({**fresh, "due_at": now})
             found = sorted(session.scalars(statement.returning(OutboxRow.id)))
             if missing := sorted(set(ids or ()) - set(found)):
                 raise NotFound(
@@ -151,7 +134,7 @@ class Outbox:
         # By the index that has `order_id`, all that a shop's policy looks at: by another each row is fetched.
         waiting = select(func.count()).select_from(OutboxRow).where(is_open_of_order())
         delivered = select(func.count()).where(OutboxRow.delivered_at.is_not(None))
-        dead = select(func.count()).where(is_dead())
+        dead = select(func.count()).where(IS_DEAD)
         with self._database.read() as session:
             return {
                 "delivered": session.scalar(delivered) or 0,
@@ -161,7 +144,7 @@ class Outbox:
 
     def oldest_s(self) -> float:
         """Seconds since the oldest message that waits was written; 0 when none does."""
-        oldest = select(OutboxRow.created_at).where(is_open()).order_by(OutboxRow.created_at).limit(1)
+        oldest = select(OutboxRow.created_at).where(IS_OPEN).order_by(OutboxRow.created_at).limit(1)
         with self._database.read() as session:
             now, written = self._database.now(session), session.scalar(oldest)
             return max(0.0, (now - written).total_seconds()) if written is not None else 0.0
@@ -170,10 +153,25 @@ class Outbox:
         """Drop messages that were delivered more than so many seconds ago, and those whose endpoint was
         removed while they were written; how many."""
         endpoints = select(WebhookEndpointRow.id)
-        homeless = and_(is_open(), OutboxRow.endpoint_id.not_in(endpoints))
+        homeless = and_(IS_OPEN, OutboxRow.endpoint_id.not_in(endpoints))
         with writing(self._database) as (session, now):
             old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
             return len(session.scalars(delete(OutboxRow).where(old | homeless).returning(OutboxRow.id)).all())
+
+
+def _put_down(session: Session, message: Message, columns: dict[str, Any], next_at: datetime) -> bool:
+    """Change a claimed message, and have those behind it looked at then; False when it was changed since."""
+    row = swap(session, OutboxRow, message.id, message.version, **columns)
+    if row is None:
+        return False
+    behind = update(OutboxRow).where(
+        OutboxRow.order_id == message.order_id,
+        OutboxRow.endpoint_id == message.endpoint_id,
+        OutboxRow.seq > message.seq,
+        is_open_of_order(),
+    )
+    session.execute(behind.values(due_at=next_at), execution_options={"synchronize_session": False})
+    return True
 
 
 def storable(error: str) -> str:

@@ -110,11 +110,7 @@ class KeyStore:
         return self._added(row, by, person, lasts_s), f"saycart_{row.id}_{secret}"
 
     def add_page(self, shop: str, name: str, *, by: Actor) -> ApiKey:
-        """Make the public key of an order page, its id.
-
-        Raises:
-            NotFound: no such shop.
-        """
+        """Make the public key of an order page, its id; raises NotFound for an unknown shop."""
         row = ApiKeyRow(id=_new_id(PAGE_ID_CHARS), shop_id=shop, name=name, scopes=sorted(VISITOR_SCOPES))
         return self._added(row, by)
 
@@ -126,11 +122,7 @@ class KeyStore:
             return [_key(row, person) for row, person in found]
 
     def revoke(self, key_id: str, *, by: Actor) -> ApiKey:
-        """End a key now; one that was revoked stays so.
-
-        Raises:
-            NotFound: no such key.
-        """
+        """End a key now; one that was revoked stays so. Raises NotFound for an unknown one."""
         with writing(self._database) as (session, now):
             row = session.get(ApiKeyRow, key_id)
             if row is None:

@@ -70,7 +70,15 @@ class Attempts:
         Raises:
             TooManyAttempts: nothing was counted; the longest wait of those that apply.
         """
-        return self._count(_limits(name, counted_as(address), code=code))
+        step, network = "code" if code else "password", counted_as(address)
+        narrow, wide, by_name = (CODES, CODES_WIDE, CODES_WIDE) if code else (NARROW, WIDE, BY_NAME)
+        return self._count(
+            {
+                _key("address", network, step): wide,
+                _key("name", name, step): by_name,
+                _key("both", f"{name}\n{network}", step): narrow,
+            }
+        )
 
     def count_session(self, session_id: str) -> Counted:
         """As `count`, of a password that a signed-in person types again."""
@@ -122,16 +130,6 @@ class Attempts:
         """Forget what counts against a name, from all addresses."""
         keys = [_key("name", name, kind) for kind in ("password", "code")]
         session.execute(delete(SignInRow).where(SignInRow.key.in_(keys)))
-
-
-def _limits(name: str, network: str, *, code: bool) -> dict[str, Limit]:
-    narrow, wide, by_name = (CODES, CODES_WIDE, CODES_WIDE) if code else (NARROW, WIDE, BY_NAME)
-    step = "code" if code else "password"
-    return {
-        _key("address", network, step): wide,
-        _key("name", name, step): by_name,
-        _key("both", f"{name}\n{network}", step): narrow,
-    }
 
 
 def _key(kind: str, of: str, step: str) -> str:

@@ -30,7 +30,8 @@ SHOWN_CHARS = 120
 
 
 class ProviderAccounts:
-    """Invitations, bindings and sign-ins. Every call may raise StorageUnavailable."""
+    """Invitations, bindings and sign-ins. A call may raise StorageUnavailable, and NotFound for a name that
+    no account has."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -104,7 +105,6 @@ class ProviderAccounts:
         the account's sessions.
 
         Raises:
-            NotFound: no such account.
             InputError: not exactly one of the two, or one that can't be.
             Conflict: another account is bound to that subject, or invited by that address.
         """
@@ -134,11 +134,7 @@ class ProviderAccounts:
             record_account(session, now, by, "account.invited", row, after=after)
 
     def unbind(self, name: str, *, by: Actor) -> None:
-        """Take binding or invitation away, and end the account's sessions; one without is fine.
-
-        Raises:
-            NotFound: no such account.
-        """
+        """Take binding or invitation away, and end the account's sessions; one without is fine."""
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
             if (bound := session.get(StaffOidcRow, row.id)) is not None:

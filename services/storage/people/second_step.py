@@ -35,7 +35,8 @@ _WINDOW = (0, -1, 1)
 
 
 class SecondSteps:
-    """Setting the second step up, and taking it away. Every call may raise StorageUnavailable."""
+    """Setting the second step up, and taking it away. A call may raise StorageUnavailable, and NotFound where
+    there is no such account."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -110,11 +111,7 @@ class SecondSteps:
             return codes_left(session, staff_id)
 
     def off(self, name: str, *, keeping: str = "", by: Actor = UNKNOWN) -> None:
-        """Take the second step away, and end the account's sessions but for the one with the id `keeping`.
-
-        Raises:
-            NotFound: no such account.
-        """
+        """Take the second step away, and end the account's sessions but for the one with the id `keeping`."""
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
             had_one = has_second_step(session, row.id)

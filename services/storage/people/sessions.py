@@ -21,6 +21,7 @@ from schemas.shops.access import Role, of_person
 from schemas.shops.staff import StaffSession, Visit
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
+from services.storage.base.mapping import alike
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import (
     StaffChallengeRow,
@@ -34,7 +35,7 @@ NOTED_EVERY_S = 60.0
 
 
 class SessionStore:
-    """Every call is one transaction or two, and may raise StorageUnavailable in addition to what it names."""
+    """A call is one transaction or two, and may raise StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -54,7 +55,10 @@ class SessionStore:
             return None
         known = _session(*found)
         if used and (now - known.used_at).total_seconds() >= min(NOTED_EVERY_S, idle_s / 4):
-            self._note(hashed, now)
+            unnoted = StaffSessionRow.token_hash == hashed, StaffSessionRow.used_at < now
+            # A database that can't take a write now should not turn away a person whom it can read.
+            with suppress(StorageUnavailable), writing(self._database) as (session, _):
+                session.execute(update(StaffSessionRow).where(*unnoted).values(used_at=now))
         return known
 
     def list(self, staff_id: str, idle_s: float) -> builtins.list[StaffSession]:
@@ -87,22 +91,9 @@ class SessionStore:
             )
 
     def end_all(self, name: str) -> None:
-        """Sign an account out everywhere.
-
-        Raises:
-            NotFound: no such account.
-        """
+        """Sign an account out everywhere; raises NotFound for a name that none has."""
         with writing(self._database) as (session, _):
             end_sessions(session, existing(session, name, hold=True).id)
-
-    def _note(self, hashed: str, now: datetime) -> None:
-        # A database that can't take a write now should not turn away a person whom it can read.
-        with suppress(StorageUnavailable), writing(self._database) as (session, _):
-            session.execute(
-                update(StaffSessionRow)
-                .where(StaffSessionRow.token_hash == hashed, StaffSessionRow.used_at < now)
-                .values(used_at=now)
-            )
 
 
 def begin_session(
@@ -159,11 +150,7 @@ def named(session: Session, name: str, *, hold: bool = False) -> StaffRow | None
 
 
 def held(session: Session, staff_id: str) -> StaffRow:
-    """The account with this id, as `named` with `hold`. Accounts are never removed.
-
-    Raises:
-        NotFound: no such account.
-    """
+    """The account with this id, as `named` with `hold`, or NotFound. Accounts are never removed."""
     row = session.get(StaffRow, staff_id, with_for_update=True)
     if row is None:
         raise NotFound("No such account", hint="`saycart staff list` lists all accounts.")
@@ -171,11 +158,7 @@ def held(session: Session, staff_id: str) -> StaffRow:
 
 
 def existing(session: Session, name: str, *, hold: bool = False) -> StaffRow:
-    """As `named`.
-
-    Raises:
-        NotFound: no such account.
-    """
+    """As `named`; raises NotFound where there is none."""
     row = named(session, name, hold=hold)
     if row is None:
         raise NotFound(f"No account {name!r}", hint="`saycart staff list` lists all accounts.")
@@ -200,15 +183,11 @@ def _session(
     row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | None, needed: bool
 ) -> StaffSession:
     return StaffSession(
-        id=row.id,
-        staff_id=staff.id,
+        **alike(row, StaffSession),
         name=staff.name,
         second_step=confirmed_at is not None,
         needs_second_step=needed,
         access=of_person(staff.shop_id, staff.name, Role.stored(staff.role)),
         started_at=row.created_at,
-        used_at=row.used_at,
-        address=row.address,
-        browser=row.browser,
         by_provider=row.id_token is not None,
     )

@@ -47,7 +47,8 @@ class Staff:
 
 
 class StaffStore:
-    """Every call is one transaction or two, and may raise StorageUnavailable in addition to what it names."""
+    """A call is one transaction or two. All may raise StorageUnavailable, and NotFound for a name that no
+    account has."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -123,11 +124,7 @@ class StaffStore:
             ]
 
     def disable(self, name: str, *, by: Actor | None = None) -> Staff:
-        """Shut an account and end its sessions; its name stays in what it decided.
-
-        Raises:
-            NotFound: no such account.
-        """
+        """Shut an account and end its sessions; its name stays in what it decided."""
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
             was = row.disabled_at is not None
@@ -137,11 +134,7 @@ class StaffStore:
             return _staff(row)
 
     def set_role(self, name: str, role: Role, *, by: Actor | None = None) -> Staff:
-        """Give an account another role; what its sessions may do follows at once.
-
-        Raises:
-            NotFound: no such account.
-        """
+        """Give an account another role; what its sessions may do follows at once."""
         with writing(self._database) as (session, now):
             row = existing(session, name, hold=True)
             was, row.role = row.role, role.value
@@ -153,7 +146,6 @@ class StaffStore:
         and stays signed in by the session with this id.
 
         Raises:
-            NotFound: no such account.
             InputError: as `add`.
         """
         with self._database.read() as session:

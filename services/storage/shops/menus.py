@@ -27,32 +27,21 @@ MAX_VERSION = 2**31 - 1
 _HEADER = [getattr(MenuRow, field.name) for field in fields(MenuHeader)]
 
 
-class Versions:
-    """Menu versions that a process remembers: one never changes, so what was read once is right for good.
-    Safe to share between threads."""
-
-    def __init__(self, most: int = CACHED_BYTES) -> None:
-        self._known: ByteCache[tuple[str, str, int], MenuVersion] = ByteCache(most)
-
-    def find(self, shop: str, menu_id: str, version: int) -> MenuVersion | None:
-        return self._known.get((shop, menu_id, version))
-
-    def keep(self, found: MenuVersion) -> None:
-        menu = found.menu
-        self._known.put((found.shop, menu.id, found.version), found, _TIMES * written_bytes(menu))
+Known = ByteCache[tuple[str, str, int], MenuVersion]
+"""By shop, menu and version. A version never changes, so what was read once is right for good."""
 
 
 class MenuStore:
     """Menus of one shop. Every call may raise StorageUnavailable in addition to what it names."""
 
-    def __init__(self, database: Database, shop: str, versions: Versions | None = None) -> None:
-        """`versions`: those that the process's other menu stores remember too."""
+    def __init__(self, database: Database, shop: str, known: Known | None = None) -> None:
+        """`known`: versions that the process's other menu stores remember too."""
         self._root, self._database, self._shop = database, database_of(database, shop), shop
-        self._versions = versions or Versions()
+        self._known: Known = ByteCache(CACHED_BYTES) if known is None else known
 
     def of(self, shop: str) -> MenuStore:
         """The same for another shop."""
-        return MenuStore(self._root, shop, self._versions)
+        return MenuStore(self._root, shop, self._known)
 
     def put(self, menu: Menu, *, by: Actor, after: int | None = None) -> tuple[MenuVersion, bool]:
         """Store a checked menu as its next version; False when the newest version says the same already.
@@ -89,7 +78,7 @@ class MenuStore:
         """
         if version is not None and not 1 <= version <= MAX_VERSION:
             raise NotFound(f"No version {version} of menu {menu_id}")
-        if version is not None and (known := self._versions.find(self._shop, menu_id, version)) is not None:
+        if version is not None and (known := self._known.get((self._shop, menu_id, version))) is not None:
             return known
         # No snapshot: a version never changes once it is there.
         with self._database.glance() as session:
@@ -107,15 +96,12 @@ class MenuStore:
             found = [self._read(session, menu_id, number) for number in session.scalars(numbers.limit(limit))]
         return [version for version in found if version is not None]
 
-    def headers(self, *, limit: int | None = None, after: str | None = None) -> list[MenuHeader]:
-        """The newest version of each menu without its document, by id; the first `limit` of them, or of those
-        behind the id `after`."""
+    def headers(self, *, limit: int | None = None) -> list[MenuHeader]:
+        """The newest version of each menu without its document, by id; the first `limit` of them."""
         newer = aliased(MenuRow)
         same = (newer.shop_id == MenuRow.shop_id) & (newer.id == MenuRow.id)
         is_newest = ~exists().where(same, newer.version > MenuRow.version)
         query = select(*_HEADER).where(of_shop(MenuRow, self._shop), is_newest).order_by(MenuRow.id)
-        if after is not None:
-            query = query.where(MenuRow.id > after)
         with self._database.read() as session:
             return [MenuHeader(*row) for row in session.execute(query.limit(limit))]
 
@@ -138,9 +124,10 @@ class MenuStore:
 
     def _read(self, session: Session, menu_id: str, version: int) -> MenuVersion | None:
         """A version as it is remembered, or stands in the database; None for one that is not there."""
-        if (known := self._versions.find(self._shop, menu_id, version)) is not None:
+        key = (self._shop, menu_id, version)
+        if (known := self._known.get(key)) is not None:
             return known
-        row = session.get(MenuRow, (self._shop, menu_id, version))
+        row = session.get(MenuRow, key)
         if row is None:
             return None
         found = MenuVersion(
@@ -150,7 +137,7 @@ class MenuStore:
             digest=row.digest,
             created_at=row.created_at,
         )
-        self._versions.keep(found)
+        self._known.put(key, found, _TIMES * written_bytes(found.menu))
         return found
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import Actor
+from schemas.shops.brand import Brand
 from schemas.shops.retention import FOREVER, Days, Keeping
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
@@ -32,10 +33,11 @@ class Shop:
     created_at: datetime
     keeps: Keeping
     needs_second_step: bool
+    brand: Brand
 
 
 class ShopStore:
-    """Every call is one transaction, and may raise StorageUnavailable in addition to what it names."""
+    """A call is one transaction. All may raise StorageUnavailable, and NotFound for an unknown shop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -62,7 +64,6 @@ class ShopStore:
                 )
             row = ShopRow(id=shop_id, name=name.strip(), created_at=now, needs_second_step=False)
             session.add(row)
-            session.flush()
             about, after = ("shop", shop_id), {"name": row.name}
             record(session, now, by, "shop.added", about, shop=shop_id, after=after)
             return _shop(row)
@@ -90,18 +91,29 @@ class ShopStore:
 
     def need_second_step(self, shop_id: str, needed: bool, *, by: Actor) -> Shop:
         """Set whether the shop's staff must sign in with a code as well. Who has none yet sets it up before
-        anything else, also in a session that is open.
+        anything else, also in a session that is open."""
+        with writing(self._database) as (session, now):
+            row = shop_row(session, shop_id, hold=True)
+            if row.needs_second_step != needed:
+                row.needs_second_step = needed
+                about, after = ("shop", shop_id), {"needed": needed}
+                record(session, now, by, "shop.second_step", about, shop=shop_id, after=after)
+            return _shop(row)
+
+    def paint(self, shop_id: str, looks: Mapping[str, str | None], *, by: Actor) -> Shop:
+        """Set the `colour` and `logo` of the shop's pages, as far as they are named; None removes one.
 
         Raises:
             NotFound: no such shop.
         """
         with writing(self._database) as (session, now):
             row = shop_row(session, shop_id, hold=True)
-            if row.needs_second_step != needed:
-                row.needs_second_step = needed
-                session.flush()
-                about, after = ("shop", shop_id), {"needed": needed}
-                record(session, now, by, "shop.second_step", about, shop=shop_id, after=after)
+            for what, value in looks.items():
+                setattr(row, what, value)
+            session.flush()
+            # The logo itself is too long for the log.
+            after = {"colour": row.colour, "logo": row.logo is not None}
+            record(session, now, by, "shop.brand", ("shop", shop_id), shop=shop_id, after=after)
             return _shop(row)
 
     def list(self) -> builtins.list[Shop]:
@@ -110,11 +122,7 @@ class ShopStore:
             return [_shop(row) for row in session.scalars(select(ShopRow).order_by(ShopRow.id))]
 
     def get(self, shop_id: str) -> Shop:
-        """One shop.
-
-        Raises:
-            NotFound: no such shop.
-        """
+        """One shop."""
         with self._database.read() as session:
             return _shop(shop_row(session, shop_id))
 
@@ -122,4 +130,5 @@ class ShopStore:
 def _shop(row: ShopRow) -> Shop:
     days = (row.keep_recordings_days, row.keep_transcripts_days, row.keep_orders_days)
     keeps = Keeping(*(FOREVER if kept == 0 else kept for kept in days))
-    return Shop(row.id, row.name, row.created_at, keeps, row.needs_second_step)
+    brand = Brand(row.name, row.colour, row.logo)
+    return Shop(row.id, row.name, row.created_at, keeps, row.needs_second_step, brand)

@@ -43,7 +43,7 @@ def made(endpoints: EndpointStore, *events: str) -> Endpoint:
 
 
 def claim(outbox: Outbox, endpoint_id: str) -> list[Message]:
-    return outbox.claim(owner="c", limit=9, lease_s=60, endpoint_id=endpoint_id)
+    return outbox.claim(limit=9, lease_s=60, endpoint_id=endpoint_id)
 
 
 def test_each_endpoint_of_the_orders_shop_gets_what_it_asked_for(

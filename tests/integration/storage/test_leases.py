@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -55,7 +55,7 @@ def test_an_order_that_moved_on_is_not_renewed(world: Works) -> None:
 
 @dataclass
 class Beats:
-    """`Leases` that says what is next in its script; the last entry stays."""
+    """Leases that say what is next in their script; the last entry stays."""
 
     script: list[bool | Exception]
     asked: int = 0
@@ -73,14 +73,14 @@ class Beats:
 
 def test_a_heartbeat_outlives_the_databases_absence_and_any_fault(world: Works) -> None:
     beats = Beats([GONE, ValueError("a fault of ours"), True])
-    with Heartbeat(beats, held(world), lease_s=0.03, limit_s=60) as beat:
+    with Heartbeat(cast(Any, beats), held(world), lease_s=0.03, limit_s=60) as beat:
         until(lambda: beats.asked > 5)
         assert not beat.lost.is_set()
 
 
 def test_a_heartbeat_ends_when_the_order_is_lost(world: Works) -> None:
     beats = Beats([True, False])
-    with Heartbeat(beats, held(world), lease_s=0.03, limit_s=60) as beat:
+    with Heartbeat(cast(Any, beats), held(world), lease_s=0.03, limit_s=60) as beat:
         until(beat.lost.is_set)
         assert beats.asked == 2
 

@@ -16,6 +16,7 @@ from schemas.lifecycle import SETTLED, Event
 from schemas.order import OrderError
 from schemas.question import Choice, Question
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
+from schemas.review import ReviewDecision
 from schemas.shops.webhook import TYPES, WebhookMessage
 from schemas.transcript import Transcript
 from services.storage.base import changes
@@ -49,18 +50,18 @@ def proposed_and_confirmed(orders: OrderStore) -> OrderRecord:
 
 
 def claim(outbox: Outbox, limit: int = 10, lease_s: float = 60) -> list[Message]:
-    return outbox.claim(owner="courier-1", limit=limit, lease_s=lease_s, endpoint_id=TILL)
+    return outbox.claim(limit=limit, lease_s=lease_s, endpoint_id=TILL)
 
 
 def test_a_completed_order_leaves_one_message_that_says_it_all(orders: OrderStore, outbox: Outbox) -> None:
     order = completed(orders)
     [message] = outbox.list(dead=False, limit=10)
-    told = WebhookMessage.model_validate(message.payload)
+    sent = WebhookMessage.model_validate(message.payload)
     assert message.id.startswith("msg_")
     assert (message.type, message.order_id, message.seq) == ("order.completed", order.id, order.version)
-    assert told.type == "order.completed"
-    assert told.timestamp == order.updated_at
-    assert told.data.model_dump() == {
+    assert sent.type == "order.completed"
+    assert sent.timestamp == order.updated_at
+    assert sent.data.model_dump() == {
         "order_id": order.id,
         "shop": "main",
         "seq": order.version,
@@ -89,7 +90,7 @@ def cart_of(size: str) -> Cart:
 
 
 @pytest.mark.parametrize("asks", [True, False])
-def test_questions_changes_and_taking_are_told_each_by_its_own_type(
+def test_questions_changes_and_taking_are_sent_each_by_its_own_type(
     orders: OrderStore, outbox: Outbox, database: Database, asks: bool
 ) -> None:
     """And to an endpoint that names only the state of the order, by that."""
@@ -104,13 +105,13 @@ def test_questions_changes_and_taking_are_told_each_by_its_own_type(
     order = orders.answer(order, Outcome(Event.CHOSEN, cart=cart_of("L"), findings=()))
     order = orders.answer(order, Outcome(Event.ANSWERED))
     orders.take(order.id)
-    told = {message.type: message.payload["data"] for message in outbox.list(dead=False, limit=10)}
+    sent = {message.type: message.payload["data"] for message in outbox.list(dead=False, limit=10)}
     if not asks:
-        assert list(told) == ["order.needs_review", "order.completed"]
+        assert list(sent) == ["order.needs_review", "order.completed"]
         return
-    assert list(told) == ["order.asks", "order.changed", "order.completed", "order.taken"]
-    assert told["order.asks"]["question"] == SIZE.model_dump(mode="json")
-    assert [one["changed"] for one in told.values()] == [[], ["another size of latte"], [], []]
+    assert list(sent) == ["order.asks", "order.changed", "order.completed", "order.taken"]
+    assert sent["order.asks"]["question"] == SIZE.model_dump(mode="json")
+    assert [one["changed"] for one in sent.values()] == [[], ["another size of latte"], [], []]
 
 
 def test_whatever_settles_an_order_has_a_message() -> None:
@@ -118,7 +119,7 @@ def test_whatever_settles_an_order_has_a_message() -> None:
     assert len(set(TYPES.values())) == len(TYPES)
 
 
-def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database: Database) -> None:
+def test_each_way_to_settle_is_sent(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     proposed_and_confirmed(orders)
     error = OrderError(code="invalid_input", message="no", hint="mend")
     broken, _ = orders.create(TYPED)
@@ -129,19 +130,12 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
     review = reviews.by_order(doubted.id)
     assert review is not None
     held = reviews.claim(review.id, "ann", 60)
-    reviews.decide(
-        review.id,
-        reviewer="ann",
-        version=held.version,
-        action="reject",
-        reason=None,
-        outcome=Outcome(Event.REFUSED),
-        by=TESTER,
-    )
+    refused = ReviewDecision(version=held.version, action="reject", reason="a prank")
+    reviews.decide(review.id, refused, Outcome(Event.REFUSED), reviewer="ann", by=TESTER)
     answered = moved(orders, Event.DOUBTED)
     orders.answer(answered, Outcome(Event.ANSWERED, cart=CART))
-    told = outbox.list(dead=False, limit=100)
-    assert sorted(message.type for message in told) == [
+    sent = outbox.list(dead=False, limit=100)
+    assert sorted(message.type for message in sent) == [
         "order.cancelled",
         "order.completed",
         "order.completed",
@@ -151,7 +145,7 @@ def test_each_way_to_settle_is_told(orders: OrderStore, outbox: Outbox, database
         "order.needs_review",
         "order.rejected",
     ]
-    failed = next(message for message in told if message.type == "order.failed")
+    failed = next(message for message in sent if message.type == "order.failed")
     assert failed.payload["data"]["error"] == error.model_dump(mode="json")
 
 
@@ -191,9 +185,7 @@ def test_one_claim_wins_and_counts(
     couriers = [Outbox(Database(database_url)) for _ in range(4)]
     taken = [
         message
-        for messages in race(
-            4, lambda n: couriers[n].claim(owner=f"c{n}", limit=12, lease_s=60, endpoint_id=TILL)
-        )
+        for messages in race(4, lambda n: couriers[n].claim(limit=12, lease_s=60, endpoint_id=TILL))
         for message in messages
     ]
     assert len(taken) == len({message.id for message in taken}) == 12

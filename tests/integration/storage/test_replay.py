@@ -11,9 +11,7 @@ from click.testing import Result
 from schemas.errors import Conflict, DecodeTruncated, InputError, NotFound
 from schemas.lifecycle import Event, State
 from schemas.records.orders import Outcome
-from schemas.review import ReviewReason, Standing
-from services.storage.base.changes import writing
-from services.storage.base.tables import ReviewRow
+from schemas.review import ReviewDecision, ReviewReason
 from services.validation.price import price_cart
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, Works, speech
 
@@ -83,15 +81,9 @@ def test_doubted_again_it_is_the_same_review_with_fresh_reasons(world: Works) ->
     # And it can be settled as any other.
     mine = world.reviews.claim(again.id, "ann", 60)
     cart = price_cart(RIGHT, CAFE, 1, speech(SAID), [])
-    world.reviews.decide(
-        mine.id,
-        reviewer="ann",
-        version=mine.version,
-        action="correct",
-        reason=None,
-        outcome=Outcome(Event.APPROVED, draft=RIGHT, cart=cart),
-        by=TESTER,
-    )
+    decision = ReviewDecision(version=mine.version, action="correct", cart=RIGHT)
+    outcome = Outcome(Event.APPROVED, draft=RIGHT, cart=cart)
+    world.reviews.decide(mine.id, decision, outcome, reviewer="ann", by=TESTER)
     assert world.orders.get(order_id).state is State.COMPLETED
 
 
@@ -105,16 +97,6 @@ def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
     assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == []
     world.reviews.release(review.id, "ann")
     assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == [order_id]
-    # One person has decided, and a second is waited for.
-    standing = Standing.model_validate(
-        {"by": "ann", "at": "2026-01-01T00:00:00Z", "action": "reject", "reason": "x", "cart": None}
-    )
-    with writing(world.database) as (session, _):
-        row = session.get(ReviewRow, review.id)
-        assert row is not None
-        row.standing = standing.model_dump(mode="json")
-    with pytest.raises(Conflict, match="reviewer has claimed"):
-        world.orders.replay(order_id)
     # A claim that has lapsed holds nothing.
     other = in_review(world)
     lapsed = world.reviews.by_order(other)

@@ -60,9 +60,9 @@ def sent(database: Database) -> list[dict[str, Any]]:
 
     outbox, target = Outbox(database), EndpointStore(database, EVERY_SHOP, "public").target
     form = partial(in_till_form, MenuStore(database, EVERY_SHOP))
-    courier = Courier(outbox, post, target, Patience(1, 1, 1), owner="c", form=form)
+    courier = Courier(outbox, post, target, Patience(1, 1, 1), form=form)
     while due := outbox.endpoints_due():
-        for message in outbox.claim(owner="c", limit=9, lease_s=60, endpoint_id=due[0]):
+        for message in outbox.claim(limit=9, lease_s=60, endpoint_id=due[0]):
             courier.deliver(message)
     return bodies
 

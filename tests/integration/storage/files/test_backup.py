@@ -6,7 +6,6 @@ import itertools
 import shutil
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +74,7 @@ def spoken(box: Container, sound: bytes) -> tuple[str, str]:
     return order.id, key
 
 
-def told(box: Container) -> dict[str, Any]:
+def orders_of(box: Container) -> dict[str, Any]:
     with box.database.everywhere().read() as session:
         ids = session.scalars(select(OrderRow.id)).all()
     return {order_id: box.orders.get(order_id) for order_id in ids}
@@ -91,7 +90,7 @@ def test_all_that_was_accepted_before_a_backup_is_there_after_a_restore(
     sounds = {spoken(box, b"RIFF%d" % number)[0]: b"RIFF%d" % number for number in range(3)}
     held = OrderStore(box.database, "main").create(NewOrder(CAFE.id, 1, "en", transcript=TEXT))[0]
     box.orders.claim(held.id, held.state, owner="worker", lease_s=600)
-    before = told(box)
+    before = orders_of(box)
 
     stop, late = threading.Event(), list[str]()
 
@@ -118,11 +117,11 @@ def test_all_that_was_accepted_before_a_backup_is_there_after_a_restore(
     assert done.exit_code == 0, done.output
     assert "3 recordings" in done.output
     found = new.open()
-    restored = told(found)
+    restored = orders_of(found)
     assert before.keys() <= restored.keys() <= before.keys() | set(late)
     for order_id, sound in sounds.items():
-        with closing(found.blobs.opened(str(restored[order_id].audio_key))) as kept:
-            assert b"".join(kept.pieces()) == sound
+        with found.blobs.local(str(restored[order_id].audio_key)) as kept:
+            assert kept.read_bytes() == sound
     # Nobody holds what a worker held then: it is free to be taken up.
     assert restored[held.id].lease_owner is None
     assert {order_id for order_id, _ in found.orders.due(limit=len(restored), idle_s=0)} >= before.keys()

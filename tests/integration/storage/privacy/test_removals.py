@@ -14,8 +14,8 @@ from schemas.lifecycle import State
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.transcription.ports import Recording
-from services.workers import orphans
-from services.workers.orphans import collect_orphans
+from services.workers import sweeper
+from services.workers.sweeper import collect_orphans
 from tests.integration.api_world import World, expect_problem, own_world, wav
 from tests.stand_ins import Works
 
@@ -34,9 +34,9 @@ def files(world: Works) -> list[Path]:
 
 def test_a_cancelled_order_stays_and_its_recording_goes(own_world: World) -> None:
     http, cancelled, kept = own_world.http, spoken(own_world), spoken(own_world)
-    heard = http.get(f"/v1/orders/{cancelled}/audio")
-    assert (heard.status_code, heard.content) == (200, wav())
-    assert "no-cache" in heard.headers["cache-control"], "a copy would outlive the recording"
+    answer = http.get(f"/v1/orders/{cancelled}/audio")
+    assert (answer.status_code, answer.content) == (200, wav())
+    assert "no-cache" in answer.headers["cache-control"], "a copy would outlive the recording"
     order = http.post(f"/v1/orders/{cancelled}/cancel").json()
     assert (order["status"], order["source"]) == ("cancelled", "audio")
     assert len(own_world.recordings) == 1, "in the moment of the answer"
@@ -87,7 +87,7 @@ def test_a_disk_that_refuses_keeps_no_order_and_no_recording(
         assert own_world.http.post(f"/v1/orders/{order}/cancel").json()["status"] == "cancelled"
     assert len(own_world.recordings) == 1
     expect_problem(own_world.http.get(f"/v1/orders/{order}/audio"), 404, "recording_removed")
-    monkeypatch.setattr(orphans, "AGE_S", -3600.0)
+    monkeypatch.setattr(sweeper, "AGE_S", -3600.0)
     assert collect_orphans(own_world.parts) == 1
     assert own_world.recordings == []
 

@@ -222,12 +222,12 @@ def test_the_api_is_held_where_its_own_lock_is_broken(
     assert world.http.post(f"{path}/cancel").status_code == 200
 
 
-def test_a_role_that_walks_past_is_told_of(
+def test_a_role_that_walks_past_is_reported(
     postgresql: PostgreSQL, migrated_postgresql: str, tmp_path: Path
 ) -> None:
     for role, shown in (("saycart", "policies of "), ("postgres", "is a superuser")):
         config = Settings(home=tmp_path, database_url=postgresql.url(migrated_postgresql, role))
-        (found,) = [check for check in doctor._database(config) if check[0] == "row security"]
+        (found,) = [check for check in doctor.database_checks(config) if check[0] == "row security"]
         assert shown in found[1]
         assert bool(found[2]) == (role == "postgres")
 

@@ -15,10 +15,10 @@ OPERATIONS = (REPOSITORY / "docs/operations.md").read_text()
 
 
 def test_the_role_of_step_three_makes_the_tables_and_is_held_to_a_shop(postgresql: PostgreSQL) -> None:
-    (told,) = re.findall(r"psql <<'EOF'\n(.*?)^ *EOF$", OPERATIONS, re.DOTALL | re.MULTILINE)
-    assert told.count("saycart") == 3
+    (commands,) = re.findall(r"psql <<'EOF'\n(.*?)^ *EOF$", OPERATIONS, re.DOTALL | re.MULTILINE)
+    assert commands.count("saycart") == 3
     statements = ["DROP DATABASE IF EXISTS grown", "DROP ROLE IF EXISTS grown"]  # of a first try
-    statements += told.replace("saycart", "grown").split(";")
+    statements += commands.replace("saycart", "grown").split(";")
     with psycopg.connect(f"host={postgresql.home} user=postgres", autocommit=True) as connection:
         for statement in filter(str.strip, statements):
             connection.execute(statement.encode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import services.cli.commands.migrate
 import services.cli.main
 from infra.processes.ports import any_free
 from infra.settings import Settings
-from infra.sql import migrating, revisions
+from infra.sql import migrating
 from infra.sql.database import Database
 from infra.sql.prepare import prepare
 from infra.sql.revisions import Standing, TablesTooNew, TablesTooOld, known
@@ -92,15 +91,6 @@ def test_another_process_that_migrates_is_waited_for_and_not_for_ever(
     assert server.standing() == Standing("", "older")
     assert server.migrate() == ("", HEAD)
     server.close()
-
-
-def test_files_are_named_by_their_revisions() -> None:
-    before = None
-    for file in sorted(revisions.MIGRATIONS.glob("versions/v[0-9]*.py")):
-        migration = importlib.import_module(f"infra.migrations.versions.{file.stem}")
-        assert file.stem.startswith(f"v{migration.revision}_")
-        assert migration.down_revision == before
-        before = migration.revision
 
 
 @pytest.fixture
