@@ -1,7 +1,4 @@
-"""Caches of a process, bounded by bytes: a count says little if one entry is a thousand times another.
-
-Callers estimate the bytes: measuring Python objects takes longer than creating them again.
-"""
+"""Caches of a process: bounded by bytes, or by the life of what was computed from."""
 
 from __future__ import annotations
 
@@ -17,7 +14,8 @@ Source = TypeVar("Source")
 
 
 class ByteCache(Generic[Key, Value]):
-    """An LRU cache of up to `limit` bytes; the newest entry stays, however large. Thread-safe."""
+    """An LRU cache of up to `limit` bytes, as its callers estimate them: a count says little if one entry is
+    a thousand times another. The newest entry stays, however large. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -45,12 +43,6 @@ class ByteCache(Generic[Key, Value]):
                 _, (_, evicted) = self._entries.popitem(last=False)
                 self.bytes -= evicted
 
-    def clear(self) -> None:
-        """Remove every entry."""
-        with self._lock:
-            self._entries.clear()
-            self.bytes = 0
-
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -71,37 +63,3 @@ class IdentityCache(Generic[Source, Value]):
         value = self._compute(source)
         self._values[number] = (weakref.ref(source, lambda _: self._values.pop(number, None)), value)
         return value
-
-
-class FingerprintCache(Generic[Source, Value]):
-    """`make(source)`, once for all sources with the same `fingerprint`, up to `limit` bytes.
-
-    A source must never change. `size` estimates the bytes of its value. Of two threads one makes the value.
-    """
-
-    def __init__(
-        self,
-        fingerprint: Callable[[Source], str],
-        make: Callable[[Source], Value],
-        size: Callable[[Source], int],
-        limit: int,
-    ) -> None:
-        self._make, self._size = make, size
-        self._fingerprints = IdentityCache(fingerprint)
-        # In a tuple, so that None can be stored.
-        self._values: ByteCache[str, tuple[Value]] = ByteCache(limit)
-        self._making = threading.RLock()
-
-    def of(self, source: Source) -> Value:
-        """Return the value of a source like this one, or make it; raises what `make` raises."""
-        key = self._fingerprints.of(source)
-        if (entry := self._values.get(key)) is None:
-            with self._making:
-                if (entry := self._values.get(key)) is None:
-                    entry = (self._make(source),)
-                    self._values.put(key, entry, self._size(source))
-        return entry[0]
-
-    def clear(self) -> None:
-        """Remove every value."""
-        self._values.clear()

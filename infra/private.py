@@ -12,6 +12,8 @@ import structlog
 log = structlog.get_logger()
 
 UMASK = 0o077
+KEY_FILE = "key"
+"""In the home: the key of this machine's own commands. `saycart run` writes it, every command reads it."""
 _OTHERS = 0o077
 
 
@@ -51,3 +53,11 @@ def narrow(home: Path) -> bool:
         return False
     log.warning("home.narrowed", home=str(home))
     return True
+
+
+def read_key(home: Path) -> str:
+    """Return the token in the home, or an empty string."""
+    try:
+        return (home / KEY_FILE).read_text().strip()
+    except OSError:
+        return ""

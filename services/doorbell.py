@@ -8,9 +8,9 @@ import structlog
 from celery import Celery
 
 from infra.observability import tracing
-from infra.redis.broker import BrokerAway, messages, send
+from infra.redis.broker import BrokerAway, send, waiting
 from schemas.lifecycle import State
-from services.pipeline.flow import BY_NAME, FLOW
+from services.pipeline.flow import FLOW
 
 log = structlog.get_logger()
 
@@ -34,13 +34,12 @@ class CeleryDoorbell:
 
     def held(self, fresh_s: float) -> Counter[State] | None:
         """See `Doorbell.held`."""
-        queues = [stage.name for stage in FLOW.values()]
         try:
-            calls = messages(self._app, queues, fresh_s=fresh_s)
+            counts = waiting(self._app, [stage.name for stage in FLOW.values()], fresh_s=fresh_s)
         except BrokerAway as error:
             log.warning("queue.not_read", error=str(error))
             return None
-        return Counter(BY_NAME[args[1]].state for _, args in calls if args[1] in BY_NAME)
+        return Counter({state: counts[stage.name] for state, stage in FLOW.items()})
 
 
 def _about(order_id: str, stage: str) -> tracing.Attributes:

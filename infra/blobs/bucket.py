@@ -26,8 +26,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import S3Store
 
-from infra.blobs.spool import Spooled, fill, space
-from infra.blobs.store import StoreAway, is_key, name_of
+from infra.blobs.store import BlobWriter, StoreAway, fill, is_key, name_of, space
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -104,12 +103,6 @@ class BlobBucket:
         """See `Blobs.open`."""
         return BucketWriter(self, self._unnamed())
 
-    def opened(self, key: str) -> OpenedObject:
-        """See `Blobs.opened`."""
-        name = name_of(key)
-        with _answered():
-            return OpenedObject(self._store, name, obstore.head(self._store, name)["size"])
-
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
         """See `Blobs.local`: an unnamed copy, which only this process can open."""
@@ -158,8 +151,8 @@ class BlobBucket:
             return tempfile.TemporaryFile(dir=self._spool, buffering=0)
 
 
-class BucketWriter(Spooled):
-    """`BlobWriter`: spooled locally, and put when committed."""
+class BucketWriter(BlobWriter):
+    """A recording that is spooled locally, and put when committed."""
 
     def __init__(self, bucket: BlobBucket, spool: FileIO) -> None:
         super().__init__(spool, secrets.token_hex(16))
@@ -174,26 +167,6 @@ class BucketWriter(Spooled):
                 self._bucket.put(name_of(self._key), self._file, media_type)
         self._file.close()
         return self._key
-
-
-class OpenedObject:
-    """`Opened`: each piece is a request of its own."""
-
-    def __init__(self, store: S3Store, name: str, size: int) -> None:
-        self._store, self._name, self.size = store, name, size
-
-    def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """See `Opened.pieces`."""
-        stop = self.size if stop is None else stop
-        while start < stop:
-            with _answered():
-                end = min(start + _CHUNK, stop)
-                piece = bytes(obstore.get_range(self._store, self._name, start=start, end=end))
-            start += len(piece)
-            yield piece
-
-    def close(self) -> None:
-        """Do nothing: no connection is held."""
 
 
 @contextmanager

@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from infra.blobs.spool import Spooled, space
-from infra.blobs.store import is_key, name_of
+from infra.blobs.store import BlobWriter, is_key, name_of, space
 
 # Seconds since the last write after which no upload goes on.
 _LEFT_S = 3600
-# Bytes of one read.
-_CHUNK = 1 << 18
 
 
 class BlobFolder:
@@ -38,10 +35,6 @@ class BlobFolder:
     def open(self) -> FolderWriter:
         """See `Blobs.open`."""
         return FolderWriter(self._root, self._tmp)
-
-    def opened(self, key: str) -> OpenedFile:
-        """See `Blobs.opened`."""
-        return OpenedFile(self.path(key))
 
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
@@ -77,27 +70,8 @@ class BlobFolder:
                     file.unlink()
 
 
-class OpenedFile:
-    """`Opened`: an open file, which can be read to its end even if it is deleted."""
-
-    def __init__(self, path: Path) -> None:
-        """Raises OSError."""
-        self._file = path.open("rb", buffering=0)
-        self.size = os.fstat(self._file.fileno()).st_size
-
-    def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """See `Opened.pieces`."""
-        stop = self.size if stop is None else stop
-        while start < stop and (piece := os.pread(self._file.fileno(), min(_CHUNK, stop - start), start)):
-            start += len(piece)
-            yield piece
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class FolderWriter(Spooled):
-    """`BlobWriter`: one file being written."""
+class FolderWriter(BlobWriter):
+    """One file being written."""
 
     def __init__(self, root: Path, tmp: Path) -> None:
         self._root = root

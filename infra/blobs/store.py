@@ -5,9 +5,13 @@ A key exists only for a complete, durable recording, and its content never chang
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -27,14 +31,18 @@ class StoreAway(OSError):
     the system's own OSError."""
 
 
-class BlobWriter(Protocol):
+class BlobWriter(ABC):
     """One recording being written, in a `with` that discards it unless committed. `size` in bytes and
-    `sha256` in hex are of what was written so far."""
+    `sha256` in hex are of what was written so far, to a local file."""
 
-    size: int
+    def __init__(self, file: FileIO, key: str) -> None:
+        self._file, self._key = file, key
+        self._hash = hashlib.sha256()
+        self.size = 0
 
     @property
-    def sha256(self) -> str: ...
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
 
     def write(self, data: bytes) -> None:
         """Append.
@@ -42,8 +50,12 @@ class BlobWriter(Protocol):
         Raises:
             DiskFull: no space left; what was written is discarded.
         """
-        ...
+        with self._or_discard():
+            fill(self._file, data)
+        self._hash.update(data)
+        self.size += len(data)
 
+    @abstractmethod
     def commit(self, media_type: str = "application/octet-stream") -> str:
         """Make it durable and return its key. `media_type` is for stores that serve it themselves.
 
@@ -51,33 +63,44 @@ class BlobWriter(Protocol):
             DiskFull: no space left; it is discarded.
             OSError: the store failed; it is discarded.
         """
-        ...
 
     def discard(self) -> None:
         """Discard it; does nothing after a commit or a second time."""
-        ...
+        self._file.close()
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        self.discard()
+
+    @contextmanager
+    def _or_discard(self) -> Iterator[None]:
+        try:
+            with space():
+                yield
+        except BaseException:
+            self.discard()
+            raise
 
 
-class Opened(Protocol):
-    """An open recording; `size` in bytes. If it is deleted meanwhile, a folder still reads it to its end,
-    and a bucket fails at the next piece."""
+def fill(file: FileIO, data: bytes) -> None:
+    """Append all of `data`; unbuffered files may accept a part at a time. Raises DiskFull."""
+    view = memoryview(data)
+    with space():
+        while view:
+            view = view[file.write(view) or 0 :]
 
-    size: int
 
-    def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """Yield the bytes from `start` up to `stop`, exclusive, or to the end.
-
-        Raises:
-            FileNotFoundError: it was deleted meanwhile.
-            OSError: the store doesn't respond.
-        """
-        ...
-
-    def close(self) -> None: ...
+@contextmanager
+def space() -> Iterator[None]:
+    """Raise DiskFull if the system is out of space."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(str(error)) from error
+        raise
 
 
 class Blobs(Protocol):
@@ -97,10 +120,6 @@ class Blobs(Protocol):
         Raises:
             DiskFull: no space for even an empty file.
         """
-        ...
-
-    def opened(self, key: str) -> Opened:
-        """Open a recording; raises FileNotFoundError if it doesn't exist."""
         ...
 
     def local(self, key: str) -> AbstractContextManager[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from infra.observability import logs
 from infra.private import UMASK
 from infra.processes import record as processes
 from infra.processes.record import HOME_MARK, ProcessId
 
-LOG_CAP = 5_000_000
+LOG_CAP = 10_000_000
+"""Bytes after which a log is rotated."""
 _PR_SET_PDEATHSIG = 1
 # Loaded before the fork: after it another thread may hold the loader's lock.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -78,15 +79,14 @@ class Child:
 
 
 class Run:
-    """A child across its restarts. Used by the supervisor's thread alone. `log_cap`: see `logs.rotate`."""
+    """A child across its restarts. Used by the supervisor's thread alone."""
 
-    def __init__(self, child: Child, mark: str, log_cap: int = LOG_CAP) -> None:
+    def __init__(self, child: Child, mark: str) -> None:
         self.child = child
         self.process: subprocess.Popen[bytes] | None = None
         self.identity = ProcessId(0, -1, child.name)
         self.ready = False
         self._mark = mark
-        self._log_cap = log_cap
         self._began = 0.0
         self._log_from = 0
         self._deaths = 0
@@ -140,7 +140,7 @@ class Run:
 
     def rotate_log(self) -> None:
         """Rotate the log if it is too long."""
-        if logs.rotate(self.child.log_path, self._log_cap):
+        if rotate(self.child.log_path):
             self._log_from = 0
 
     def reap(self) -> str:
@@ -190,6 +190,26 @@ class Run:
             f"See its log: {self.child.log_path}",
             tail,
         )
+
+
+def rotate(path: Path) -> bool:
+    """Move the content of a log over `LOG_CAP` bytes to `<name>.log.1`; return whether it was.
+
+    A child and its own children keep the file open, so it is copied and truncated. That is safe because all
+    writers append; lines written in between are lost. On a full disk it is truncated without a copy.
+    """
+    older = path.with_name(f"{path.name}.1")
+    try:
+        if path.stat().st_size <= LOG_CAP:
+            return False
+        try:
+            shutil.copyfile(path, older)
+        except OSError:
+            older.unlink(missing_ok=True)
+        os.truncate(path, 0)
+    except OSError:  # gone, or not ours to change
+        return False
+    return True
 
 
 def log_tail(path: Path, since: int = 0, lines: int = 12) -> str:

@@ -1,7 +1,7 @@
 """Start child processes in order of dependency, restart them, and leave none behind.
 
-Knows no orders. Each child leads its own session and writes to a log file, which is rotated while it runs
-(`logs.py`). Children are ended:
+Knows no orders. Each child leads its own session and writes to a log file, which is rotated while it runs.
+Children are ended:
 
 1. by `stop` (also at exit): TERM, wait, KILL, to the whole session, in reverse order of dependency.
 2. if the supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG).
@@ -24,7 +24,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from infra.processes import record as processes
-from infra.processes.child import LOG_CAP, Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
+from infra.processes.child import Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
 from infra.processes.record import Record
 
 __all__ = ["Child", "ChildFailed", "HomeInUse", "Restart", "StatusChange", "Supervisor", "SupervisorError"]
@@ -45,7 +45,6 @@ class StatusChange:
 
 class Supervisor:
     """Runs children on `home`, whose `run/` holds lock and record; `about` describes the stack to others.
-    Logs over `log_cap` bytes are rotated.
 
     `on_change` is called from the supervisor's threads and must be quick.
     """
@@ -55,7 +54,6 @@ class Supervisor:
         home: Path,
         on_change: Callable[[StatusChange], None] = lambda _: None,
         about: str = "",
-        log_cap: int = LOG_CAP,
     ) -> None:
         self._mark = str(home.resolve())
         self._runs: dict[str, Run] = {}
@@ -63,7 +61,6 @@ class Supervisor:
         self._record = self._run_dir / "children.json"
         self._on_change = on_change
         self._about = about
-        self._log_cap = log_cap
         self._logs_seen = 0.0
         self._owner = processes.identify(os.getpid(), "supervisor")
         self._lock = FileLock(self._run_dir / "stack.lock", thread_local=False)
@@ -105,7 +102,7 @@ class Supervisor:
             ChildFailed: a child was not ready in time, or died too often.
         """
         self.claim()
-        self._runs = {child.name: Run(child, self._mark, self._log_cap) for child in children}
+        self._runs = {child.name: Run(child, self._mark) for child in children}
         atexit.register(self.stop)
         self._thread.start()
         try:

@@ -5,22 +5,20 @@ are in SQL. No reject-on-worker-lost: a poison order would come back at once, fo
 back after its lease, with the attempt counted. The visibility timeout only repeats a message, and a repeated
 message finds nothing to claim.
 
-Waiting messages are read as kombu stores them: a list per queue, newest first, and a hash `unacked` of those
-taken by workers, with their times in the sorted set `unacked_index`. Messages go to a queue by name rather
+Waiting messages are counted as kombu stores them: a list per queue, and a hash `unacked` of those taken by
+workers, with their times in the sorted set `unacked_index`. Messages go to a queue by name rather
 than by an exchange, whose bindings a flush would delete.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
-import redis
 from celery import Celery
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -30,8 +28,6 @@ from infra.redis.address import checked, client
 CHUNK = 500
 CONNECT_S, ANSWER_S = 1.0, 10.0
 NOWHERE = "redis://127.0.0.1:1/0"
-Call = tuple[str, tuple[Any, ...]]
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
 
 class BrokerAway(Exception):
@@ -91,46 +87,27 @@ def send(app: Celery, task: str, args: tuple[str, ...], *, queue: str, delay_s: 
         raise BrokerAway(repr(error)[:200]) from error
 
 
-def messages(app: Celery, queues: Iterable[str], *, fresh_s: float) -> list[Call]:
-    """Return task and arguments of every waiting message; one that moves meanwhile may appear twice.
+def waiting(app: Celery, queues: Iterable[str], *, fresh_s: float) -> Counter[str]:
+    """Count the waiting messages of each queue; one that moves meanwhile may be counted twice.
 
     Messages taken by a worker over `fresh_s` seconds ago are left out: their worker is busy with them, or
-    dead. A delayed message counts from when it is due. Foreign messages are skipped.
+    dead. A delayed message counts from when it is due.
 
     Raises:
         BrokerAway: Redis doesn't respond.
     """
+    since = time.time() - fresh_s
     try:
         with client(app.saycart_redis, CONNECT_S, ANSWER_S) as connection:
-            # Lists before the hash: a message that is taken meanwhile is seen twice rather than missed.
-            waiting = [call for queue in queues for call in _waiting(connection, queue)]
-            return [*waiting, *_taken(connection, time.time() - fresh_s)]
+            # Lists before the hash: a message that is taken meanwhile is counted twice rather than missed.
+            counts = Counter({queue: connection.llen(queue) for queue in queues})
+            taken_at = dict(connection.zscan_iter("unacked_index"))
+            for tag, entry in connection.hscan_iter("unacked", count=CHUNK):
+                with suppress(ValueError, LookupError, TypeError, AttributeError):  # not one of ours
+                    message, _, queue = json.loads(entry)
+                    eta = message["headers"].get("eta")
+                    due = datetime.fromisoformat(eta).timestamp() if eta else 0.0
+                    counts[queue] += max(due, taken_at.get(tag, 0.0)) >= since
+            return counts
     except (RedisError, OSError) as error:
         raise BrokerAway(repr(error)[:200]) from error
-
-
-def _waiting(client: redis.Redis, queue: str) -> Iterator[Call]:
-    """Yield waiting messages, read in chunks so that a long list doesn't block the server. Messages enter at
-    the head and leave at the tail, so one that moves between two chunks is seen twice."""
-    start = 0
-    while chunk := client.lrange(queue, start, start + CHUNK - 1):
-        for text in chunk:
-            with suppress(*_UNREADABLE):
-                yield _call_of(json.loads(text))
-        start += CHUNK
-
-
-def _taken(client: redis.Redis, since: float) -> Iterator[Call]:
-    taken_at = dict(client.zscan_iter("unacked_index"))
-    for tag, entry in client.hscan_iter("unacked", count=CHUNK):
-        with suppress(*_UNREADABLE):
-            message = json.loads(entry)[0]
-            eta = message["headers"].get("eta")
-            due = datetime.fromisoformat(eta).timestamp() if eta else 0.0
-            if max(due, taken_at.get(tag, 0.0)) >= since:
-                yield _call_of(message)
-
-
-def _call_of(message: dict[str, Any]) -> Call:
-    arguments = json.loads(base64.b64decode(message["body"]))[0]
-    return message["headers"]["task"], tuple(arguments)

@@ -7,20 +7,12 @@ package is; nothing in them is installed, imported or run.
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, Self
+from pathlib import Path
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict
 
 LOCK_FILE = Path(__file__).with_name("models.lock.json")
-
-# Anchored, so that a name or version can't be an option of pip or a folder.
-PackageName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
-Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*$")]
-Platform = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(_[a-z0-9]+)*$")]
-ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Bytes = Annotated[int, Field(gt=0)]
 
 
 class ModelError(Exception):
@@ -40,8 +32,8 @@ class WeightFile(_Frozen):
     """A whole file, as the engine loads it. `name` is relative to the folder of models."""
 
     name: str
-    bytes: Bytes
-    sha256: Sha256
+    bytes: int
+    sha256: str
 
 
 class Member(_Frozen):
@@ -57,12 +49,12 @@ class Wheel(_Frozen):
     `platform` selects one of several wheels of a version, on any machine: only its bytes are used.
     """
 
-    package: PackageName
-    version: Version
-    platform: Platform | None = None
-    bytes: Bytes
-    sha256: Sha256
-    members: tuple[Member, ...] = Field(min_length=1)
+    package: str
+    version: str
+    platform: str | None = None
+    bytes: int
+    sha256: str
+    members: tuple[Member, ...]
 
     @property
     def requirement(self) -> str:
@@ -70,48 +62,31 @@ class Wheel(_Frozen):
 
 
 class Model(_Frozen):
-    """A model: its files, and the wheels whose members, in order, make them up.
+    """A model: its files, and the wheels whose members, in order, make them up. All files are at `name`, or
+    in the folder of that name.
 
     `upstream` is the project's name at its `home`.
 
     `default`: the demo needs it. `test`: the tests need it besides the default ones.
     """
 
-    name: ModelName
+    name: str
     upstream: str
     home: Literal["huggingface", "github"] = "huggingface"
     licence: str
     default: bool = False
     test: bool = False
-    files: tuple[WeightFile, ...] = Field(min_length=1)
-    pieces: tuple[Wheel, ...] = Field(min_length=1)
+    files: tuple[WeightFile, ...]
+    pieces: tuple[Wheel, ...]
 
     @property
     def bytes(self) -> int:
         """Size on disk, in bytes."""
         return sum(file.bytes for file in self.files)
 
-    @property
-    def download_bytes(self) -> int:
-        """Size of all wheels, in bytes."""
-        return sum(piece.bytes for piece in self.pieces)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        names = [file.name for file in self.files]
-        for name in names:
-            parts = PurePosixPath(name).parts
-            # One top-level entry per model, so that a single rename moves it into place.
-            if parts[:1] != (self.name,) or ".." in parts or "\\" in name or "/".join(parts) != name:
-                raise ValueError(f"{name!r} is not a plain path under {self.name!r}")
-        filled = {member.file for piece in self.pieces for member in piece.members}
-        if len(set(names)) != len(names) or filled != set(names):
-            raise ValueError(f"{self.name}: files and members of pieces do not match one to one")
-        return self
-
 
 class Lock(_Frozen):
-    """Every model that can be fetched, in the order in which lists show them."""
+    """Every model that can be fetched."""
 
     models: tuple[Model, ...]
 

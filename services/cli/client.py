@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from infra.home import read_key
+from infra.private import read_key
 from infra.processes.child import ChildFailed, SupervisorError
 from infra.settings import settings
 from infra.sql.dumps import DumpFailed

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from infra.home import FILE as KEY_FILE
+from infra.private import KEY_FILE
 from infra.processes.supervisor import StatusChange
 from infra.settings import Settings, settings
 from schemas.lifecycle import StageName

@@ -28,7 +28,7 @@ from celery.signals import (
     worker_shutting_down,
 )
 
-from infra.observability import measures, tracing
+from infra.observability import measures, metrics, tracing
 from infra.observability.telemetry import configure_logging
 from infra.private import keep_private
 from infra.processes.ready_file import ReadyFile
@@ -42,7 +42,6 @@ from services.bootstrap import Container, bootstrap
 from services.pipeline import order_metrics
 from services.pipeline.flow import FLOW, INLINE_S, Stage
 from services.pipeline.runner import ATTEMPTS, Runner
-from services.workers import measuring
 from services.workers.drain import DRAIN_S, Drain
 from services.workers.warming import Warming
 
@@ -83,7 +82,7 @@ def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
         _unready(name)  # of an earlier life
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
-    measuring.begin("+".join(_queues))
+    measures.begin("+".join(_queues))
     measures.expect(order_metrics.RARE, order_metrics.TROUBLES)
 
 
@@ -143,7 +142,7 @@ def _start() -> None:
     configure_logging(settings().log_level, as_json=settings().log_json)
     tracing.start(settings(), "worker")
     _container = bootstrap(settings())
-    measuring.watch(_container.database, slots=_slots)
+    measures.watch(_container.database, slots=_slots)
     main = os.getpid() if _threads else os.getppid()
     _runner = Runner(
         orders=_container.orders,
@@ -178,16 +177,12 @@ def _unready(name: str) -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _listening(**_: Any) -> None:
-    """The main process takes messages, which the processes that have the engines may not be ready for yet."""
-    measuring.serve()
-    _ready("messages")
-
-
-@worker_ready.connect  # type: ignore[untyped-decorator]
-def _prepare_to_stop(**_: Any) -> None:
-    """In the main process, which gets the signal to stop. After the fork: a thread does not survive one."""
+    """The main process takes messages, which the processes that have the engines may not be ready for yet,
+    and gets the signal to stop. After the fork: threads do not survive one."""
     global _drain
     _drain = Drain(DRAIN_S, _give_back, lambda: [child.pid for child in active_children()])
+    metrics.serve(settings().api_host, settings().metrics_port)
+    _ready("messages")
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

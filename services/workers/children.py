@@ -63,7 +63,7 @@ def api_child(
             **as_environment(config),
             "SAYCART_READY_FILE": str(file),
             "SAYCART_API_FD": str(number),
-            metrics.FOLDER: str(metrics_folder(config)),
+            metrics.SHOWN: str(metrics_folder(config)),
         },
         needs=needs,
         stop_s=_API_STOP_S,

@@ -7,9 +7,7 @@ before it noted the answer leaves a lease behind, and when that is over the mess
 from __future__ import annotations
 
 import json
-import os
 import random
-import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -71,7 +69,6 @@ class Courier:
         target: Callable[[str], Target | None],
         patience: Patience,
         *,
-        owner: str,
         form: Callable[[Target, dict[str, Any]], dict[str, Any]] = lambda _, payload: payload,
         traces: Callable[[list[str]], dict[str, str | None]] = lambda _: {},
     ) -> None:
@@ -81,7 +78,6 @@ class Courier:
         self._post = post
         self._target = target
         self._patience = patience
-        self._owner = owner
         self._form = form
         self._traces = traces
         self._in_flight = InFlight()
@@ -186,9 +182,7 @@ class Courier:
         try:
             self._tidy()
             for endpoint_id, room in self._in_flight.capacities(self._outbox.endpoints_due()):
-                taken = self._outbox.claim(
-                    owner=self._owner, limit=room, lease_s=LEASE_S, endpoint_id=endpoint_id
-                )
+                taken = self._outbox.claim(limit=room, lease_s=LEASE_S, endpoint_id=endpoint_id)
                 self._in_flight.sent(endpoint_id, len(taken))
                 yield from taken
             self._pause_s = POLL_S
@@ -223,7 +217,6 @@ def main() -> None:
                 poster.post,
                 container.endpoints.target,
                 patience,
-                owner=f"{socket.gethostname()}:{os.getpid()}",
                 form=partial(in_till_form, container.menus),
                 traces=container.orders.traceparents,
             ).run(stopped)

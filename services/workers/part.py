@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from infra.observability import tracing
+from infra.observability import measures, metrics, tracing
 from infra.observability.telemetry import configure_logging
 from infra.processes.ready_file import ReadyFile
 from infra.processes.signals import StopSignal
@@ -14,7 +14,6 @@ from infra.sql.prepare import prepare
 from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError
 from services.bootstrap import Container, bootstrap
-from services.workers import measuring
 
 
 @contextmanager
@@ -27,12 +26,12 @@ def running(name: str) -> Iterator[tuple[Container, Callable[[float], bool]]]:
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
     stop = StopSignal()
-    measuring.begin(name)
+    measures.begin(name)
     try:
         container = bootstrap(config)
         tracing.start(config, name)
-        measuring.watch(container.database)
-        measuring.serve()
+        measures.watch(container.database)
+        metrics.serve(config.api_host, config.metrics_port)
         prepare(container.database, at_start=False, pause=stop.wait)
     except (InputError, TablesUnfit) as error:
         raise SystemExit(f"{error.detail}. {error.hint}") from None

@@ -17,9 +17,8 @@ from types import TracebackType
 
 import httpx
 
-from infra.home import read_key, write_key
 from infra.observability import metrics, tracing
-from infra.private import keep_private, narrow
+from infra.private import KEY_FILE, keep_private, narrow, read_key, write
 from infra.processes.ports import any_free, listen
 from infra.processes.supervisor import Child, ChildFailed, StatusChange, Supervisor, SupervisorError
 from infra.redis.server import EmbeddedRedis
@@ -173,12 +172,17 @@ class Stack:
             children.append(engine_child(config, port, self.log_path("reader"), config.home / "reader"))
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         self.settings = config = config.model_copy(update={"metrics_port": 0})
-        environment = as_environment(config) | QUIET_OPENMP | {metrics.FOLDER: str(metrics_folder(config))}
+        environment = as_environment(config) | QUIET_OPENMP | {metrics.MEASURED: str(metrics_folder(config))}
         queue = tuple(child.name for child in children if child.name == "redis")
         model = tuple(child.name for child in children if child.name == "reader")
         for name in WORKERS:
             needs = queue + model if name == StageName.DECODE else queue
-            children.append(worker_child(config, name, worker_argv(name, config), environment, needs))
+            argv = worker_argv(name, config)
+            if name == StageName.TRANSCRIBE:
+                # Turns divide the model and not the processor: recordings of a stranger must not slow the
+                # orders that are decoded.
+                argv = ("nice", "-n", "5", *argv)
+            children.append(worker_child(config, name, argv, environment, needs))
         for name in ("sweeper", "courier") if config.webhook_endpoints != "off" else ("sweeper",):
             argv = (sys.executable, "-m", f"services.workers.{name}")
             children.append(worker_child(config, name, argv, environment, queue))
@@ -215,5 +219,5 @@ def _first_key(home: Path, keys: KeyStore) -> str:
     token = read_key(home)
     if not token or keys.access(token) is None:
         _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=_SELF)
-        write_key(home, token)
+        write(home / KEY_FILE, f"{token}\n")
     return token

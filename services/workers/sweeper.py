@@ -19,9 +19,9 @@ import structlog
 from infra.observability import measures, tracing
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
+from schemas.shops.retention import seconds
 from services.bootstrap import Container
-from services.workers.keeping import keep
-from services.workers.orphans import collect_orphans
+from services.recordings import read_errors
 from services.workers.part import running
 
 log = structlog.get_logger()
@@ -33,6 +33,10 @@ FORGET_EVERY_S = 3600.0
 KEYS_S = 7 * 86_400.0
 # How often it is looked for what is over its time, once nothing is left.
 KEEP_EVERY_S = 600.0
+# Seconds of one sweep that go to retention, pauses included.
+KEEP_S = 2.0
+# No recording is collected that is younger.
+AGE_S = 3600.0
 
 
 def sweep(container: Container, idle_s: float) -> int:
@@ -73,6 +77,61 @@ def _without_message(due: list[tuple[str, State]], held: Counter[State]) -> list
 def _traces(container: Container, order_ids: list[str]) -> dict[str, str | None]:
     """Where each of these orders stands in its trace, so that a ring of ours shows there."""
     return container.orders.traceparents(order_ids) if tracing.on() and order_ids else {}
+
+
+def keep(container: Container, budget_s: float = KEEP_S) -> bool:
+    """Carry out retention in each shop, for about `budget_s` seconds; False when nothing is left to do.
+
+    Whole orders first: what goes with them need not be erased before. After each step it rests for as long as
+    the step took, so that orders have SQLite's one writer for half of the time at least.
+    """
+    kept_by_all, until, done = container.settings.keeps, time.monotonic() + budget_s, dict[str, int]()
+    with container.database.try_lock("retention") as mine:
+        if not mine:
+            return False
+        try:
+            for shop in container.shops.list():
+                keeps = shop.keeps.over(kept_by_all.recordings, kept_by_all.transcripts, kept_by_all.orders)
+                store = container.retention(shop.id)
+                for what, step, kept in (
+                    ("orders", store.orders, seconds(keeps.orders)),
+                    ("transcripts", store.words, seconds(keeps.transcripts)),
+                    ("recordings", store.recordings, seconds(keeps.recordings)),
+                ):
+                    while kept is not None:
+                        began = time.monotonic()
+                        if not (count := step(kept)):
+                            break
+                        done[what] = done.get(what, 0) + count
+                        now = time.monotonic()
+                        if now >= until:
+                            return True
+                        time.sleep(now - began)
+        finally:
+            if done:
+                log.info("retention.carried_out", **done)
+    return False
+
+
+def collect_orphans(container: Container) -> int:
+    """Remove recordings over `AGE_S` old that no order names; return how many there were. Retention released
+    them, their deletion failed, or a process was killed between the file and its transaction. Also remove
+    what a killed API has left half written.
+
+    The age keeps off uploads whose transaction is still to come: those end within minutes.
+
+    Raises:
+        StorageUnavailable: orders or the store of recordings can't be asked.
+    """
+    blobs = container.blobs
+    blobs.clear_leftovers()
+    with read_errors():
+        orphans = container.load.unknown_recordings(blobs.older_than(AGE_S))
+        for key in orphans:
+            blobs.delete(key)
+    if orphans:
+        log.info("recording.collected", orphans=len(orphans))
+    return len(orphans)
 
 
 def _done(part: str, work: Callable[[], int]) -> int | None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
+from pathlib import Path
 
+from infra.observability import metrics
 from infra.settings import Settings, settings
 from schemas.lifecycle import StageName
 
@@ -38,7 +41,12 @@ def main() -> None:
     """Exit status 2 for a name that is none of `WORKERS`; else Celery's own, in this very process."""
     parser = argparse.ArgumentParser(prog="services.workers.worker")
     parser.add_argument("name", choices=sorted(WORKERS))
-    argv = worker_argv(parser.parse_args().name, settings())
+    config = settings()
+    if config.metrics_port:
+        # A pool's processes measure in files, of which the first one shows the sums.
+        folder = Path(tempfile.gettempdir(), f"saycart-metrics-{config.metrics_port}")
+        os.environ[metrics.MEASURED] = str(metrics.empty(folder))
+    argv = worker_argv(parser.parse_args().name, config)
     os.execv(argv[0], argv)  # noqa: S606  # a fixed list; signals must meet Celery and no parent of it
 
 

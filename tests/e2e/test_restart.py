@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.home import read_key
+from infra.private import read_key
 from infra.settings import Settings
 from services.cli.client import bearer
 from services.cli.samples import load_menus

@@ -34,7 +34,7 @@ AWKWARD = (
 def engine_checks(config: Settings) -> Iterator[Check]:
     """Check the grammar of each menu, and each server; the embedded engine is started where none is set."""
     for menu in known_menus(config):
-        yield from checked(f"menu {menu.id}", partial(_compiles, menu), "")
+        yield checked(f"menu {menu.id}", partial(_compiles, menu), "")
     try:
         with decode_server(config) as served:
             for url in addresses(served.llm_url):
@@ -42,7 +42,7 @@ def engine_checks(config: Settings) -> Iterator[Check]:
                     url, dialect=served.llm_dialect, model=served.llm_model, api_key=served.llm_api_key
                 )
                 for what, check in SERVER_CHECKS.items():
-                    yield from checked(what, partial(check, decoder), f"See `saycart doctor` for {url}.")
+                    yield checked(what, partial(check, decoder), f"See `saycart doctor` for {url}.")
     except (SaycartError, ModelError, SupervisorError) as error:
         yield "server", error.detail, error.hint
 

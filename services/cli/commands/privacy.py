@@ -55,8 +55,8 @@ def export(
     with errors_shown() as console, opened() as box:
         scope = operator_scope(box, shop)
         order_ids = scope.erasures.of_customer(*_named(metadata))
-        files = write(scope, order_ids, out)
-        console.print(f"{len(order_ids)} orders and {len(files) - 1} recordings in {out}", markup=False)
+        recordings = write(scope, order_ids, out)
+        console.print(f"{len(order_ids)} orders and {recordings} recordings in {out}", markup=False)
 
 
 def _named(metadata: str) -> tuple[str, str]:

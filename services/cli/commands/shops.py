@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from schemas.errors import InputError
+from schemas.shops.brand import logo_url, parse_colour
 from schemas.shops.retention import parse_days
 from services.cli.client import errors_shown, opened, operator
+from services.storage.shops.store import Shop
 
 app = typer.Typer(no_args_is_help=True)
 _KEPT = "1 to 36500, `forever`, or `default` (from the settings)"
@@ -36,8 +40,13 @@ def set_(
         bool | None,
         typer.Option("--second-step/--no-second-step", help="whether its staff need a code to sign in"),
     ] = None,
+    colour: Annotated[str | None, typer.Option(help="of its order page: #0a7, or `none`")] = None,
+    logo: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="of its order page: PNG, JPEG or SVG up to 8 kB, or `none`"),
+    ] = None,
 ) -> None:
-    """Set how many days a shop keeps data after an order ends, and whether its staff need a second step."""
+    """Set how long a shop keeps data after an order ends, its staff's second step, and how its pages look."""
     with errors_shown() as console, opened() as box:
         options = {
             "recordings": keep_recordings_days,
@@ -45,13 +54,15 @@ def set_(
             "orders": keep_orders_days,
         }
         changes = {what: parse_days(days) for what, days in options.items() if days is not None}
-        if not changes and second_step is None:
+        looks = _looks(colour, logo)
+        if not changes and not looks and second_step is None:
             raise InputError("Nothing to set", hint="For example --keep-recordings-days 14.")
         updated = box.shops.keep(shop, changes, by=operator())
         if second_step is not None:
             updated = box.shops.need_second_step(shop, second_step, by=operator())
-        console.print(", ".join(f"{what}: {days}" for what, days in updated.keeps.shown().items()))
-        console.print(f"second step: {_step(updated.needs_second_step)}")
+        if looks:
+            updated = box.shops.paint(shop, looks, by=operator())
+        _show(console, updated)
 
 
 @app.command("list")
@@ -66,6 +77,25 @@ def list_() -> None:
             since = shop.created_at.strftime("%Y-%m-%d %H:%M")
             table.add_row(shop.id, shop.name, since, *days, _step(shop.needs_second_step))
         console.print(table)
+
+
+def _looks(colour: str | None, logo: str | None) -> dict[str, str | None]:
+    looks: dict[str, str | None] = {}
+    if colour is not None:
+        looks["colour"] = None if colour == "none" else parse_colour(colour)
+    if logo is not None:
+        try:
+            looks["logo"] = None if logo == "none" else logo_url(Path(logo).read_bytes())
+        except OSError as error:
+            raise InputError(f"{logo}: {error.strerror}") from None
+    return looks
+
+
+def _show(console: Console, shop: Shop) -> None:
+    brand = shop.brand
+    console.print(", ".join(f"{what}: {days}" for what, days in shop.keeps.shown().items()))
+    console.print(f"second step: {_step(shop.needs_second_step)}")
+    console.print(f"colour: {brand.colour or 'default'}, logo: {'own' if brand.logo else 'default'}")
 
 
 def _step(needed: bool) -> str:

@@ -117,9 +117,7 @@ def outbox(database: Database) -> Outbox:
 def make_due(database: Database) -> None:
     """Let waits be over, and the leases of the dead."""
     with database.write() as session:
-        session.connection().exec_driver_sql(
-            "UPDATE outbox SET next_attempt_at = NULL, lease_until = NULL, due_at = created_at"
-        )
+        session.connection().exec_driver_sql("UPDATE outbox SET due_at = created_at")
 
 
 @contextmanager
@@ -129,7 +127,7 @@ def couriers(
     with Poster(connect_s=min(10, total_s), total_s=total_s) as poster:
         target = EndpointStore(database, EVERY_SHOP, allowed).target
         patience = Patience(attempts, 3600, 3600)
-        yield Courier(Outbox(database), poster.post, target, patience, owner="courier-1")
+        yield Courier(Outbox(database), poster.post, target, patience)
 
 
 @contextmanager
@@ -147,7 +145,7 @@ def going(courier: Courier) -> Iterator[threading.Event]:
 
 
 def claimed(outbox: Outbox, endpoint_id: str = TILL) -> list[Message]:
-    return outbox.claim(owner="courier-1", limit=9, lease_s=60, endpoint_id=endpoint_id)
+    return outbox.claim(limit=9, lease_s=60, endpoint_id=endpoint_id)
 
 
 def once(courier: Courier, outbox: Outbox, database: Database) -> Message:
@@ -178,7 +176,7 @@ def test_every_failure_is_tried_again_under_one_id(
             left = once(courier, outbox, database)
             assert (left.last_error or "").startswith(error)
             assert (left.attempt, left.delivered_at, left.dead_at) == (tries, None, None)
-            assert left.next_attempt_at is not None
+            assert left.due_at is not None
         make_due(database)
         [message] = claimed(outbox)
         courier.deliver(message)
@@ -278,9 +276,7 @@ def test_a_message_is_sent_in_the_trace_of_its_order(
         target = EndpointStore(database, EVERY_SHOP, "private").target
         with Poster() as poster:
             traces = {order.id: accepted}
-            courier = Courier(
-                outbox, poster.post, target, Patience(1, 1, 1), owner="c", traces=lambda _: traces
-            )
+            courier = Courier(outbox, poster.post, target, Patience(1, 1, 1), traces=lambda _: traces)
             [message] = claimed(outbox)
             courier.deliver(message)
     accept, tell, post = (collector.one(name) for name in ("accept", "tell shop", "POST"))

@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from infra.blobs.folder import BlobFolder
+from infra.observability import metrics
 from infra.processes.ports import any_free
 from infra.processes.supervisor import Supervisor
 from infra.redis.server import EmbeddedRedis
@@ -71,6 +72,7 @@ class Worker:
                     **as_environment(settings),
                     "SAYCART_READY_FILE": str(self._ready),
                     "DRAIN_S": str(drain_s),
+                    metrics.MEASURED: str(metrics.empty(home / "metrics")),
                 },
                 stdout=log,
                 stderr=log,

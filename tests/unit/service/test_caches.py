@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-import threading
 from dataclasses import dataclass
 
 import pytest
 
-from infra.caches import ByteCache, FingerprintCache, IdentityCache
+from infra.caches import ByteCache, IdentityCache
 from schemas.menu import Menu
 from schemas.menu_fingerprint import fingerprint
 from tests.stand_ins import CAFE
@@ -53,28 +52,6 @@ def test_a_thing_is_asked_once_in_its_life_and_forgotten_with_it() -> None:
     del thing
     gc.collect()
     assert not once._values
-
-
-def test_it_is_made_once_for_all_that_are_alike_by_however_many_threads() -> None:
-    made: list[str] = []
-    came = threading.Barrier(4)
-
-    def make(thing: Thing) -> str:
-        made.append(thing.name)
-        return thing.name * 2
-
-    alike = FingerprintCache(lambda thing: thing.name, make, lambda _: 10, 100)
-
-    def ask() -> None:
-        came.wait(timeout=10)
-        assert alike.of(Thing("a")) == "aa"
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=10)
-    assert made == ["a"]
 
 
 @pytest.mark.parametrize(

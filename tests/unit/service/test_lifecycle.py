@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from schemas.lifecycle import (
+    OPEN,
     REPLAYABLE,
     SETTLED,
     STAGES,
@@ -12,6 +15,7 @@ from schemas.lifecycle import (
     WAITING,
     Event,
     State,
+    advance,
 )
 from services.pipeline.flow import BY_NAME, FLOW, next_stage
 
@@ -37,6 +41,13 @@ def test_a_replay_leads_from_a_fault_to_where_work_is_waiting() -> None:
     }
 
 
+@pytest.mark.parametrize("state", sorted(OPEN))
+def test_more_is_transcribed_or_decoded_first(state: State) -> None:
+    typed = State.RECEIVED if state is State.RECEIVED else State.TRANSCRIBED
+    assert advance(state, Event.ADDED_AUDIO) is State.RECEIVED
+    assert advance(state, Event.ADDED_TEXT) is typed
+
+
 def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:
     reached = {State.RECEIVED} | set(TRANSITIONS.values())
     assert reached == set(State) - {State.UNKNOWN}
@@ -47,8 +58,8 @@ def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:
 
 def test_no_cycle() -> None:
     """An order only ever moves on, unless an operator replays it; a retry is an attempt in the same state. A
-    question that its customer answers or declines is not asked again."""
-    stay = {*REPLAYS, Event.CHOSEN, Event.DECLINED, Event.TAKEN}
+    question that its customer answers or declines is not asked again, and they add to it ten times."""
+    stay = {*REPLAYS, Event.ADDED_TEXT, Event.ADDED_AUDIO, Event.CHOSEN, Event.DECLINED, Event.TAKEN}
     after = {
         state: {to for (s, event), to in TRANSITIONS.items() if s is state and event not in stay}
         for state in State

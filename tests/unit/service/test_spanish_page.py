@@ -28,9 +28,10 @@ SPANISH = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
 TABLES = {code: tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8")) for code in ("en", "es")}
 # Sentences of pages that are told otherwise in the two languages, as far as their first value.
 ENGLISH = {
-    text.partition("{")[0]
-    for key, text in TABLES["en"]["page"].items()
-    if text != TABLES["es"]["page"][key] and len(text) > 4
+    start
+    for table in ("page", "start")
+    for key, text in TABLES["en"][table].items()
+    if text != TABLES["es"][table][key] and len(start := text.partition("{")[0]) > 4
 }
 
 
@@ -51,7 +52,9 @@ def shown(menu: Menu, state: State, line: dict[str, Any] = MOCHA) -> str:
         findings=findings,
         reasons=(ReviewReason.BLOCKING_FINDING,),
     )
-    context = {"path": "/", "staff": None, "style_nonce": "", **of_order(record, None, menu)}
+    frame = {"brand": None, "kiosk": False, "home": "/", "max_audio_s": 60}
+    frame |= {"path": "/", "staff": None, "style_nonce": ""}
+    context = {**frame, **of_order(record, None, menu)}
     return unescape(TEMPLATES.get_template("customer/order.html").render(context)).partition("<main")[2]
 
 

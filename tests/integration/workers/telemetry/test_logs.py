@@ -1,16 +1,16 @@
-"""Logs of children that write without end: put aside while they run, whole lines, bounded in all."""
+"""Logs of children that write without end: put aside while they run, in whole lines."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from infra.observability import logs
-from infra.observability.logs import BACKUPS, backup, rotate
-from infra.processes.child import Child, ChildFailed, Restart, log_tail
+from infra.processes import child as children
+from infra.processes.child import Child, ChildFailed, Restart, log_tail, rotate
 from infra.processes.supervisor import Supervisor
 from tests.waiting import until
 
@@ -35,42 +35,29 @@ raise SystemExit(3)
 """
 
 
-def size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir())
-
-
-def chatty(home: Path) -> Child:
-    log = home / "logs" / "chatty.log"
-    return Child("chatty", (sys.executable, "-c", CHATTY, "outer", CHATTY), log, log.exists)
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "LOG_CAP", CAP)
 
 
 def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
-    supervisor = Supervisor(tmp_path, log_cap=CAP)
-    supervisor.start([chatty(tmp_path)])
-    log, folder = tmp_path / "logs" / "chatty.log", tmp_path / "logs"
+    log = tmp_path / "logs" / "chatty.log"
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([Child("chatty", (sys.executable, "-c", CHATTY, "outer", CHATTY), log, log.exists)])
+    older = log.with_name("chatty.log.1")
     try:
         first = supervisor.pid("chatty")
-        largest = 0
-
-        def rotated_often() -> bool:
-            nonlocal largest
-            largest = max(largest, log.stat().st_size)
-            return backup(log, BACKUPS).exists()
-
-        until(rotated_often)
-        until(lambda: log.stat().st_size > 1000)
+        until(older.exists)
+        until(lambda: 1000 < log.stat().st_size < CAP)
         assert supervisor.pid("chatty") == first, "nobody was restarted for it"
     finally:
         supervisor.stop()
-    names = {path.name for path in folder.iterdir()}
-    assert names == {"chatty.log", *(f"chatty.log.{number}" for number in range(1, BACKUPS + 1))}
-    assert all(backup(log, number).stat().st_size <= 2 * CAP for number in range(1, BACKUPS + 1))
-    assert size(folder) <= 2 * BACKUPS * CAP + largest, "and what was written between two looks"
+    assert {path.name for path in log.parent.iterdir()} == {"chatty.log", "chatty.log.1"}
     lines: dict[bytes, list[int]] = {b"outer": [], b"inner": []}
-    for number in range(BACKUPS, -1, -1):
-        text = (backup(log, number) if number else log).read_bytes()
+    for file in (older, log):
+        text = file.read_bytes()
         assert b"\0" not in text, "a hole, as of a writer that does not append"
-        for line in text.splitlines()[: None if number == 0 else -1]:
+        for line in text.splitlines()[:-1]:
             name, count, filler = line.split()
             assert filler == b"x" * 80
             lines[name].append(int(count))
@@ -79,38 +66,20 @@ def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
         assert counts == sorted(set(counts)), "in order, and none twice"
 
 
-def test_what_a_flood_leaves_is_bounded_and_ends_with_the_newest(tmp_path: Path) -> None:
-    log = tmp_path / "part.log"
-    with log.open("ab", buffering=0) as writer:
-        for number in range(1, 8):
-            writer.write(b"".join(b"%d line %06d\n" % (number, n) for n in range(50_000)))
-            assert rotate(log, CAP)
-            assert log.stat().st_size == 0
-            assert not rotate(log, CAP), "short again"
-            newest = backup(log, 1).read_bytes()
-            assert CAP < len(newest) <= 2 * CAP
-            assert newest.startswith(b"%d line " % number)
-            assert newest.endswith(b"%d line 049999\n" % number)
-        writer.write(b"after\n")
-    assert log.read_bytes() == b"after\n"
-    assert [backup(log, n).read_bytes()[:1] for n in range(1, BACKUPS + 1)] == [b"7", b"6", b"5"]
-    assert size(tmp_path) <= 2 * BACKUPS * CAP + 6
-
-
 def test_with_no_room_for_a_copy_the_log_is_cut_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "part.log"
     log.write_bytes(b"line\n" * CAP)
 
-    def full(*_: object) -> bytes:
+    def full(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(logs.os, "pread", full)
-    assert rotate(log, CAP)
+    monkeypatch.setattr(shutil, "copyfile", full)
+    assert rotate(log)
     assert {path.name for path in tmp_path.iterdir()} == {"part.log"}
     assert log.stat().st_size == 0
-    assert not rotate(tmp_path / "nothing.log", CAP)
+    assert not rotate(tmp_path / "nothing.log")
 
 
 def test_the_last_words_are_found_after_the_log_was_put_aside(tmp_path: Path) -> None:
@@ -118,7 +87,7 @@ def test_the_last_words_are_found_after_the_log_was_put_aside(tmp_path: Path) ->
     log.parent.mkdir()
     log.write_bytes(b"an earlier life\n" * 5_000)
     child = Child("dies", (sys.executable, "-c", DIES), log, lambda: True, restart=Restart(quick_deaths=1))
-    supervisor = Supervisor(tmp_path, log_cap=CAP)
+    supervisor = Supervisor(tmp_path)
     supervisor.start([child])
     with pytest.raises(ChildFailed, match="Its last log line: its last words"):
         supervisor.wait(20)

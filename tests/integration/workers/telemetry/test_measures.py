@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 
 from infra.blobs.folder import BlobFolder
 from infra.observability import measures
@@ -18,33 +18,27 @@ from schemas.errors import AudioDamaged, DecodeTruncated, EngineUnavailable, Sta
 from schemas.lifecycle import State
 from schemas.transcript import Transcript
 from services.pipeline.heartbeat import Heartbeat
-from services.workers import measuring
 from services.workers.sweeper import _done
 from tests.servers.staged_server import completion, spelled, staged_server
-from tests.shown import Shown, shown_by
+from tests.shown import shown_by
 from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedTranscriber, Works, speech
 
 STAGES, SETTLED = "saycart_stage_seconds_count", "saycart_order_settled_seconds"
 ENGINES, PROBLEMS = "saycart_engine_seconds_count", "saycart_problems_total"
 
 
-class Measured:
-    """Everything that was measured since this test began."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-
-    def __call__(self, name: str, **labels: str) -> float:
-        now: Shown = shown_by(self.registry)
-        return now(name, **labels)
+def measured(name: str, **labels: str) -> float:
+    """A number of what was measured since this test began."""
+    return shown_by(measures.REGISTRY)(name, **labels)
 
 
-@pytest.fixture
-def measured() -> Iterator[Measured]:
-    found = Measured()
-    measures.open_in(found.registry, "decode")
-    yield found
-    measures.close()
+@pytest.fixture(autouse=True)
+def begun() -> Iterator[None]:
+    for metric in set(measures.REGISTRY._collector_to_names):
+        metric.clear()  # type: ignore[attr-defined]
+    measures.begin("decode")
+    yield
+    measures.begin("")
 
 
 @pytest.fixture
@@ -52,7 +46,7 @@ def world(database: Database, tmp_path: Path) -> Works:
     return Works(database, BlobFolder(tmp_path / "blobs"))
 
 
-def test_an_order_that_goes_through(world: Works, measured: Measured) -> None:
+def test_an_order_that_goes_through(world: Works) -> None:
     world.transcriber = ScriptedTranscriber([speech(SAID).model_copy(update={"duration_s": 3600.0})])
     assert world.until_settled(world.spoken()).state is State.COMPLETED
     for stage in ("transcribe", "decode", "validate"):
@@ -81,7 +75,7 @@ def test_an_order_that_goes_through(world: Works, measured: Measured) -> None:
     ],
 )
 def test_each_kind_of_trouble_is_counted_by_its_name(
-    world: Works, measured: Measured, stage: str, script: list[Any], outcome: str, trouble: str, times: int
+    world: Works, stage: str, script: list[Any], outcome: str, trouble: str, times: int
 ) -> None:
     kind, code = trouble.split("/")
     decoded = kind in ("outage", "syntax", "meaning")
@@ -92,7 +86,7 @@ def test_each_kind_of_trouble_is_counted_by_its_name(
     assert measured(STAGES, outcome="retry") == times - 1
 
 
-def test_leases_in_trouble(world: Works, measured: Measured) -> None:
+def test_leases_in_trouble(world: Works) -> None:
     order = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="a", lease_s=9)
     assert order is not None
 
@@ -102,16 +96,16 @@ def test_leases_in_trouble(world: Works, measured: Measured) -> None:
 
         holds = renew
 
-    with Heartbeat(Gone(), order, lease_s=0.03, limit_s=60) as beat:
+    with Heartbeat(cast(Any, Gone()), order, lease_s=0.03, limit_s=60) as beat:
         assert beat.lost.wait(20)
-    with Heartbeat(Gone(), order, lease_s=0.03, limit_s=0) as beat:
+    with Heartbeat(cast(Any, Gone()), order, lease_s=0.03, limit_s=0) as beat:
         beat._thread.join(20)
     beat._thread.join(20)
     assert measured("saycart_lease_troubles_total", stage="decode", trouble="lost") == 1
     assert measured("saycart_lease_troubles_total", stage="decode", trouble="timed_out") == 1
 
 
-def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
+def test_a_decode_by_a_server(world: Works) -> None:
     order_id = world.typed()
     answers = [(503, b""), completion(spelled(RIGHT, CAFE))]
     with staged_server(lambda body: answers[0] if len(answers) == 2 else answers[-1]) as server:
@@ -132,8 +126,8 @@ def test_a_decode_by_a_server(world: Works, measured: Measured) -> None:
     assert measured("saycart_overruled_tokens_total") == 0
 
 
-def test_connections_and_rounds(database: Database, measured: Measured) -> None:
-    measuring.watch(database, slots=4)
+def test_connections_and_rounds(database: Database) -> None:
+    measures.watch(database, slots=4)
     with database.read() as session:
         database.now(session)
         with database.read() as other:
@@ -152,13 +146,13 @@ def test_connections_and_rounds(database: Database, measured: Measured) -> None:
     assert measured("saycart_sweeper_seconds_count", step="keep", outcome="fault") == 1
 
 
-def test_no_label_is_taken_from_an_order(world: Works, measured: Measured) -> None:
+def test_no_label_is_taken_from_an_order(world: Works) -> None:
     """However odd an order is, what is exported has no word and no id of it."""
     odd = "a zyzzyva latte and 17 quuxes"
     world.decoder.script = [EngineUnavailable(odd), ValueError(odd), RIGHT]
     order_id = world.typed(odd)
     world.until_settled(order_id)
-    text = generate_latest(measured.registry).decode()
+    text = generate_latest(measures.REGISTRY).decode()
     assert "saycart_stage_seconds" in text
     for word in (order_id, "zyzzyva", "quux", '"main"', "ValueError", "worker-1"):
         assert word not in text

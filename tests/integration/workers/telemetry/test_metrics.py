@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import update
 
 from infra.observability import metrics
+from infra.processes.child import Child
 from infra.processes.ports import any_free
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
@@ -35,8 +36,8 @@ own_world = api_world.own_world
 # A part that counts one stage in itself and one in a child, and waits to be killed with one in hand.
 PART = """
 import os, sys, time
-from infra.observability import measures, metrics
-folder = metrics.begin("decode", 0)
+from infra.observability import measures
+measures.begin("decode")
 def stage():
     with measures.stage_took("decode") as took:
         took.outcome = "done"
@@ -53,7 +54,8 @@ with measures.stage_took("decode"):
 
 
 def part(folder: Path, how: str = "forks") -> subprocess.Popen[str]:
-    environment = os.environ | {metrics.FOLDER: str(folder)}
+    folder.mkdir(exist_ok=True)
+    environment = os.environ | {metrics.MEASURED: str(folder)}
     process = subprocess.Popen(
         [sys.executable, "-c", PART, how], env=environment, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
     )
@@ -87,34 +89,36 @@ def test_the_dead_leave_their_counts_and_nothing_in_hand(tmp_path: Path) -> None
     assert list(metrics.empty(tmp_path).iterdir()) == []
 
 
-def test_a_port_that_is_taken_costs_no_orders(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_costs_no_orders() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert not metrics.serve(tmp_path, "127.0.0.1", taken.getsockname()[1])
+        assert not metrics.serve("127.0.0.1", taken.getsockname()[1])
 
 
-def test_where_nobody_would_see_it_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(metrics.FOLDER, raising=False)
-    assert metrics.begin("decode", 0) is None
-    with pytest.raises(RuntimeError, match="was imported before"):
-        metrics.begin("decode", 1)  # pytest's process has the library
-
-
-def test_the_stack_gives_its_parts_one_folder_and_no_port(tmp_path: Path) -> None:
+@pytest.fixture
+def children(tmp_path: Path) -> list[Child]:
+    """The parts of a stack. URLs of others: nothing of ours is started for this."""
+    wanted = Settings(
+        home=tmp_path, redis_url="redis://127.0.0.1:1", llm_url="http://127.0.0.1:1", metrics_port=9100
+    )
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        # URLs of others: nothing of ours is started for this.
-        wanted = Settings(
-            home=tmp_path, redis_url="redis://127.0.0.1:1", llm_url="http://127.0.0.1:1", metrics_port=9100
-        )
-        children = Stack(wanted)._children(listener)
+        return Stack(wanted)._children(listener)
+
+
+def test_only_transcription_runs_at_a_lower_priority(children: list[Child]) -> None:
+    assert [child.name for child in children if child.argv[:3] == ("nice", "-n", "5")] == ["transcribe"]
+
+
+def test_the_stack_gives_its_parts_one_folder_and_no_port(tmp_path: Path, children: list[Child]) -> None:
     folder = str(tmp_path / "run" / "metrics")
-    assert {child.env[metrics.FOLDER] for child in children} == {folder}
+    found = {child.name: child.env.get(metrics.MEASURED) or child.env[metrics.SHOWN] for child in children}
+    assert set(found.values()) == {folder}
     assert {child.env["SAYCART_METRICS_PORT"] for child in children} == {"0"}
     assert {child.name for child in children} == {*WORKERS, "sweeper", "api"}
 
 
 def test_the_api_shows_the_parts_of_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "parts"
-    monkeypatch.setenv(metrics.FOLDER, str(folder))
+    monkeypatch.setenv(metrics.SHOWN, str(folder))
     with running(tmp_path / "home") as world:
         assert shown(world.http.get("/metrics").text)(STAGES) == 0
         with part(folder, "alone") as process:
