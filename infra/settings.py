@@ -110,9 +110,6 @@ class Settings(EngineSettings):
     review_lease_s: float = 300.0
     """How long a claimed review is held for its reviewer."""
 
-    second_review_above: int = 0
-    """Minor units; an order above it is settled only when two reviewers agree. 0: one is enough."""
-
     client_backlog: int = 100
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""
 
@@ -174,7 +171,7 @@ class Settings(EngineSettings):
     """JSON lines rather than `key=value`, for collectors."""
 
     traces_url: str = ""
-    """A collector's address for OTLP over HTTP (`http://127.0.0.1:4318/v1/traces`); see docs/tracing.md.
+    """A collector's address for OTLP over HTTP (`http://127.0.0.1:4318/v1/traces`); see docs/metrics.md.
     Empty: nothing is traced. `?sample=0.1` sends that share of traces."""
 
     metrics_port: int = Field(0, ge=0, le=65_535)

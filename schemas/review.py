@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from schemas.cart import CartDraft
 from schemas.moment import Moment
 
+HARD_TO_HEAR = 0.6
+"""Probability of a word below which staff are shown that it is in doubt."""
+
 
 class ReviewReason(StrEnum):
     """Each is a doubt that the machine saw; an order may carry several."""
@@ -26,20 +29,6 @@ class ReviewReason(StrEnum):
     TOO_MUCH_TO_READ = "too_much_to_read"
 
 
-_REVIEWER = "may be left out: the credential says who; another name is refused"
-
-
-class Claim(BaseModel):
-    """Takes, renews or gives back a review, for the person whom the credential names."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{}]},
-    )
-
-    reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
-
-
 class ReviewDecision(BaseModel):
     """What the reviewer settles. `version` is the one read: a stale one is a conflict."""
 
@@ -48,7 +37,6 @@ class ReviewDecision(BaseModel):
         json_schema_extra={"examples": [{"version": 2, "action": "approve"}]},
     )
 
-    reviewer: str | None = Field(default=None, max_length=80, description=_REVIEWER)
     version: int = Field(ge=1, strict=True)
     action: Literal["approve", "correct", "reject"]
     cart: CartDraft | None = Field(
@@ -64,18 +52,6 @@ class ReviewDecision(BaseModel):
         if self.action == "reject" and not (self.reason or "").strip():
             raise ValueError("`reject` needs a `reason`")
         return self
-
-
-class Standing(BaseModel):
-    """What one reviewer decided on an order that needs two. It counts once another decides the same."""
-
-    model_config = ConfigDict(frozen=True)
-
-    by: str
-    at: str = Field(description="RFC 3339 UTC")
-    action: Literal["approve", "correct", "reject"]
-    reason: str | None = None
-    cart: CartDraft | None = Field(default=None, description="null for `reject`")
 
 
 class Review(BaseModel):
@@ -94,5 +70,4 @@ class Review(BaseModel):
     decided_by: str | None = None
     decided_at: Moment | None = None
     reason: str | None = None
-    standing: Standing | None = Field(default=None, description="a decision that waits for a second person")
     created_at: Moment

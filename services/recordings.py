@@ -15,7 +15,7 @@ from infra.blobs.store import DiskFull
 from schemas.errors import InputError, RecordingLost, RecordingsAway, StorageFull
 
 if TYPE_CHECKING:
-    from infra.blobs.store import Blobs, BlobWriter, Opened
+    from infra.blobs.store import Blobs, BlobWriter
     from infra.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -75,21 +75,6 @@ def read_errors() -> Iterator[None]:
         raise StorageFull("No space left for a copy of the recording") from error
     except OSError as error:
         raise RecordingsAway(f"The recording can't be read now: {error}") from error
-
-
-def stream_recording(sound: Opened, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """Return `Opened.pieces`, with the first piece already fetched, so that a missing recording fails before
-    anything is sent. Raises as `read_errors`, later on too."""
-    pieces = sound.pieces(start, stop)
-    with read_errors():
-        first = next(pieces, b"")
-    return _chain(first, pieces)
-
-
-def _chain(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    with read_errors():
-        yield from pieces
 
 
 @contextmanager

@@ -7,11 +7,10 @@ found, whatever id is asked for.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
-from infra.blobs.store import Opened
 from infra.observability import tracing
 from infra.settings import Settings
 from schemas.errors import Conflict, Forbidden, NotFound, OtherTotal, StaleState
@@ -28,7 +27,7 @@ from schemas.shops.audit import Actor
 from services.bootstrap import Container
 from services.pipeline.ports import Doorbell
 from services.pipeline.review import confirm, settle, settle_by_answer
-from services.recordings import delete_unused, read_errors
+from services.recordings import delete_unused
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.privacy.erasure import ErasureStore
@@ -76,11 +75,6 @@ class ShopScope:
             )
         return self.access.person
 
-    def recording(self, key: str) -> Opened:
-        """Open a recording for reading; raises as `services.recordings.read_errors`."""
-        with read_errors():
-            return self.blobs.opened(key)
-
     @property
     def masked(self) -> Answering:
         """The registered tasks, the same for every shop; they store nothing."""
@@ -97,9 +91,9 @@ class ShopScope:
         check_menu(menu)
 
     def _drop_recording(self, before: OrderRecord) -> None:
-        """Delete the recording of an order that has just released it."""
-        if before.audio_key is not None:
-            delete_unused(self.blobs, before.audio_key)
+        """Delete the recordings of an order that has just released them."""
+        for key in before.recordings:
+            delete_unused(self.blobs, key)
 
     def menu_of(self, order: OrderRecord) -> MenuVersion:
         """Return the menu version that the order was placed on, as it was at that moment."""
@@ -177,8 +171,8 @@ class ShopScope:
     def reject_visitor(self, review_id: str, reason: str) -> tuple[list[str], list[str]]:
         """Reject every waiting order from the same visitor (address and page) as this review's.
 
-        Returns the ids of the decided reviews, and of the skipped ones: claimed by a colleague, changed
-        meanwhile, or in need of a second person. Each is a transaction of its own.
+        Returns the ids of the decided reviews, and of the skipped ones: claimed by a colleague, or changed
+        meanwhile. Each is a transaction of its own.
 
         Raises:
             Forbidden, NotFound: as `decide_review`.
@@ -193,51 +187,31 @@ class ShopScope:
         for review in waiting:
             decision = ReviewDecision(action="reject", version=review.version, reason=reason)
             try:
-                done = self.decide_review(review.id, decision, held=False).status == "decided"
+                self.decide_review(review.id, decision, held=False)
+                rejected.append(review.id)
             except (Conflict, StaleState):
-                done = False
-            (rejected if done else skipped).append(review.id)
+                skipped.append(review.id)
         return rejected, skipped
 
     def decide_review(self, review_id: str, decision: ReviewDecision, *, held: bool = True) -> ReviewRecord:
-        """Settle a review, or record the decision until a second person agrees; return the updated review.
-        `held`: as in the review store.
+        """Settle a review, and return it; `held`: as in the review store.
 
         Raises:
             Forbidden: the credential is not a person's.
             NotFound, Conflict, InvalidCart, StaleState: as the review store's `decide`, and `settle`.
         """
         reviewer, review = self.person, self.reviews.get(review_id)
-        if review.version != decision.version:
-            # Before the cart is checked: errors in a cart for an outdated version are no help.
-            raise Conflict(
-                f"The review is at version {review.version}, not {decision.version}",
-                title="The review has changed since you read it",
-            )
         reviewed = self.orders.get(review.order_id)
         about = {"saycart.order.id": reviewed.id, "saycart.action": decision.action}
         # Linked to the order's trace, not part of it: it may come days later, in a person's request.
         with tracing.span("decide review", about, link=reviewed.traceparent):
             decided, order = self.reviews.decide(
                 review_id,
+                decision,
+                settle(reviewed, decision, reviewer, self.menu_of(reviewed)),
                 reviewer=reviewer,
-                version=decision.version,
-                action=decision.action,
-                reason=decision.reason,
-                outcome=settle(reviewed, decision, reviewer, self.menu_of(reviewed)),
-                second_above=self.settings.second_review_above,
-                held=held,
                 by=self.by,
+                held=held,
             )
-        name = "review.decided" if decided.status == "decided" else "review.awaits_second"
-        log.info(name, order_id=order.id, review_id=review_id, action=decision.action)
+        log.info("review.decided", order_id=order.id, review_id=review_id, action=decision.action)
         return decided
-
-    def cart_schema(self, menu_id: str | None) -> dict[str, Any]:
-        """Return the JSON Schema of carts; with a menu, only that menu's names. Raises NotFound."""
-        from services.decoding.json_schema import cart_schema
-
-        if menu_id is None:
-            return cart_schema()
-        stored = self.menus.get(menu_id)
-        return cart_schema(stored.menu, stored.version)

@@ -6,8 +6,10 @@ How large a body may be is in `bodies.py`; slow clients and crowds of connection
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from prometheus_client import Counter
 
 from infra.settings import Settings
 
@@ -15,53 +17,47 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 _SPACE = "take too much space today: order as text, or raise SAYCART_SHOP_RECORDING_BYTES_PER_DAY"
 
 
-class Unit(StrEnum):
-    """What a limit counts; of what is sent, by the name that RateLimit headers give it."""
-
-    REQUESTS = "requests"
-    BYTES = "content-bytes"
-    ORDERS = "orders that wait"
-
-
 class Limit(NamedTuple):
-    """At most `setting` of a unit: in a span of time, or at once where that is None. `says`: the sentence for
-    callers over it. `share` of the setting: what a part of its callers may use up."""
+    """At most `setting` requests, bytes or orders: in a span of time, or at once where that is None. `says`:
+    the sentence for callers over it. `share` of the setting: what a part of its callers may use up."""
 
     name: str
-    unit: Unit
     setting: str
     span_s: int | None = None
     says: str = ""
     share: float = 1.0
 
 
-_ASKS, _BYTES, _ORDERS = Unit
-
 LIMITS = {limit.name: limit for limit in (
     # What is sent, by `rates.py`: 429 too_many_requests.
-    Limit("key", _ASKS, "key_requests_per_minute", MINUTE_S, "This key, or person, sent too many requests"),
-    Limit("shop", _ASKS, "shop_requests_per_minute", MINUTE_S,
-          "The keys of this shop sent too many requests"),
-    Limit("address", _ASKS, "address_requests_per_minute", MINUTE_S,
+    Limit("key", "key_requests_per_minute", MINUTE_S, "This key, or person, sent too many requests"),
+    Limit("shop", "shop_requests_per_minute", MINUTE_S, "The keys of this shop sent too many requests"),
+    Limit("address", "address_requests_per_minute", MINUTE_S,
           "Too many requests came from this address without a valid key"),
-    Limit("order", _ASKS, "order_requests_per_minute", MINUTE_S,
-          "Too many requests were made about this order"),
-    Limit("menus", _ASKS, "shop_menus_per_hour", HOUR_S, "The menus of this shop were changed too often"),
-    Limit("address_recordings", _BYTES, "shop_recording_bytes_per_day", DAY_S,
+    Limit("order", "order_requests_per_minute", MINUTE_S, "Too many requests were made about this order"),
+    Limit("menus", "shop_menus_per_hour", HOUR_S, "The menus of this shop were changed too often"),
+    Limit("address_recordings", "shop_recording_bytes_per_day", DAY_S,
           f"Recordings from this address {_SPACE}", 0.05),
-    Limit("page_recordings", _BYTES, "shop_recording_bytes_per_day", DAY_S,
+    Limit("page_recordings", "shop_recording_bytes_per_day", DAY_S,
           f"Recordings from this shop's pages {_SPACE}", 0.5),
-    Limit("shop_recordings", _BYTES, "shop_recording_bytes_per_day", DAY_S,
-          f"The recordings of this shop {_SPACE}"),
+    Limit("shop_recordings", "shop_recording_bytes_per_day", DAY_S, f"The recordings of this shop {_SPACE}"),
     # What waits for workers, or a person, by `pressure.py`: 429 too_many_orders; of all 503 overloaded.
-    Limit("client", _ORDERS, "client_backlog"),
-    Limit("place", _ORDERS, "address_backlog"),
-    Limit("pages", _ORDERS, "shop_backlog", share=0.5),
-    Limit("shop_orders", _ORDERS, "shop_backlog"),
-    Limit("all", _ORDERS, "max_backlog"),
+    Limit("client", "client_backlog"),
+    Limit("place", "address_backlog"),
+    Limit("pages", "shop_backlog", share=0.5),
+    Limit("shop_orders", "shop_backlog"),
+    Limit("all", "max_backlog"),
 )}  # fmt: skip
 
 
 def amounts(wanted: Settings) -> dict[str, int]:
     """Return how much each limit lets in, by its name."""
     return {name: int(getattr(wanted, limit.setting) * limit.share) for name, limit in LIMITS.items()}
+
+
+def refusals(name: str, says: str, label: str, values: Iterable[str]) -> Counter:
+    """A counter for /metrics, at 0 for each value of its label; each app registers its own."""
+    counter = Counter(f"saycart_{name}", says, [label], registry=None)
+    for value in values:
+        counter.labels(value)
+    return counter

@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 
 from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooManyOrders
 from schemas.shops.source import PAGE, source_of
-from services.api.gate.limits import amounts
+from services.api.gate.limits import amounts, refusals
 from services.bootstrap import Container
 from services.storage.orders.load import Load
 
@@ -58,8 +58,9 @@ class Pressure:
         self._looked_at = -math.inf
         self._looking = anyio.Lock()
         self._keys: set[tuple[str, str, str]] = set()
-        refusals = (TooManyOrders, Overloaded, IdempotencyInFlight)
-        self.refused = Counter({error.code: 0 for error in refusals})
+        codes = [error.code for error in (TooManyOrders, Overloaded, IdempotencyInFlight)]
+        says = "orders refused before reading their body"
+        self.refused = refusals("orders_refused", says, "code", codes)
 
     @asynccontextmanager
     async def admitted(self, shop: str, client: str, keys: str, key: str | None) -> AsyncIterator[None]:
@@ -103,7 +104,7 @@ class Pressure:
         self._refuse(refusal)
 
     def _refuse(self, refusal: SaycartError) -> NoReturn:
-        self.refused[refusal.code] += 1
+        self.refused.labels(refusal.code).inc()
         raise refusal
 
     def _refusal(self, client: tuple[str, str]) -> TooManyOrders | Overloaded | None:

@@ -9,15 +9,13 @@ of ours, not what answers from memory.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from fastapi import Request
 
 from infra.rates import Counts, Left
 from infra.settings import Settings
 from schemas.errors import SaycartError, TooManyRequests
 from services.api.deps import address
-from services.api.gate.limits import LIMITS, Unit, amounts
+from services.api.gate.limits import LIMITS, amounts, refusals
 
 Payer = tuple[str, str]
 """Name of a limit, and who it counts: `("key", "key:abc")`."""
@@ -31,9 +29,10 @@ class Rates:
         Raises:
             ValueError: `limits_url` can't be read.
         """
+        names = [limit.name for limit in LIMITS.values() if limit.span_s]
         self._most = amounts(wanted)
         self._counts = Counts(wanted.limits_url)
-        self.refused = Counter({limit.name: 0 for limit in LIMITS.values() if limit.span_s})
+        self.refused = refusals("requests_limited", "requests refused by a per-minute limit", "limit", names)
 
     async def close(self) -> None:
         await self._counts.close()
@@ -64,15 +63,9 @@ class Rates:
         return await self._counts.left(most, "/".join(payer), cost=cost, span_s=span_s)
 
     async def _refusal(self, payer: Payer, cost: int) -> TooManyRequests:
-        limit, left = LIMITS[payer[0]], await self._left(payer, cost)
-        self.refused[limit.name] += 1
-        unit = "" if limit.unit is Unit.REQUESTS else f';qu="{limit.unit}"'
-        # As draft-ietf-httpapi-ratelimit-headers has them.
-        headers = {
-            "RateLimit-Policy": f'"{limit.name}";q={self._most[limit.name]}{unit};w={limit.span_s}',
-            "RateLimit": f'"{limit.name}";r={left.remaining};t={max(1, round(left.wait_s + 0.5))}',
-        }
-        return TooManyRequests(limit.name, limit.says, left.wait_s, headers)
+        limit = LIMITS[payer[0]]
+        self.refused.labels(limit.name).inc()
+        return TooManyRequests(limit.says, (await self._left(payer, cost)).wait_s)
 
 
 def rates_of(request: Request) -> Rates:

@@ -12,7 +12,7 @@ from schemas.errors import InvalidMenu
 from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from services.api import present
-from services.api.deps import Cursor, matches
+from services.api.deps import matches
 from services.api.gate.access import BringsMenus, ReadsMenus
 from services.api.gate.bodies import document, takes
 from services.shop_scope import ShopScope
@@ -33,18 +33,9 @@ Document = Annotated[Any, Depends(document)]
 
 
 @router.get("", response_model=present.MenuList)
-def list_menus(
-    box: ReadsMenus,
-    cursor: Cursor = None,
-    limit: Annotated[int | None, Query(ge=1, le=500, description="default: all of them")] = None,
-) -> present.MenuList:
+def list_menus(box: ReadsMenus) -> present.MenuList:
     """List the menus. Each one's newest version without the items, by id."""
-    headers = box.menus.headers(limit=None if limit is None else limit + 1, after=cursor)
-    more = limit is not None and len(headers) > limit
-    return present.MenuList(
-        menus=[present.menu_summary(header) for header in headers[:limit]],
-        next_cursor=headers[:limit][-1].id if more else None,
-    )
+    return present.MenuList(menus=[present.menu_summary(header) for header in box.menus.headers()])
 
 
 @router.get("/{menu_id}", response_model=Menu, responses={304: {"description": "unchanged"}})

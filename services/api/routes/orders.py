@@ -1,4 +1,4 @@
-"""`/v1/orders`: create, read (with long poll), list, answer, confirm, cancel, take."""
+"""`/v1/orders`: create, add to, read (with long poll), list, answer, confirm, cancel, take."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from schemas.errors import Conflict, StaleState
+from schemas.errors import Conflict, IdempotencyInFlight, IdempotencyMismatch, StaleState
 from schemas.lifecycle import SETTLED, STATUS, TERMINAL, State
-from schemas.order import CONFIRM, Confirmation, Order, OrderPage, TextOrder
+from schemas.order import CONFIRM, Confirmation, Order, OrderPage, TextOrder, TextUtterance
 from schemas.question import CustomerAnswer
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
@@ -20,7 +21,7 @@ from services.api import present
 from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.gate.access import ReadsOrders, WritesOrders
 from services.api.gate.bodies import body, ref
-from services.api.intake import accept, by_key
+from services.api.intake import Accepted, accept, accept_utterance, by_key
 from services.api.problems import AGAIN, CONFLICT, conflict, invalid
 from services.api.waiting.bell import Bell
 from services.api.waiting.room import Waiting
@@ -34,40 +35,36 @@ MAX_WAIT_S = 30.0
 RETRY_AFTER_S = 1
 
 _STATUSES = tuple(dict.fromkeys(STATUS.values()))
-_SPOKEN = {
-    "type": "object",
-    "required": ["audio"],
-    "additionalProperties": False,
-    "properties": {
-        "audio": {
-            "type": "string",
-            "format": "binary",
-            "description": "WAV, FLAC, Ogg/Opus, MP3, M4A or WebM; its first bytes decide, not its name",
-        },
-        "menu": {"type": "string", "description": "optional if there is only one menu"},
-        "language": {"type": "string", "description": "the menu's language, or its prefix"},
-        "metadata": {"type": "string", "description": "any JSON object, up to 8000 bytes"},
-        "confirm": {"type": "string", "enum": ["true", "false"], "description": CONFIRM},
-    },
+_AUDIO = {
+    "type": "string",
+    "format": "binary",
+    "description": "WAV, FLAC, Ogg/Opus, MP3, M4A or WebM; its first bytes decide, not its name",
 }
-_SUBMIT = {
-    "parameters": [
-        {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
-            "description": "the same key and body return the first request's order; 409 while that request "
-            "is running",
-        }
-    ],
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {"schema": _SPOKEN},
-            "application/json": {"schema": ref(TextOrder)},
-        },
-    },
+_FIELDS = {
+    "menu": {"type": "string", "description": "optional if there is only one menu"},
+    "language": {"type": "string", "description": "the menu's language, or its prefix"},
+    "metadata": {"type": "string", "description": "any JSON object, up to 8000 bytes"},
+    "confirm": {"type": "string", "enum": ["true", "false"], "description": CONFIRM},
 }
+
+
+def _spoken_or(text: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
+    """The OpenAPI of a call that takes a recording with `fields`, or JSON."""
+    spoken = {
+        "type": "object",
+        "required": ["audio"],
+        "additionalProperties": False,
+        "properties": {"audio": _AUDIO, **fields},
+    }
+    key = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+        "description": "the same key and body return the first request's order; 409 while that request "
+        "is running",
+    }
+    content = {"multipart/form-data": {"schema": spoken}, "application/json": {"schema": ref(text)}}
+    return {"parameters": [key], "requestBody": {"required": True, "content": content}}
 
 
 def with_review(box: ShopScope, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
@@ -110,10 +107,50 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("", status_code=202, response_model=Order, openapi_extra=_SUBMIT, responses=_REFUSALS)
+@router.post(
+    "",
+    status_code=202,
+    response_model=Order,
+    openapi_extra=_spoken_or(TextOrder, _FIELDS),
+    responses=_REFUSALS,
+)
 async def create_order(request: Request, box: WritesOrders) -> Response:
     """Create an order. It is durable when 202 is sent; see `Location` for where it can be followed."""
-    accepted = await accept(request, box, by_key(box))
+    return await _followed(request, box, await accept(request, box, by_key(box)))
+
+
+_MORE: dict[int | str, dict[str, Any]] = {
+    **_REFUSALS,
+    409: {
+        "description": "the order takes no more, or the first request with this Idempotency-Key is still "
+        "running"
+    },
+}
+
+
+@router.post(
+    "/{order_id}/utterances",
+    status_code=202,
+    response_model=Order,
+    openapi_extra=_spoken_or(TextUtterance, {}),
+    responses=_MORE,
+)
+async def add_utterance(order_id: str, request: Request, box: WritesOrders) -> Response:
+    """Add to an order what its customer says or types next. The cart is decoded again from all utterances,
+    `changed` tells the difference, and the customer has to say yes to it. 409 if the order is confirmed or
+    has ended, if a person looks at it, or if it has 10 utterances."""
+    try:
+        accepted = await accept_utterance(request, box, order_id, by_key(box))
+    except (IdempotencyInFlight, IdempotencyMismatch):
+        raise
+    except Conflict as error:
+        now = await run_in_threadpool(read, box, order_id)
+        raise conflict(error, order=present.order(*now)) from None
+    return await _followed(request, box, accepted)
+
+
+async def _followed(request: Request, box: ShopScope, accepted: Accepted) -> Response:
+    """The answer to a stored order or utterance, after which the workers are notified."""
     record, review = accepted.order, None
     if not accepted.created:  # by a key that comes again; it may be in review by now
         record, review = await run_in_threadpool(with_review, box, record)

@@ -18,7 +18,8 @@ without gaps; the database refuses all but the next entry.
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | the days that differ |
 | `shop.second_step` | `shop` | whether its staff need one |
-| `review.decided`, `review.awaits_second` | `review` | totals and the decision |
+| `shop.brand` | `shop` | the colour of its pages, and whether they have a logo |
+| `review.decided` | `review` | totals and the decision |
 
 What a reviewer did in full is in `review_records` alone, which can be erased with its order.
 """
@@ -62,6 +63,7 @@ def record(
     Raises:
         ValueError: a field named like a secret or like a customer's words.
     """
+    session.flush()
     Database.lock(session, f"audit:{shop}")
     newest = select(func.max(AuditRow.seq)).where(AuditRow.shop_id == shop)
     seq = session.scalar(newest) or 0
@@ -94,7 +96,6 @@ def record_account(
     after: Mapping[str, object] | None = None,
 ) -> None:
     """Append one entry for what was done to the account; of a password it says only that it was set."""
-    session.flush()
     about = ("account", account.name)
     record(session, now, by or UNKNOWN, action, about, shop=account.shop_id, before=before, after=after)
 

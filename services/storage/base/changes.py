@@ -16,7 +16,7 @@ from schemas.errors import StaleState
 from schemas.lifecycle import STAGES, Event, State, advance
 from schemas.records.orders import OrderRecord
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import order_of
+from services.storage.base.mapping import document_of, order_of, without_recordings
 from services.storage.base.table_base import Base
 from services.storage.base.tables import EventRow, OrderRow, OutboxRow, ReviewRow
 from services.storage.outbox.messages import tell
@@ -72,8 +72,8 @@ def move(
     """Advance an order: state, columns and history, its review where one opens, and the messages to its
     shop's endpoints.
 
-    An order that is cancelled, or whose recording was `refused`, names it no more; its file is for the
-    caller to delete, or for the sweeper (`services/workers/orphans.py`).
+    An order that is cancelled, or whose recordings were `refused`, names them no more; the files are for the
+    caller to delete, or for the sweeper (`services/workers/sweeper.py`).
 
     Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
     the next stage begins at attempt 0.
@@ -85,7 +85,8 @@ def move(
     state = advance(order.state, event)
     columns = columns or {}
     if refused or state is State.CANCELLED:
-        columns = {**columns, "audio_key": None}
+        utterances = columns.get("utterances") or [document_of(one) for one in order.utterances]
+        columns = {**columns, "audio_key": None, "utterances": without_recordings(utterances)}
     row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
     record_event(session, row, event.value, now, detail, by=by)
     if state is State.IN_REVIEW and order.state is not state:
@@ -152,7 +153,7 @@ def withdraw_review(session: Session, order_id: str) -> None:
 def _open_review(session: Session, now: datetime, order: OrderRow) -> None:
     """A new review; or the order's old one again, where it was replayed and is doubted once more."""
     fresh = {"status": "open", "reasons": order.reasons, "proposed": order.cart, "created_at": now}
-    undecided = ("claimed_by", "lease_until", "decision", "decided_by", "decided_at", "reason", "standing")
+    undecided = ("claimed_by", "lease_until", "decision", "decided_by", "decided_at", "reason")
     reopened = session.execute(
         update(ReviewRow)
         .where(ReviewRow.order_id == order.id)

@@ -6,6 +6,7 @@ logged: one such value must not take the whole order with it, let alone the page
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -16,9 +17,9 @@ from schemas.cart import Cart, CartDraft, Finding
 from schemas.decision import Decision, ModelAnswer
 from schemas.lifecycle import State
 from schemas.order import OrderError
-from schemas.records.orders import OrderRecord, Outcome, StoredEvent
+from schemas.records.orders import OrderRecord, Outcome, StoredEvent, StoredUtterance
 from schemas.records.reviews import ReviewAct, ReviewRecord
-from schemas.review import ReviewReason, Standing
+from schemas.review import HARD_TO_HEAR, ReviewReason
 from schemas.transcript import Transcript
 from services.storage.base.table_base import Base
 from services.storage.base.tables import EventRow, OrderRow, ReviewRecordRow, ReviewRow
@@ -35,8 +36,10 @@ def order_of(row: OrderRow) -> OrderRecord:
         "shop": row.shop_id,
         "state": State.stored(row.state),
         "transcript": _model(Transcript, row.transcript),
+        "utterances": tuple(u for one in row.utterances if (u := _model(StoredUtterance, one)) is not None),
         "draft": _model(CartDraft, row.draft),
         "cart": _model(Cart, row.cart),
+        "before": _model(Cart, row.before),
         "findings": tuple(f for finding in row.findings if (f := _model(Finding, finding)) is not None),
         "reasons": _reasons(row.reasons),
         "answer": _model(ModelAnswer, row.answer),
@@ -65,9 +68,24 @@ def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
         found["timings"] = {**order.timings, **outcome.timings}
     if outcome.engine:
         found["engine"] = {**order.engine, **outcome.engine}
-    if outcome.recording is not None:
-        found |= {"audio_key": outcome.recording.key, "audio_format": outcome.recording.form}
-    return {column: value for column, value in found.items() if value is not None}
+    columns = {column: value for column, value in found.items() if value is not None}
+    return columns | (columns_of_utterances(outcome.utterances) if outcome.utterances else {})
+
+
+def columns_of_utterances(utterances: Sequence[StoredUtterance]) -> dict[str, Any]:
+    """The columns of an order's utterances; of one alone its recording's."""
+    spoken = [one for one in utterances if one.audio_key is not None]
+    newest = spoken[-1] if spoken else utterances[-1]
+    return {
+        "utterances": [document_of(one) for one in utterances] if len(utterances) > 1 else [],
+        "audio_key": newest.audio_key,
+        "audio_format": newest.audio_format,
+    }
+
+
+def without_recordings(utterances: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Documents of utterances whose recordings go."""
+    return [{**one, "audio_key": None} for one in utterances]
 
 
 def review_of(row: ReviewRow) -> ReviewRecord:
@@ -76,7 +94,6 @@ def review_of(row: ReviewRow) -> ReviewRecord:
         "status": row.status if row.status in _STATUSES else "unknown",
         "reasons": _reasons(row.reasons),
         "proposed": _model(Cart, row.proposed),
-        "standing": _model(Standing, row.standing),
     }
     return ReviewRecord(**found)
 
@@ -100,10 +117,21 @@ def words_of(row: OrderRow) -> str:
     return "" if row.transcript is None else str(row.transcript.get("text", ""))
 
 
-def allergy_of(row: OrderRow) -> str | None:
-    """Return the message of the order's finding that an allergy or a diet was spoken of."""
+def findings_of(row: OrderRow) -> tuple[Finding, ...]:
     found = (_model(Finding, finding) for finding in row.findings)
-    return next((one.message for one in found if one is not None and one.code == "allergy_said"), None)
+    return tuple(one for one in found if one is not None)
+
+
+def unsure_of(row: OrderRow) -> tuple[str, ...]:
+    """Return up to two words that were hard to hear, or else pieces that the model was unsure of."""
+    words = sorted((row.transcript or {}).get("words", ()), key=_probability)
+    unheard = [word for word in words if _probability(word) < HARD_TO_HEAR]
+    pieces = unheard or (row.answer or {}).get("unsure", ())
+    return tuple(str(one.get("text", "")).strip(" .,?!") for one in pieces[:2])
+
+
+def _probability(word: dict[str, Any]) -> float:
+    return float(word.get("probability", 1.0))
 
 
 def cart_of(document: Any) -> Cart | None:

@@ -30,7 +30,8 @@ HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS 
 
 class ShopRow(Base):
     """Everything belongs to one: menus, orders, reviews, accounts, keys. What it keeps for how many days: 0
-    is for ever, NULL as the settings say. `needs_second_step`: of its staff, at sign-in."""
+    is for ever, NULL as the settings say. `needs_second_step`: of its staff, at sign-in. `colour` and `logo`
+    are of its pages, see `Brand`."""
 
     __tablename__ = "shops"
 
@@ -41,6 +42,8 @@ class ShopRow(Base):
     keep_transcripts_days: Mapped[int | None]
     keep_orders_days: Mapped[int | None]
     needs_second_step: Mapped[bool]
+    colour: Mapped[str | None]
+    logo: Mapped[str | None]
 
 
 class MenuRow(Base):
@@ -96,8 +99,10 @@ class OrderRow(Base):
     audio_key: Mapped[str | None]
     audio_format: Mapped[str | None]
     transcript: Mapped[Document | None]
+    utterances: Mapped[list[Any]]
     draft: Mapped[Document | None]
     cart: Mapped[Document | None]
+    before: Mapped[Document | None]
     findings: Mapped[list[Any]]
     reasons: Mapped[list[Any]]
     answer: Mapped[Document | None]
@@ -168,7 +173,6 @@ class ReviewRow(Base):
     decided_at: Mapped[datetime | None]
     reason: Mapped[str | None]
     proposed: Mapped[Document | None]
-    standing: Mapped[Document | None]
     created_at: Mapped[datetime]
 
 
@@ -227,9 +231,6 @@ class OutboxRow(Base):
     payload: Mapped[Document]
     version: Mapped[int]
     attempt: Mapped[int]
-    lease_owner: Mapped[str | None]
-    lease_until: Mapped[datetime | None]
-    next_attempt_at: Mapped[datetime | None]
     last_error: Mapped[str | None]
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]

@@ -2,7 +2,8 @@
 
 | where | what of the customer is there | what is left |
 |---|---|---|
-| `orders.transcript`, `draft` | the words, and what was read out of them | nothing |
+| `orders.transcript`, `utterances`, `draft` | the words, and what was read out of them | nothing |
+| `orders.before` | an earlier cart | nothing |
 | `orders.cart` | `heard`, notes, findings, names the menu lacks | lines: sku, name, size, options, prices |
 | `orders.findings` | sentences that quote the words | nothing |
 | `orders.engine` | all that is not known here | decoder, counts |
@@ -11,7 +12,7 @@
 | `orders.metadata`, `client` | whatever the shop knows them by; an address | nothing |
 | `orders.audio_key`, and its file | the voice | nothing; the caller deletes the file |
 | `order_events.detail` | a reviewer's reason, a question and its answer | who, action, codes |
-| `reviews.proposed`, `standing`, `reason` | as the cart; what a reviewer wrote | the cart as above |
+| `reviews.proposed`, `reason` | as the cart; what a reviewer wrote | the cart as above |
 | `review_records.before`, `after`, `reason` | the same | the carts as above, who, when |
 | `outbox.payload`, `last_error` | cart, metadata, error; the receiver's words | as above |
 | `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
@@ -111,7 +112,8 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
     for row in rows:
         _put(
             row,
-            **dict.fromkeys(("transcript", "draft", "metadata_", "client")),
+            **dict.fromkeys(("transcript", "draft", "before", "metadata_", "client")),
+            utterances=[],
             cart=redaction.cart(row.cart),
             error=redaction.error(row.error),
             findings=[],
@@ -133,7 +135,7 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
     reviews = session.scalars(select(ReviewRow).where(ReviewRow.order_id.in_(ids))).all()
     for review in reviews:
         proposed = redaction.cart(review.proposed)
-        _put(review, proposed=proposed, standing=None, reason=None, version=review.version + 1)
+        _put(review, proposed=proposed, reason=None, version=review.version + 1)
     acts = select(ReviewRecordRow).where(ReviewRecordRow.review_id.in_([one.id for one in reviews]))
     for kept in session.scalars(acts):
         before, after = redaction.cart(kept.before), redaction.cart(kept.after)

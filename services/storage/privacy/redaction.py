@@ -21,7 +21,7 @@ _CART = ("currency", "menu", "subtotal", "taxes", "total", "total_is_minimum")
 _NAMES = ("decoder", "grammar")
 _COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")
 _HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
-_ACT = ("action", "version", "first", "agreed", "start_s", "end_s", "from")
+_ACT = ("action", "version", "from")
 _MESSAGE = ("order_id", "shop", "seq", "status", "menu")
 
 

@@ -4,7 +4,7 @@ An order's time runs from its end (`updated_at`, which erasing leaves alone); on
 or in review has none. Each step is one short transaction over at most `limit` orders that an index finds, and
 says so in the audit log with it; one that is cut off has not happened, and the next finds the same orders.
 Nothing to do costs a look at an index, and no write. The files of recordings that no order names any more are
-collected by `services/workers/orphans.py`.
+collected by `services/workers/sweeper.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session, load_only
 from schemas.shops.audit import Actor, stamp
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
+from services.storage.base.mapping import without_recordings
 from services.storage.base.scoping import OfShop
 from services.storage.base.tables import (
     ENDED,
@@ -34,7 +35,7 @@ from services.storage.base.tables import (
 from services.storage.privacy.erasure import wipe
 
 SWEEPER = Actor("system:sweeper")
-_NAMES = load_only(OrderRow.id, OrderRow.audio_key)
+_NAMES = load_only(OrderRow.id, OrderRow.audio_key, OrderRow.utterances)
 # What is only emptied need not be read.
 _READ = load_only(
     *(OrderRow.id, OrderRow.shop_id, OrderRow.version, OrderRow.audio_key),
@@ -77,7 +78,6 @@ class RetentionStore(OfShop):
             query = _before(over, now, older_than_s).with_for_update(skip_locked=True)
             if rows := session.scalars(query).all():
                 carry_out(session, now, rows)
-                session.flush()
                 after = {what: len(rows), "ended_before": stamp(now - timedelta(seconds=older_than_s))}
                 about = ("shop", self._shop)
                 record(session, now, SWEEPER, "retention.carried_out", about, shop=self._shop, after=after)
@@ -95,11 +95,12 @@ def _before(over: Select[Any], now: datetime, older_than_s: float) -> Select[Any
 
 def _release_recordings(_session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
     for row in rows:
-        row.audio_key = None
+        row.audio_key, row.utterances = None, without_recordings(row.utterances)
 
 
 def _erase(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
-    _release_recordings(session, now, rows)
+    for row in rows:
+        row.audio_key = None
     wipe(session, now, rows)
 
 

@@ -3,7 +3,6 @@
 | action | says | before, after |
 |---|---|---|
 | `claimed`, `taken_over`, `released` | who held it; `taken_over` names from whom, whose lease had run out | |
-| `awaits_second` | a decision on an order that needs two people; it waits for another who agrees | both |
 | `decided` | the decision that settled the order | both |
 
 A decision is written in the transaction that makes it, so there is none without its record. The audit log
@@ -20,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from schemas.cart import Cart
 from schemas.records.reviews import ReviewAct, ReviewRecord, Settled
+from schemas.review import ReviewDecision
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.ids import new_id
@@ -39,7 +39,7 @@ def record_act(
     after: Cart | None = None,
     reason: str | None = None,
     detail: dict[str, Any] | None = None,
-) -> ReviewRecordRow:
+) -> None:
     """Append one act inside the caller's transaction."""
     row = ReviewRecordRow(
         id=new_id("act"),
@@ -53,28 +53,29 @@ def record_act(
         detail=detail or {},
     )
     session.add(row)
-    return row
 
 
-def record_decision(session: Session, review: ReviewRecord, kept: ReviewRecordRow, by: Actor) -> None:
-    """Append to the audit log that the decision `kept` was made; `review` is as it was before. Totals are in
-    minor units.
+def record_decision(
+    session: Session,
+    now: datetime,
+    review: ReviewRecord,
+    reviewer: str,
+    decision: ReviewDecision,
+    cart: Cart | None,
+    by: Actor,
+) -> None:
+    """Append a decision, which left the order with `cart`; `review` is as it was before.
 
-    Neither lines nor the reason are in it: they are the customer's, and have to go when the order is erased.
+    The audit log has only totals, in minor units. Neither lines nor the reason are in it: they are the
+    customer's, and have to go when the order is erased.
     """
-    before = {"total": _total(kept.before)}
-    after = {
-        "decision": kept.detail["action"],
-        "reviewer": kept.actor,
-        "order": review.order_id,
-        "total": _total(kept.after),
-    }
-    action, about = f"review.{kept.action}", ("review", review.id)
-    record(session, kept.at, by, action, about, shop=review.shop, before=before, after=after)
-
-
-def _total(cart: dict[str, object] | None) -> object:
-    return None if cart is None else cart["total"]
+    proposed, action = review.proposed, decision.action
+    detail = {"action": action, "version": review.version}
+    carts = {"before": proposed, "after": cart}
+    record_act(session, now, review.id, reviewer, "decided", **carts, reason=decision.reason, detail=detail)
+    about, made = ("review", review.id), {"decision": action, "reviewer": reviewer, "order": review.order_id}
+    before, after = ({"total": one.total if one else None} for one in (proposed, cart))
+    record(session, now, by, "review.decided", about, shop=review.shop, before=before, after=made | after)
 
 
 class ReviewLog(OfShop):

@@ -10,10 +10,9 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, text
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.shops.source import PAGE
 from services.storage.base.ids import page_of, paged
-from services.storage.base.mapping import allergy_of, review_of, words_of
+from services.storage.base.mapping import findings_of, review_of, unsure_of, words_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
-from services.storage.reviews import rules
 
 # Of one visitor that are looked at together: many times what an address may have waiting.
 MOST_OF_VISITOR = 500
@@ -24,19 +23,14 @@ _UNDECIDED = text(UNDECIDED)
 class ReviewQueue(OfShop):
     """The part of the review store that lists what waits."""
 
-    def list(
-        self, *, limit: int, cursor: str | None, include_claimed: bool
-    ) -> tuple[builtins.list[ReviewRecord], str | None]:
+    def list(self, *, limit: int, cursor: str | None) -> tuple[builtins.list[ReviewRecord], str | None]:
         """Up to `limit` undecided reviews, longest waiting first, and the cursor to the next page.
-
-        Without `include_claimed` those are left out that are held now; a lapsed claim is shown.
 
         Raises:
             InputError: not a cursor of ours.
         """
-        query = paged(ReviewRow, cursor, limit + 1).where(of_shop(ReviewRow, self._shop))
+        query = paged(ReviewRow, cursor, limit + 1).where(_UNDECIDED, of_shop(ReviewRow, self._shop))
         with self._database.read() as session:
-            query = query.where(_UNDECIDED if include_claimed else _free(self._database.now(session)))
             return page_of([review_of(row) for row in session.scalars(query)], limit)
 
     def queue(self, limit: int) -> Queue:
@@ -57,16 +51,14 @@ class ReviewQueue(OfShop):
                 QueueEntry(
                     review=review_of(review),
                     words=words_of(order),
-                    allergy=allergy_of(order),
+                    findings=findings_of(order),
+                    unsure=unsure_of(order),
                     menu_id=order.menu_id,
                     spoken=order.audio_key is not None,
                 )
                 for review, order in session.execute(oldest)
             ]
-        # To the second no two wait alike, and the value would never count.
-        entries.sort(
-            key=lambda e: (-((now - e.review.created_at) // timedelta(minutes=1)), -rules.value_of(e.review))
-        )
+        entries.sort(key=lambda entry: _turn(entry.review, now))
         return Queue(now, tuple(entries), waiting, waiting - free)
 
     def of_visitor(self, review_id: str, limit: int = MOST_OF_VISITOR) -> builtins.list[ReviewRecord]:
@@ -94,3 +86,9 @@ class ReviewQueue(OfShop):
 def _free(now: datetime) -> ColumnElement[bool]:
     """It is free: open, or claimed under a lease that has run out."""
     return and_(_UNDECIDED, or_(ReviewRow.status == "open", ReviewRow.lease_until <= now))
+
+
+def _turn(review: ReviewRecord, now: datetime) -> tuple[int, int]:
+    """By whole minutes waited, then by the proposal's value: to the second no two wait alike."""
+    minutes = (now - review.created_at) // timedelta(minutes=1)
+    return -minutes, -(review.proposed.total if review.proposed else 0)

@@ -1,5 +1,4 @@
-"""Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease; who may
-do what is in `rules.py`."""
+"""Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease."""
 
 from __future__ import annotations
 
@@ -11,15 +10,17 @@ from sqlalchemy.orm import Session
 from schemas.errors import Conflict
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
-from schemas.review import Standing
+from schemas.review import ReviewDecision
 from schemas.shops.audit import Actor
 from services.storage.base.changes import move, swap, writing
 from services.storage.base.mapping import columns_of, order_of, review_of
 from services.storage.base.scoping import of_shop
-from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
-from services.storage.reviews import rules
+from services.storage.base.tables import OrderRow, ReviewRow
 from services.storage.reviews.log import record_act, record_decision
 from services.storage.reviews.queue import ReviewQueue
+
+# Titles of conflicts.
+HELD, CHANGED = "Someone else has this review", "The review has changed since you read it"
 
 
 class ReviewStore(ReviewQueue):
@@ -49,11 +50,11 @@ class ReviewStore(ReviewQueue):
 
         Raises:
             NotFound: no such review.
-            Conflict: another reviewer holds it, it is settled, or one's own decision on it stands.
+            Conflict: another reviewer holds it, or it is settled.
         """
         with writing(self._database) as (session, now):
             seen = self._one(session, ReviewRow, review_id, hold=True)
-            rules.check_free(seen, reviewer, now)
+            _check_free(seen, reviewer, now)
             if not (own := seen.claimed_by == reviewer):
                 action = "taken_over" if seen.status == "claimed" else "claimed"
                 detail = {"from": seen.claimed_by} if seen.claimed_by else {}
@@ -76,7 +77,7 @@ class ReviewStore(ReviewQueue):
         """
         with writing(self._database) as (session, now):
             seen = self._one(session, ReviewRow, review_id, hold=True)
-            rules.check_held(seen, reviewer, now)
+            _check_held(seen, reviewer, now)
             until = now + timedelta(seconds=lease_s)
             return _change(session, seen, version=seen.version, lease_until=until)
 
@@ -91,30 +92,26 @@ class ReviewStore(ReviewQueue):
             seen = self._one(session, ReviewRow, review_id, hold=True)
             if seen.status == "open":
                 return review_of(seen)
-            rules.check_undecided(seen)
+            _check_undecided(seen)
             if seen.claimed_by != reviewer:
-                raise Conflict(f"{seen.claimed_by} has this review", title=rules.HELD)
+                raise Conflict(f"{seen.claimed_by} has this review", title=HELD)
             record_act(session, now, review_id, reviewer, "released")
             return _change(session, seen, status="open", claimed_by=None, lease_until=None)
 
     def decide(
         self,
         review_id: str,
+        decision: ReviewDecision,
+        outcome: Outcome,
         *,
         reviewer: str,
-        version: int,
-        action: str,
-        reason: str | None,
-        outcome: Outcome,
-        second_above: int = 0,
-        held: bool = True,
         by: Actor,
+        held: bool = True,
     ) -> tuple[ReviewRecord, OrderRecord]:
         """Settle a review that `reviewer` holds, and move its order by `outcome`, in one transaction.
 
-        Where the order is worth more than `second_above` minor units, as proposed or as decided, it only
-        stands, and the review is open again, unless another's standing decision is the same. `by` is who the
-        credential says that `reviewer` is. Unless it must be `held`, a review will do that no other holds.
+        `by` is who the credential says that `reviewer` is. Unless it must be `held`, a review will do that no
+        other holds.
 
         Raises:
             NotFound: no such review.
@@ -127,46 +124,56 @@ class ReviewStore(ReviewQueue):
             row = session.scalar(select(OrderRow).where(OrderRow.id == review).with_for_update())
             seen = self._one(session, ReviewRow, review_id, hold=True)
             assert row is not None  # by a foreign key
-            (rules.check_held if held else rules.check_free)(seen, reviewer, now)
-            if seen.version != version:
-                raise Conflict(f"The review is at version {seen.version}, not {version}", title=rules.CHANGED)
-            read = review_of(seen)
-            cart = outcome.draft if action != "reject" else None
-            mine = Standing(by=reviewer, at=now.isoformat(), action=action, reason=reason, cart=cart)
-            waits = rules.waits(read, mine, outcome, second_above)
-            kept = _recorded(session, now, read, mine, outcome, waits=waits)
+            (_check_held if held else _check_free)(seen, reviewer, now)
+            if seen.version != decision.version:
+                stale = f"The review is at version {seen.version}, not {decision.version}"
+                raise Conflict(stale, title=CHANGED)
+            before = review_of(seen)
             order = order_of(row)
-            if not waits:
-                columns = columns_of(order, outcome)
-                order = move(session, now, order, outcome.event, columns, outcome.detail)
-            changed = rules.opened(mine) if waits else rules.decided(mine, now)
-            left = _change(session, seen, lease_until=None, **changed)
-            record_decision(session, read, kept, by)
-            return left, order
-
-
-def _recorded(
-    session: Session, now: datetime, review: ReviewRecord, mine: Standing, outcome: Outcome, *, waits: bool
-) -> ReviewRecordRow:
-    """Record a decision; `waits`: for another who agrees."""
-    detail: dict[str, object] = {"action": mine.action, "version": review.version}
-    if review.standing is not None:
-        detail |= {"first": review.standing.by, "agreed": rules.agreed(review, mine)}
-    return record_act(
-        session,
-        now,
-        review.id,
-        mine.by,
-        "awaits_second" if waits else "decided",
-        before=review.proposed,
-        after=outcome.cart,
-        reason=mine.reason,
-        detail=detail,
-    )
+            order = move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            settled = {"decision": decision.action, "decided_by": reviewer, "decided_at": now}
+            columns = settled | {"status": "decided", "reason": decision.reason, "lease_until": None}
+            decided = _change(session, seen, **columns)
+            record_decision(session, now, before, reviewer, decision, outcome.cart, by)
+            return decided, order
 
 
 def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:
     row = swap(session, ReviewRow, seen.id, seen.version, **columns)
     if row is None:  # can't be while the row is locked; kept so that no lock is trusted alone
-        raise Conflict(f"Review {seen.id} changed in the meantime", title=rules.CHANGED)
+        raise Conflict(f"Review {seen.id} changed in the meantime", title=CHANGED)
     return review_of(row)
+
+
+def _check_undecided(seen: ReviewRow) -> None:
+    """Raises Conflict where the review is settled."""
+    if seen.status not in ("open", "claimed"):
+        raise Conflict(f"The review is {seen.status}", title="The review is closed")
+
+
+def _check_free(seen: ReviewRow, reviewer: str, now: datetime) -> None:
+    """Raises Conflict unless `reviewer` may take the review."""
+    _check_undecided(seen)
+    if seen.status == "claimed" and seen.claimed_by != reviewer and _live(seen, now):
+        raise Conflict(
+            f"{seen.claimed_by} has this review",
+            hint="Take another one, or wait until it's released.",
+            title=HELD,
+        )
+
+
+def _check_held(seen: ReviewRow, reviewer: str, now: datetime) -> None:
+    """Raises Conflict unless `reviewer` holds the review."""
+    _check_undecided(seen)
+    if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
+        raise Conflict(
+            "This review isn't assigned to you",
+            hint="Take it again, check it, then decide.",
+            title="You haven't claimed this review",
+        )
+    if seen.claimed_by != reviewer:
+        raise Conflict(f"{seen.claimed_by} has this review", title=HELD)
+
+
+def _live(row: ReviewRow, now: datetime) -> bool:
+    return row.lease_until is not None and row.lease_until > now

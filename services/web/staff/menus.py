@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import structlog
 from fastapi import APIRouter, Query, Request
@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Item, Menu, Note, spoken_key
+from schemas.menus.parts import Option, OptionGroup
 from schemas.wording import minor_units
 from services.api.gate.bodies import MAX_JSON_BYTES, parse_json
 from services.api.problems import RequestRefused, invalid
@@ -25,19 +26,20 @@ from services.shop_scope import ShopScope
 from services.web.customers.order_access import Visiting
 from services.web.pages import Fields, Form, PageRoute, is_fragment, page, redirect
 from services.web.staff.menu_diff import changes
-from services.web.staff.staff import Manager, MenuScope, PublishScope, visitor
+from services.web.staff.staff import MenuScope, PublishScope
 
 log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRoute)
 
 SHOWN_VERSIONS = 50
+Part = TypeVar("Part", Item, Option)
 
 
 @router.get("")
 def listed(request: Request, box: Visiting) -> Response:
     """List the menus."""
-    return page(request, "menu/list.html", menus=box.menus.headers(), staff=visitor(request))
+    return page(request, "menu/list.html", menus=box.menus.headers())
 
 
 @router.get("/{menu_id}")
@@ -66,7 +68,6 @@ def _browsed(request: Request, box: ShopScope, menu_id: str, q: str) -> Response
         categories=[(name, list(part)) for name, part in groupby(items, key=lambda item: item.category)],
         groups=[(group, options) for group, options in groups if options],
         size_names={size.id: size.name for size in menu.sizes},
-        staff=visitor(request),
     )
 
 
@@ -82,9 +83,7 @@ def versions(menu_id: str, request: Request, box: Visiting) -> Response:
         raise NotFound(f"No menu {menu_id}")
     steps = [(new, changes(old.menu, new.menu)) for new, old in pairwise(stored)]
     first = [] if len(stored) > SHOWN_VERSIONS else [(stored[-1], None)]
-    return page(
-        request, "menu/versions.html", menu=stored[0].menu, steps=steps + first, staff=visitor(request)
-    )
+    return page(request, "menu/versions.html", menu=stored[0].menu, steps=steps + first)
 
 
 @router.get("/{menu_id}/export")
@@ -97,7 +96,7 @@ def export(
 
 
 @router.get("/{menu_id}/items/{sku}")
-def edit(menu_id: str, sku: str, request: Request, box: MenuScope, staff: Manager) -> Response:
+def edit(menu_id: str, sku: str, request: Request, box: MenuScope) -> Response:
     """Show the form for one item."""
     stored = box.menus.get(menu_id)
     return page(
@@ -107,7 +106,6 @@ def edit(menu_id: str, sku: str, request: Request, box: MenuScope, staff: Manage
         menu=stored.menu,
         item=_item(stored.menu, sku),
         size_names={size.id: size.name for size in stored.menu.sizes},
-        staff=staff,
     )
 
 
@@ -128,14 +126,13 @@ def available(menu_id: str, request: Request, box: PublishScope, form: Fields) -
     menu = box.menus.get(menu_id).menu
     is_available = form.get("available") == "yes"
     if "sku" in form:
-        sku = _item(menu, form.get("sku")).sku
-        update = {"available": is_available, "sold_out_until": None}
-        items = tuple(item.model_copy(update=update) if item.sku == sku else item for item in menu.items)
-        new, _ = _whole(menu, items=items)
+        item = _item(menu, form.get("sku"))
+        new, _ = _whole(menu, items=_marked(menu.items, item, is_available))
     else:
-        new, _ = _whole(
-            menu, option_groups=_with_option(menu, form.get("group"), form.get("option"), is_available)
-        )
+        group, option = _option(menu, form.get("group"), form.get("option"))
+        sold = group.model_copy(update={"options": _marked(group.options, option, is_available)})
+        groups = tuple(sold if one is group else one for one in menu.option_groups)
+        new, _ = _whole(menu, option_groups=groups)
     publish(box, new, after=version_of(form))
     if is_fragment(request):
         return _browsed(request, box, menu_id, form.get("q"))
@@ -175,20 +172,18 @@ def _item(menu: Menu, sku: str) -> Item:
     return item
 
 
-def _with_option(menu: Menu, group_id: str, option_id: str, is_available: bool) -> tuple[Any, ...]:
+def _option(menu: Menu, group_id: str, option_id: str) -> tuple[OptionGroup, Option]:
     group = menu.group(group_id)
-    if group is None or option_id not in {option.id for option in group.options}:
+    option = next((one for one in group.options if one.id == option_id), None) if group else None
+    if group is None or option is None:
         raise NotFound(f"The menu {menu.id} has no option {option_id} in {group_id}")
-    options = tuple(
-        option.model_copy(update={"available": is_available, "sold_out_until": None})
-        if option.id == option_id
-        else option
-        for option in group.options
-    )
-    return tuple(
-        group.model_copy(update={"options": options}) if group.id == group_id else group
-        for group in menu.option_groups
-    )
+    return group, option
+
+
+def _marked(parts: tuple[Part, ...], marked: Part, is_available: bool) -> tuple[Part, ...]:
+    """Return items or options, one of them marked."""
+    changed = marked.model_copy(update={"available": is_available, "sold_out_until": None})
+    return tuple(changed if one is marked else one for one in parts)
 
 
 def _edited(item: Item, form: Form, currency: str) -> Item:

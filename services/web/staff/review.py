@@ -4,7 +4,6 @@ the reviewer is the signed-in person."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -13,21 +12,21 @@ from starlette.responses import Response
 from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
 from schemas.explanation import VERDICTS
-from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision
 from services.api.present import nickname
-from services.api.routes.audio import recording
+from services.api.routes.audio import Number, recording
 from services.shop_scope import ShopScope
 from services.validation.explained import explain
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, page, redirect
 from services.web.staff import review_view as view
+from services.web.staff.doubts import doubt, staff_doubts
 from services.web.staff.review_form import FilledForm, read
 from services.web.staff.staff import Reviewer, ReviewScope
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
 TEMPLATES.filters |= {"reason": wording.reason, "lasted": wording.lasted, "nickname": nickname}
-TEMPLATES.filters |= {"percent": wording.percent}
+TEMPLATES.filters |= {"percent": wording.percent, "sentence": wording.capitalized}
 
 SHOWN = 50
 # How many of the longest waiting reviews are candidates for the next claim.
@@ -35,15 +34,21 @@ CANDIDATES = 200
 
 
 @router.get("")
-def queue(request: Request, box: ReviewScope, after: str = "") -> Response:
+def queue(request: Request, box: ReviewScope, staff: Reviewer, after: str = "", show: str = "") -> Response:
     """Show the queue, longest waiting first."""
-    return page(request, "review/queue.html", queue=box.reviews.queue(SHOWN), last=_last(box, after))
+    rows = _rows(box, staff.name, show)
+    return page(request, "review/queue.html", **rows, last=_last(box, after))
 
 
 @router.get("/queue")
-def queue_now(request: Request, box: ReviewScope) -> Response:
+def queue_now(request: Request, box: ReviewScope, staff: Reviewer, show: str = "") -> Response:
     """Return the queue's rows, polled every few seconds."""
-    return page(request, "review/rows.html", queue=box.reviews.queue(SHOWN))
+    return page(request, "review/rows.html", **_rows(box, staff.name, show))
+
+
+def _rows(box: ShopScope, who: str, show: str) -> Mapping[str, Any]:
+    queue = box.reviews.queue(SHOWN)
+    return {"queue": view.shown_in(queue, who, show), "show": show, "staff_doubts": staff_doubts}
 
 
 @router.post("/next")
@@ -103,9 +108,9 @@ def why(request: Request, review_id: str, box: ReviewScope) -> Response:
 
 
 @router.get("/{review_id}/audio")
-def audio(review_id: str, box: ReviewScope) -> Response:
-    """Serve the order's recording to the page's player."""
-    return recording(box, box.reviews.get(review_id).order_id)
+def audio(review_id: str, box: ReviewScope, utterance: Number = None) -> Response:
+    """Serve a recording of the order to the page's player."""
+    return recording(box, box.reviews.get(review_id).order_id, utterance)
 
 
 @router.post("/{review_id}/decide")
@@ -147,7 +152,7 @@ def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> Revi
 def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Response:
     back = f"?after={after}" if after else ""
     waiting = box.reviews.queue(CANDIDATES)
-    free = [e.review for e in waiting.entries if _may_take(e.review, who, waiting.now)]
+    free = [e.review for e in waiting.entries if view.holder(e.review, waiting.now) in (None, who)]
     for review in sorted(free, key=lambda review: review.claimed_by != who):  # own claims first
         try:
             box.reviews.claim(review.id, who, box.settings.review_lease_s)
@@ -155,13 +160,6 @@ def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Res
             continue  # a colleague was faster
         return redirect(request, f"/review/{review.id}{back}")
     return redirect(request, f"/review{back}")
-
-
-def _may_take(review: ReviewRecord, who: str, now: datetime) -> bool:
-    """Return whether `who` may claim it: not held by another, and not awaiting a second person."""
-    if review.standing is not None and review.standing.by == who:
-        return False
-    return view.holder(review, now) in (None, who)
 
 
 def _screen(
@@ -186,6 +184,8 @@ def _screen(
         words=view.words(shown.transcript),
         findings=view.findings(shown.order),
         unsaid=wording.unsaid(shown.review.reasons, shown.order.findings),
+        doubt=doubt,
+        unsure=view.unsure(shown.order),
         acts=box.review_log.of(shown.review.id),
         history=box.orders.events(shown.order.id),
         threshold=box.settings.asr_threshold,

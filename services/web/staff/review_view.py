@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from schemas import wording
@@ -12,22 +12,24 @@ from schemas.compare import same_order
 from schemas.menu import Menu
 from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
-from schemas.records.reviews import ReviewRecord
+from schemas.records.reviews import Queue, ReviewRecord
+from schemas.review import HARD_TO_HEAR
 from schemas.transcript import Transcript
 from services.shop_scope import ShopScope
-from services.validation.judge import judge_chosen
+from services.validation.decide import judge_chosen
 from services.web.staff.review_controls import LineForm, NoteForm, controls_of, notes_controls
 from services.web.staff.review_form import FilledForm, draft_of, lines_of, most, notes_of
 
 # A word is marked below the first probability, and marked strongly below the second.
-UNSURE, DOUBTFUL = 0.85, 0.6
+UNSURE, DOUBTFUL = 0.85, HARD_TO_HEAR
 
 
 @dataclass(frozen=True, slots=True)
 class WordView:
-    """One word with its times; `level` is `sure`, `unsure` or `doubtful`."""
+    """One word with its times in the recording of an utterance; `level` is `sure`, `unsure` or `doubtful`."""
 
     text: str
+    utterance: int
     start_s: float
     end_s: float
     percent: int
@@ -73,17 +75,21 @@ class Case:
     def transcript(self) -> Transcript:
         return self.order.transcript or Transcript(text="", confidence=0.0)
 
-    @property
-    def start(self) -> CartDraft | None:
-        """The initial cart of the form: a first reviewer's, else the proposal."""
-        standing = self.review.standing
-        return standing.cart if standing and standing.cart else self.order.draft
-
 
 def holder(review: ReviewRecord, now: datetime) -> str | None:
     """Return who holds a review at `now`; None if it is free or its claim has expired."""
     held = review.status == "claimed" and review.lease_until is not None and review.lease_until > now
     return review.claimed_by if held else None
+
+
+def shown_in(queue: Queue, who: str, show: str) -> Queue:
+    """Return the queue with the entries that a filter leaves: `mine`, `free`, `allergy`, or all."""
+    kept = {
+        "mine": lambda entry: holder(entry.review, queue.now) == who,
+        "free": lambda entry: holder(entry.review, queue.now) is None,
+        "allergy": lambda entry: entry.allergy,
+    }.get(show, lambda _: True)
+    return replace(queue, entries=tuple(filter(kept, queue.entries)))
 
 
 def case(box: ShopScope, review_id: str) -> Case:
@@ -98,6 +104,7 @@ def words(transcript: Transcript) -> list[WordView]:
     return [
         WordView(
             text=word.text.strip(),
+            utterance=word.utterance,
             start_s=word.start_s,
             end_s=word.end_s,
             percent=round(word.probability * 100),
@@ -111,6 +118,11 @@ def words(transcript: Transcript) -> list[WordView]:
     ]
 
 
+def unsure(order: OrderRecord) -> list[str]:
+    """Return what the model was least sure of."""
+    return [piece.text for piece in order.answer.unsure[:2]] if order.answer else []
+
+
 def findings(order: OrderRecord) -> list[Finding]:
     """Return the order's findings, blocking ones first."""
     return sorted(order.findings, key=lambda finding: not finding.blocks)
@@ -119,7 +131,7 @@ def findings(order: OrderRecord) -> list[Finding]:
 def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:
     """Return the form as filled in, or its initial state, priced from the order's menu version."""
     menu = shown.menu.menu
-    now = filled or draft_of(lines_of(shown.start), notes_of(shown.start))
+    now = filled or draft_of(lines_of(shown.order.draft), notes_of(shown.order.draft))
     cart, problems = _priced(shown, now.draft) if now.draft is not None else (None, now.problems)
     before, after = _described(shown.review.proposed, menu), _described(cart, menu)
     forms = controls_of(now.lines, menu)

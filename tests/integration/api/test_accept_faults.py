@@ -18,9 +18,9 @@ from infra.processes.ports import any_free
 from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import Container, bootstrap
-from services.workers import orphans
+from services.workers import sweeper
 from services.workers.children import as_environment
-from services.workers.orphans import collect_orphans
+from services.workers.sweeper import collect_orphans
 from tests.conftest import PostgreSQL
 from tests.credentials import header_at
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
@@ -179,7 +179,7 @@ def test_a_kill_between_file_and_order_leaves_what_is_collected(tmp_path: Path) 
 
 def age(box: Container, *keys: str) -> None:
     """Make recordings old enough to be looked at."""
-    old = time.time() - orphans.AGE_S - HOUR_S
+    old = time.time() - sweeper.AGE_S - HOUR_S
     for key in keys:
         os.utime(box.blobs.path(key), (old, old))
 

@@ -1,4 +1,4 @@
-"""Renewal and the second person over `/v1/reviews`, and what the pages refuse without a browser."""
+"""Rejecting all orders of one visitor, and what the pages refuse without a browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from schemas.cart import Cart, CartDraft, MenuRef
+from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
@@ -16,7 +16,7 @@ from schemas.shops.access import Role
 from schemas.transcript import Transcript
 from services.storage.orders.store import OrderStore
 from services.web.staff.staff import COOKIE, csrf_of
-from tests.integration.api_world import MENU, World, expect_problem, running
+from tests.integration.api_world import MENU, World, running
 
 LATTE = {"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1, "size": "L"}
 PASSWORD = "correct horse battery"
@@ -24,7 +24,7 @@ PASSWORD = "correct horse battery"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with running(tmp_path_factory.mktemp("rules"), second_review_above=500) as shared:
+    with running(tmp_path_factory.mktemp("rules")) as shared:
         yield shared
 
 
@@ -38,28 +38,6 @@ def proposed(world: World) -> str:
     order_id = world.text()["id"]
     world.advance(order_id, Event.DOUBTED, draft=CartDraft.model_validate({"lines": [LATTE]}))
     return str(world.http.get(f"/v1/orders/{order_id}").json()["review"]["id"])
-
-
-def test_a_dear_order_waits_for_a_second_person(world: World) -> None:
-    review_id = proposed(world)
-
-    def approve(who: str) -> dict[str, Any]:
-        version = act(world, review_id, "claim", reviewer=who).json()["version"]
-        answer = act(world, review_id, "decision", reviewer=who, version=version, action="approve")
-        assert answer.status_code == 200, answer.text
-        return dict(answer.json())
-
-    first = approve("ada")
-    assert (first["status"], first["order"]["status"]) == ("open", "needs_review")
-    assert (first["standing"]["by"], first["standing"]["action"]) == ("ada", "approve")
-    assert first["standing"]["cart"]["lines"][0]["sku"] == "latte"
-    expect_problem(act(world, review_id, "claim", reviewer="ada"), 409, "conflict")
-    second = approve("bob")
-    assert (second["status"], second["decided_by"], second["order"]["status"]) == (
-        "decided",
-        "bob",
-        "completed",
-    )
 
 
 def from_page(world: World, address: str, **columns: Any) -> str:
@@ -110,13 +88,6 @@ def test_all_of_one_visitor_are_rejected_at_once(world: World, staff: httpx.Clie
     assert "decided" not in statuses(world, others)
     audited = [entry.object_id for entry in world.parts.audit.entries(action="review.decided")]
     assert [review_id for review_id in audited if review_id in flood] == [flood[0], *flood[2:]]
-
-
-def test_a_dear_order_of_a_visitor_waits_for_a_second_person(world: World, staff: httpx.Client) -> None:
-    cart = Cart(currency="USD", menu=MenuRef(id=MENU["id"], version=1), lines=[], total=550)
-    dear = [from_page(world, "6.6.6.8", cart=cart) for _ in range(2)]
-    reject_all(world, staff, dear[0])
-    assert statuses(world, dear) == ["open"] * 2
 
 
 def test_a_form_without_version_or_reason_is_refused(world: World, staff: httpx.Client) -> None:

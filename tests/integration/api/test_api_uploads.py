@@ -125,7 +125,7 @@ UNREADABLE: dict[tuple[int, str], list[tuple[str, bytes]]] = {
         ("multipart/form-data", b"--x--"),
         (f"multipart/form-data; boundary={'x' * 300}", b"--x--"),
         *((JSON, body) for body in (b"", b"{", b"\xff\xfe\xfa", b"[" * 10_000)),
-        *((JSON, body) for body in (b'{"transcript": NaN}', b'{"transcript": "a\\u0000b"}')),
+        (JSON, b'{"transcript": NaN}'),
     ],
     (413, "body_too_large"): [(JSON, b'"' + b"x" * 1_000_001 + b'"')],
     (415, "unsupported_media_type"): [

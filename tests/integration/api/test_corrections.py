@@ -57,19 +57,11 @@ def settled(
     assert review is not None
     held = works.reviews.claim(review.id, "ann", 60)
     decision = ReviewDecision.model_validate(
-        {"reviewer": "ann", "version": held.version, "action": action, "reason": "no"}
+        {"version": held.version, "action": action, "reason": "no"}
         | ({"cart": {"lines": lines}} if lines is not None else {})
     )
     outcome = settle(works.orders.get(order_id), decision, "ann", works.menus.get("trap-cafe"))
-    works.reviews.decide(
-        review.id,
-        reviewer="ann",
-        version=held.version,
-        action=action,
-        reason="no",
-        outcome=outcome,
-        by=TESTER,
-    )
+    works.reviews.decide(review.id, decision, outcome, reviewer="ann", by=TESTER)
     return order_id
 
 

@@ -14,12 +14,12 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from infra.home import read_key
+from infra.private import read_key
 from infra.secret import signing_keys
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import InputError
-from schemas.shops.access import ALL_SCOPES, MAIN_SHOP, Scope
+from schemas.shops.access import ALL_SCOPES, Scope
 from schemas.shops.audit import Actor
 from services.cli import client
 from services.cli.main import app
@@ -128,15 +128,6 @@ def test_a_shop_its_people_and_its_keys(saycart: Saycart, keys: KeyStore) -> Non
     found = keys.page_access(page.strip().rpartition("/at/")[2])
     assert found is not None
     assert found.shop == "harbor-1"
-
-
-def test_its_last_use_is_written_down_now_and_then(keys: KeyStore) -> None:
-    made, token = keys.add(MAIN_SHOP, "till", {Scope.ORDERS_READ}, by=BY)
-    assert made.last_used_at is None
-    for _ in range(3):
-        assert keys.access(token) is not None
-    (used,) = keys.list()
-    assert used.last_used_at is not None
 
 
 def test_the_machine_keeps_a_key_of_its_own(keys: KeyStore, tmp_path: Path) -> None:

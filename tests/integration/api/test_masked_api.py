@@ -18,7 +18,6 @@ import structlog
 from infra.settings import REPOSITORY, Settings
 from schemas.errors import InputError
 from schemas.masked import MAX_TEXT_CHARS
-from schemas.shops.access import ROLE_SCOPES, Role, Scope
 from services.api.routes import masked as route
 from services.decoding import tasks
 from services.decoding.tasks import registered
@@ -64,11 +63,6 @@ def test_what_there_is(world: World) -> None:
     assert ticket["about"] == TICKET.about
     assert found[1]["schema"] is None
     expect_problem(world.http.get("/v1/masked/tickets"), 404, "unknown_task")
-
-
-def test_managers_and_admins_hold_the_scope() -> None:
-    held = {role for role, scopes in ROLE_SCOPES.items() if Scope.MASKED in scopes}
-    assert held == {Role.MANAGER, Role.ADMIN}
 
 
 def test_an_answer(world: World, server: StagedServer) -> None:

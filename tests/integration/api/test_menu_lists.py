@@ -35,25 +35,6 @@ def test_lists_show_headers(own_world: World) -> None:
     assert "3 items, USD, en" in page
 
 
-def test_many_menus_come_page_by_page_while_others_are_imported(own_world: World) -> None:
-    add(own_world, 5)
-    wanted = ["cafe-0", "cafe-1", "cafe-2", "cafe-3", "cafe-4", MENU["id"]]
-    whole = own_world.http.get("/v1/menus").json()
-    assert ([menu["id"] for menu in whole["menus"]], whole["next_cursor"]) == (wanted, None)
-    seen, cursor = list[str](), None
-    while True:
-        asked = {"limit": 2} | ({"cursor": cursor} if cursor else {})
-        page = own_world.http.get("/v1/menus", params=asked).json()
-        seen += [menu["id"] for menu in page["menus"]]
-        if (cursor := page["next_cursor"]) is None:
-            break
-        add(own_world, 1)  # a version more of the first, which is behind us
-    assert seen == wanted
-    assert own_world.http.get("/v1/menus", params={"limit": 6}).json()["next_cursor"] is None
-    assert own_world.http.get("/v1/menus", params={"cursor": "zzz"}).json()["menus"] == []
-    assert own_world.http.get("/v1/menus", params={"limit": 0}).status_code == 422
-
-
 def test_a_few_menus_are_links_and_many_are_a_list(own_world: World) -> None:
     add(own_world, LINKED - 1)
     page = own_world.http.get("/").text

@@ -139,15 +139,13 @@ def test_an_order_that_kills_its_workers_goes_to_a_human(works: Works, state: St
 
 def courier(database: Database, post: Callable[[str, str], PostResult], attempts: int = 3) -> Courier:
     target, patience = Target("https://till.example", SECRET), Patience(attempts, 0.0, 0.0)
-    return Courier(
-        Outbox(database), lambda _, key, body: post(key, body), lambda _: target, patience, owner="test"
-    )
+    return Courier(Outbox(database), lambda _, key, body: post(key, body), lambda _: target, patience)
 
 
 def delivered(database: Database, made: Courier) -> int:
     """Deliver what is due until nothing is; how many attempts it took."""
     for attempts in range(100):
-        due = Outbox(database).claim(owner="test", limit=9, lease_s=60, endpoint_id=TILL)
+        due = Outbox(database).claim(limit=9, lease_s=60, endpoint_id=TILL)
         if not due:
             return attempts
         for message in due:
@@ -181,6 +179,6 @@ def test_a_message_that_kills_its_couriers_ends(database: Database) -> None:
     till(database)
     completed(OrderStore(database, "main"))
     for _ in range(3):
-        assert Outbox(database).claim(owner="dead", limit=1, lease_s=0.0, endpoint_id=TILL)
+        assert Outbox(database).claim(limit=1, lease_s=0.0, endpoint_id=TILL)
     assert delivered(database, courier(database, lambda *_: PostResult(204, ""))) == 1
     assert len(Outbox(database).list(dead=True, limit=9)) == 1

@@ -63,10 +63,7 @@ def test_a_key_is_limited_and_no_other_key(tmp_path: Path) -> None:
         refused = world.http.post("/v1/orders", json=TEXT, headers=ann)
         found = expect_problem(refused, 429, "too_many_requests")
         assert found["retryable"]
-        wait_s = int(refused.headers["retry-after"])
-        assert 1 <= wait_s <= 63
-        assert refused.headers["ratelimit-policy"] == '"key";q=30;w=60'
-        assert refused.headers["ratelimit"] == f'"key";r=0;t={wait_s}'
+        assert 1 <= int(refused.headers["retry-after"]) <= 63
         assert world.http.get("/v1/menus").status_code == 200, "another key of the shop"
         assert world.http.get("/problems/too_many_requests").status_code == 200
         assert limited_of(world)["key"] == 11
@@ -94,9 +91,7 @@ def test_a_shop_brings_so_many_menus_an_hour_and_no_other_shop_waits_for_them(tm
             return world.http.put(f"/v1/menus/menu-{number}", json=menu, **more)
 
         assert [bring(number).status_code for number in range(5)] == [201] * 3 + [429] * 2
-        refused = bring(6)
-        expect_problem(refused, 429, "too_many_requests")
-        assert refused.headers["ratelimit-policy"] == '"menus";q=3;w=3600'
+        assert int(bring(6).headers["retry-after"]) > 60
         assert [bring(number, headers=other).status_code for number in range(3)] == [201] * 3
         with signed_in(world) as ann:
             marked = ann.post(f"/menu/{MENU['id']}/available", data={"sku": "latte", "available": "no"})
@@ -168,8 +163,6 @@ def guessed(tmp_path: Path) -> Iterator[World]:
 def test_wrong_keys_count_for_their_address_and_right_ones_pass(guessed: World) -> None:
     with browser(guessed) as guesser:
         assert together(lambda: guesser.get("/v1/orders", headers=WRONG), 20) == {401: 5, 429: 15}
-        refused = guesser.get("/v1/orders", headers=WRONG)
-        assert refused.headers["ratelimit-policy"] == '"address";q=5;w=60'
         assert guesser.get("/").status_code == 200, "customers at the same address order on"
         # Also one that was never seen before, and while the guessing goes on.
         fresh = header_for(guessed.parts.database)
