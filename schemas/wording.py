@@ -24,7 +24,7 @@ from schemas.cart import (
 from schemas.compare import Chosen, LineKey, canonical_draft
 from schemas.menu import Menu
 from schemas.review import ReviewReason
-from schemas.sentences.sentences import ENGLISH, sentences
+from schemas.sentences.sentences import ENGLISH, Sentences, sentences
 
 # ISO 4217 currencies that do not have two decimals.
 _DECIMALS = {
@@ -46,6 +46,12 @@ def money(minor: int, currency: str) -> str:
     figure = f"{whole:,}" + (f".{part:0{digits}d}" if digits else "")
     sign = "-" if minor < 0 else ""
     return f"{sign}{_SIGNS[currency]}{figure}" if currency in _SIGNS else f"{sign}{figure} {currency}"
+
+
+def least(minor: int, is_minimum: bool, currency: str, say: Sentences) -> str:
+    """Return an amount of money, marked if it is a lower bound: `from $4.50`."""
+    shown = money(minor, currency)
+    return say("from_price", price=shown) if is_minimum else shown
 
 
 def amount(minor: int, currency: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from schemas.cart import Cart, CartDraft, Finding
 from schemas.decision import Decision, ModelAnswer
@@ -15,6 +17,18 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 
 MAX_KEY_CHARS = 255
+
+
+class StoredUtterance(BaseModel):
+    """An utterance as an order keeps it: with its recording's key and container, where it has one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["audio", "text"]
+    at: datetime
+    transcript: Transcript | None = None
+    audio_key: str | None = None
+    audio_format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +71,9 @@ class Idempotency:
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
     """One order row. `version` grows by one at every change; times are aware UTC datetimes. `answer` is the
-    language model's. `source`: whose turn it takes, see `turns.py`. Known of an order that was claimed just
+    language model's. `source`: whose turn it takes, see `turns.py`. `transcript` is of all utterances, and
+    `audio_key` of the newest recording. `utterances`: empty while there is one alone, which is in the other
+    columns; `before`: the cart that was shown before the newest one. Known of an order that was claimed just
     now alone: `claimed_at`, and `waited_s`, seconds since it was due for the stage."""
 
     id: str
@@ -72,8 +88,10 @@ class OrderRecord:
     audio_key: str | None = None
     audio_format: str | None = None
     transcript: Transcript | None = None
+    utterances: tuple[StoredUtterance, ...] = ()
     draft: CartDraft | None = None
     cart: Cart | None = None
+    before: Cart | None = None
     findings: tuple[Finding, ...] = ()
     reasons: tuple[ReviewReason, ...] = ()
     answer: ModelAnswer | None = None
@@ -99,6 +117,23 @@ class OrderRecord:
         """Whether it came as a recording, which may be gone since: then it has no `audio_key`."""
         return self.audio_format is not None or self.audio_key is not None
 
+    @property
+    def all_utterances(self) -> tuple[StoredUtterance, ...]:
+        """At least one: the first may be in the order's own columns alone."""
+        first = StoredUtterance(
+            kind="audio" if self.spoken else "text",
+            at=self.created_at,
+            transcript=self.transcript,
+            audio_key=self.audio_key,
+            audio_format=self.audio_format,
+        )
+        return self.utterances or (first,)
+
+    @property
+    def recordings(self) -> frozenset[str]:
+        """Keys of all its recordings that are kept."""
+        return frozenset(one.audio_key for one in self.all_utterances if one.audio_key is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRecording:
@@ -112,13 +147,14 @@ class StoredRecording:
 class Outcome:
     """What a stage found: the event that moves the order, and the columns that it fills.
 
-    A field left None is not touched. `timings` and `engine` are merged into what is stored. `recording` is
-    kept in place of the upload, whose file goes. `refused`: the recording is unplayable, so that its file
-    goes.
+    A field left None is not touched. `timings` and `engine` are merged into what is stored. `utterances`: as
+    transcribed, their recordings in place of the uploads, whose files go. `refused`: the recordings are
+    unplayable, so that their files go.
     """
 
     event: Event
     transcript: Transcript | None = None
+    utterances: tuple[StoredUtterance, ...] = ()
     draft: CartDraft | None = None
     cart: Cart | None = None
     findings: tuple[Finding, ...] | None = None
@@ -129,7 +165,6 @@ class Outcome:
     timings: dict[str, float] = field(default_factory=dict)
     engine: dict[str, Any] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
-    recording: StoredRecording | None = None
     refused: bool = False
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.cart import Cart
+from schemas.cart import Cart, Finding
 from schemas.records.orders import OrderRecord
-from schemas.review import ReviewReason, Standing
+from schemas.review import ReviewReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,25 @@ class ReviewRecord:
     decided_at: datetime | None
     reason: str | None
     proposed: Cart | None
-    standing: Standing | None
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """One undecided review as the queue shows it, with the words and the menu of its order; `allergy` says
-    in a sentence that the customer spoke of one, or of a diet."""
+    """One undecided review as the queue shows it, with the words, the findings and the menu of its order;
+    `unsure` are the words of it that are most in doubt."""
 
     review: ReviewRecord
     words: str
-    allergy: str | None
+    findings: tuple[Finding, ...]
+    unsure: tuple[str, ...]
     menu_id: str
     spoken: bool
+
+    @property
+    def allergy(self) -> bool:
+        """Whether the customer spoke of an allergy, or of a diet."""
+        return any(found.code == "allergy_said" for found in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAct:
-    """One thing that a reviewer did: see `review_log.py` for the actions. Carts are as the API shows them."""
+    """One thing that a reviewer did; `services/storage/reviews/log.py` lists the actions."""
 
     review_id: str
     at: datetime

@@ -54,7 +54,7 @@ def _customers(browser: Browser, stack: Stack, out: Path) -> None:
         page.get_by_role("button", name="Send recording").click()
         expect(page.get_by_role("heading", name="Is this right?")).to_be_visible(timeout=SETTLE_MS)
         _shoot(page, out / f"{name}.png")
-    page = browser.new_page(base_url=stack.base_url, viewport=DESKTOP)
+    page = browser.new_page(base_url=stack.base_url, viewport={"width": 1280, "height": 1000})
     page.goto(f"/kiosk/main?menu={MENU}")
     for tile in ("cappuccino", "latte"):
         page.locator(f".tile[data-name='{tile}']").click()

@@ -16,10 +16,10 @@ from pathlib import Path
 from infra.settings import REPOSITORY, settings
 from schemas.compare import canonical
 from services.learning.evaluation.answering import COUNTED, outcomes
+from services.learning.evaluation.figures import wilson
 from services.learning.evaluation.provenance import EvalRequest
 from services.learning.evaluation.run import read_rows
 from services.learning.evaluation.session import evaluate
-from services.learning.evaluation.statistics import wilson
 from services.learning.training.notation import read_menu, read_orders
 
 TOLD = REPOSITORY / "tests" / "told"

@@ -101,7 +101,7 @@ def test_a_typed_order_moves_on_live_and_is_confirmed(page: Page, cafe: World) -
 def test_a_cart_is_corrected_by_tapping_with_the_menus_prices(page: Page, cafe: World) -> None:
     order = proposed(cafe)
     page.goto(cafe.link(order.id))
-    page.get_by_text("Change something").click()
+    page.get_by_text("Change something", exact=True).click()
     page.get_by_label("small").check()
     expect(page.locator("#changed-total")).to_have_text("$4.50")
     page.locator("summary", has_text="Milk").click()
@@ -149,7 +149,7 @@ def test_scripts_in_words_and_menus_are_shown_as_text(page: Page, cafe: World) -
     page.goto(cafe.link(order.id))
     expect(page.locator(".name")).to_have_text(SCRIPT)
     expect(page.locator("blockquote")).to_have_text(f"one {SCRIPT}")
-    page.get_by_text("Change something").click()
+    page.get_by_text("Change something", exact=True).click()
     page.get_by_label("How many").fill("2")
     page.get_by_label("How many").blur()
     expect(page.locator("#changed-total")).to_have_text("$2.00")
@@ -227,7 +227,7 @@ def test_without_scripts_an_order_is_followed_and_confirmed(browser: Browser, ca
         assert page.locator("noscript meta[http-equiv=refresh]").get_attribute("content") == "2"
         page.goto(cafe.link(order.id))
         assert page.locator("meta[http-equiv=refresh]").count() == 0
-        page.get_by_text("Change something").click()
+        page.get_by_text("Change something", exact=True).click()
         page.get_by_label("small").check()
         page.get_by_role("button", name="Order it this way").click()
         expect(page.locator("#changed-total")).to_have_text("$4.50")
@@ -249,7 +249,7 @@ def test_the_pages_fit_and_are_accessible(browser: Browser, cafe: World, viewpor
             assert_fits(page)
             assert_accessible(page)
         page.goto(cafe.link(order.id))
-        page.get_by_text("Change something").click()
+        page.get_by_text("Change something", exact=True).click()
         assert_fits(page)
         assert_accessible(page)
 

@@ -149,7 +149,7 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
 
 def test_while_something_is_changed_one_total_can_be_ordered(page: Page, cafe: World) -> None:
     page.goto(cafe.link(proposed(cafe).id))
-    page.get_by_text("Change something").click()
+    page.get_by_text("Change something", exact=True).click()
     expect(page.get_by_role("button", name="Order it this way")).to_be_visible()
     expect(page.get_by_role("button", name="Yes, order for")).to_be_hidden()
 

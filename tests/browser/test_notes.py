@@ -31,7 +31,7 @@ def test_a_customer_sees_notes_and_halves_and_keeps_them(browser: Browser, cafe:
         expect(page.locator(".lines")).to_contain_text("ham on the first half (+$1.01)")
         assert_fits(page)
         assert_accessible(page)
-        page.get_by_text("Change something").click()
+        page.get_by_text("Change something", exact=True).click()
         page.get_by_label("How many").fill("2")
         page.get_by_label("How many").blur()
         expect(page.locator("#changed-total")).to_have_text("$25.52")

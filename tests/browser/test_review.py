@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from schemas.cart import Finding
 from schemas.menu import Menu
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision, ReviewReason
@@ -277,6 +278,52 @@ def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
     expect(page.locator("#changes")).to_contain_text("2 × ")
     assert page.title() == "Check an order · saycart"
     assert page.locator("main script, main img, main b, main i").count() == 0
+
+
+def test_a_row_says_what_is_in_doubt_and_who_has_it(desk: Desk, page: Page) -> None:
+    nuts = Finding.blocking("allergy_said", "You said “no nuts”. One of our staff will check that.")
+    croissant = {"kind": "item", "heard": "a nitro,", "sku": "nitro-cold-brew", "quantity": 1, "size": "S"}
+    orders = {
+        "hard to hear: “latte”": desk.order(sure={"latte": 0.41, "oat": 0.72}),
+        "allergy or diet: “no nuts”": desk.order(more=(nuts,), reasons=(ReviewReason.ALLERGY_SAID,)),
+        "sold out: “nitro cold brew”": desk.order(
+            lines=[croissant], reasons=(ReviewReason.BLOCKING_FINDING,)
+        ),
+        "not on the menu: “a pepperoni pizza,”": desk.order(
+            lines=[PIZZA], reasons=(ReviewReason.NOT_ON_MENU,)
+        ),
+    }
+    desk.world.parts.reviews.claim(orders["hard to hear: “latte”"].id, "Ann", 60)
+    page.goto("/review")
+    for doubt, review in orders.items():
+        expect(page.locator(f"#open-{review.id} .badge").first).to_have_text(doubt)
+    expect(page.get_by_text("you have it")).to_be_visible()
+    for label, shown in (
+        ("Mine", ["hard to hear"]),
+        ("Allergy", ["allergy or diet"]),
+        ("Unclaimed", list("123")),
+    ):
+        page.get_by_role("link", name=label).click()
+        expect(page.locator(".queue-row")).to_have_count(len(shown))
+        assert_accessible(page)
+    expect(page.locator(".queue")).not_to_contain_text("hard to hear")
+
+
+def test_staff_are_alerted_to_a_new_order_if_they_wish(desk: Desk, page: Page) -> None:
+    page.add_init_script(
+        "window.alerts = []; window.Notification = class { static permission = 'granted';"
+        " constructor(title, more) { alerts.push(`${title}: ${more.body}`); } };"
+        " Document.prototype.hasFocus = () => false"
+    )
+    page.goto("/review")
+    desk.order(sure={"latte": 0.41})
+    expect(page.locator("#waiting")).to_have_text("1", timeout=10_000)
+    assert page.evaluate("alerts") == []
+    page.keyboard.press("b")
+    expect(page.get_by_role("button", name="Alert me")).to_have_attribute("aria-pressed", "true")
+    desk.order(sure={"oat": 0.2})
+    expect(page.locator("#waiting")).to_have_text("2", timeout=10_000)
+    assert page.evaluate("alerts") == ["An order to check: hard to hear: “oat”"]
 
 
 @pytest.mark.parametrize("size", [None, PHONE], ids=["desktop", "phone"])

@@ -39,6 +39,8 @@ CREATE TABLE orders (
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
 
+-- A claim and a heartbeat change no column of any of these, so that PostgreSQL changes the row in its page and
+-- no index (HOT).
 CREATE INDEX ix_orders_left
     ON orders (updated_at)
     WHERE state NOT IN ('received', 'transcribed', 'decoded');
@@ -61,6 +63,7 @@ CREATE INDEX ix_orders_waiting_clients
     ON orders (shop_id, client, state)
     WHERE state IN ('received', 'transcribed', 'decoded');
 
+-- What retention still has to do: an order enters when it ends, and leaves once that is done.
 CREATE INDEX ix_orders_with_recording
     ON orders (shop_id, updated_at)
     WHERE audio_key IS NOT NULL AND state IN ('completed', 'rejected', 'failed', 'cancelled');
@@ -165,6 +168,7 @@ CREATE INDEX ix_outbox_dead ON outbox (created_at, id) WHERE dead_at IS NOT NULL
 
 CREATE INDEX ix_outbox_delivered ON outbox (delivered_at) WHERE delivered_at IS NOT NULL;
 
+-- Of the few messages that are open, and so as small as they are: which may go, which is first and oldest.
 CREATE INDEX ix_outbox_endpoint_due
     ON outbox (endpoint_id, due_at, id)
     WHERE delivered_at IS NULL AND dead_at IS NULL;

@@ -33,6 +33,7 @@ CREATE TABLE menus (
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
 
+-- Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
 CREATE INDEX ix_menus_header
     ON menus (shop_id, id, version, digest, name, currency, language, items, sold_out, created_at);
 

@@ -1,29 +1,25 @@
-"""The tables as the migrations leave them; a test holds the two together."""
+"""The tables as the migrations leave them; a test holds the two together. Indexes are in the migrations."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Float, ForeignKey, Index
+from sqlalchemy import Float, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
-from services.storage.base.table_base import Base, Document, shop, where
+from services.storage.base.table_base import Base, Document, shop
 
-# Keys of what is here name accounts, and messages endpoints: who imports one of them needs all.
+# Keys of what is here name accounts: who imports one of them needs all.
 from services.storage.base.tables_staff import StaffRow  # noqa: F401
-from services.storage.base.tables_webhooks import WebhookEndpointRow  # noqa: F401
 
-# As text, in indexes and in queries alike: a partial index serves only a query that repeats its condition.
+# As text, as indexes have it: a partial index serves only a query that repeats its condition.
 ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
 WAITS = "state IN ('received', 'transcribed', 'decoded')"
 LEFT = "state NOT IN ('received', 'transcribed', 'decoded')"
 MAY_GO_ON = "state IN ('proposed', 'in_review', 'failed')"
 UNDECIDED = "status IN ('open', 'claimed')"
 DECIDED = "review_records.action = 'decided'"
-# The same twice. PostgreSQL may guess that nothing is open and then takes all indexes of what is for equally
-# good: what asks for the messages of one order is worded so that the index by order alone serves it.
-OPEN, OPEN_OF_ORDER = "delivered_at IS NULL AND dead_at IS NULL", "coalesce(delivered_at, dead_at) IS NULL"
 SHOPS = "source = ''"
 HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS NULL AND {ENDED}"
 
@@ -50,14 +46,6 @@ class MenuRow(Base):
     """One version of a menu."""
 
     __tablename__ = "menus"
-    # Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
-    __table_args__ = (
-        Index(
-            "ix_menus_header",
-            *("shop_id", "id", "version", "digest", "name", "currency", "language", "items", "sold_out"),
-            "created_at",
-        ),
-    )
 
     shop_id: Mapped[str] = shop(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -74,20 +62,6 @@ class MenuRow(Base):
 
 class OrderRow(Base):
     __tablename__ = "orders"
-    __table_args__ = (
-        # A claim and a heartbeat change no column that is in any of these, so that PostgreSQL changes the row
-        # in its page and no index (HOT).
-        Index("ix_orders_waiting", "updated_at", "id", **where(WAITS)),
-        Index("ix_orders_waiting_clients", "shop_id", "client", "state", **where(WAITS)),
-        Index("ix_orders_left", "updated_at", **where(LEFT)),
-        Index("ix_orders_may_go_on", "state", "updated_at", **where(MAY_GO_ON)),
-        Index("ix_orders_listing", "created_at", "id"),
-        Index("ix_orders_shop_listing", "shop_id", "created_at", "id"),
-        Index("ix_orders_status_listing", "shop_id", "state", "created_at", "id"),
-        # What retention still has to do: an order enters when it ends, and leaves once that is done.
-        Index("ix_orders_with_recording", "shop_id", "updated_at", **where(HAS_RECORDING)),
-        Index("ix_orders_with_words", "shop_id", "updated_at", **where(HAS_WORDS)),
-    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     shop_id: Mapped[str] = shop()
@@ -130,7 +104,6 @@ class TurnRow(Base):
     `turns.py`. `begun` is where it stood at the last claim, `spent` where it stands, in seconds of work."""
 
     __tablename__ = "turns"
-    __table_args__ = (Index("ix_turns_shops", "begun", **where(SHOPS)),)
 
     shop_id: Mapped[str] = shop(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True)
@@ -155,10 +128,6 @@ class EventRow(Base):
 
 class ReviewRow(Base):
     __tablename__ = "reviews"
-    __table_args__ = (
-        Index("ix_reviews_order", "order_id", unique=True),
-        Index("ix_reviews_undecided", "shop_id", "created_at", "id", **where(UNDECIDED)),
-    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     shop_id: Mapped[str] = shop()
@@ -180,10 +149,6 @@ class ReviewRecordRow(Base):
     """What a reviewer did. Rows are added and never changed: see `reviews/log.py`."""
 
     __tablename__ = "review_records"
-    __table_args__ = (
-        Index("ix_review_records_review", "review_id", "at", "id"),
-        Index("ix_review_records_decided", "at", **where(DECIDED)),
-    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     review_id: Mapped[str] = mapped_column(ForeignKey("reviews.id"))
@@ -198,7 +163,6 @@ class ReviewRecordRow(Base):
 
 class IdempotencyRow(Base):
     __tablename__ = "idempotency"
-    __table_args__ = (Index("ix_idempotency_age", "created_at"), Index("ix_idempotency_order", "order_id"))
 
     shop_id: Mapped[str] = shop(primary_key=True)
     client: Mapped[str] = mapped_column(primary_key=True)
@@ -208,21 +172,32 @@ class IdempotencyRow(Base):
     created_at: Mapped[datetime]
 
 
+class WebhookEndpointRow(Base):
+    """A webhook endpoint of one shop: see `endpoints.py`. `events` is NULL for all; `till` names the form
+    that completed orders are sent in, NULL for ours.
+
+    Secrets stand here as they are: messages are signed with them, and a key to decrypt them with would lie
+    in the same home, readable by the same user.
+    """
+
+    __tablename__ = "webhook_endpoints"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    shop_id: Mapped[str] = shop()
+    url: Mapped[str]
+    secret: Mapped[str]
+    events: Mapped[list[Any] | None]
+    till: Mapped[str | None]
+    location: Mapped[str | None]
+    created_at: Mapped[datetime]
+
+
 class OutboxRow(Base):
     """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
     version then, which puts the messages of one order to one endpoint in their order. `endpoint_id`
     is no key: what was delivered outlives its endpoint."""
 
     __tablename__ = "outbox"
-    __table_args__ = (
-        Index("ix_outbox_place", "order_id", "endpoint_id", "seq", unique=True),
-        # Of the few that are open, and so as small as they are: who may go, who is first, who is oldest.
-        Index("ix_outbox_endpoint_due", "endpoint_id", "due_at", "id", **where(OPEN)),
-        Index("ix_outbox_first", "order_id", "endpoint_id", "seq", **where(OPEN_OF_ORDER)),
-        Index("ix_outbox_waiting", "created_at", "id", **where(OPEN)),
-        Index("ix_outbox_dead", "created_at", "id", **where("dead_at IS NOT NULL")),
-        Index("ix_outbox_delivered", "delivered_at", **where("delivered_at IS NOT NULL")),
-    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index
+from sqlalchemy import BigInteger, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from services.storage.base.table_base import Base, shop
@@ -13,7 +13,6 @@ from services.storage.base.table_base import Base, shop
 
 class StaffRow(Base):
     __tablename__ = "staff"
-    __table_args__ = (Index("ix_staff_name", "name", unique=True),)
 
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
@@ -28,7 +27,6 @@ class StaffSessionRow(Base):
     """A signed-in session. `id` is for lists; the token's hash is what the cookie is looked up by."""
 
     __tablename__ = "staff_sessions"
-    __table_args__ = (Index("ix_staff_sessions_staff", "staff_id"),)
 
     token_hash: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str]
@@ -48,7 +46,6 @@ class StaffChallengeRow(Base):
     session: no query for sessions can take one for signed in."""
 
     __tablename__ = "staff_challenges"
-    __table_args__ = (Index("ix_staff_challenges_staff", "staff_id"),)
 
     token_hash: Mapped[str] = mapped_column(primary_key=True)
     staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
@@ -85,7 +82,6 @@ class SignInRow(Base):
     """Attempts that count against one thing: an address, a name, both together, or a session."""
 
     __tablename__ = "sign_in_attempts"
-    __table_args__ = (Index("ix_sign_in_attempts_age", "last_at"),)
 
     key: Mapped[str] = mapped_column(primary_key=True)
     attempts: Mapped[int]
@@ -97,10 +93,6 @@ class StaffOidcRow(Base):
     invitation, to the first who signs in there with that verified e-mail address, in small letters."""
 
     __tablename__ = "staff_oidc"
-    __table_args__ = (
-        Index("ix_staff_oidc_subject", "issuer", "subject", unique=True),
-        Index("ix_staff_oidc_email", "issuer", "email", unique=True),
-    )
 
     staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
     issuer: Mapped[str]
@@ -113,7 +105,6 @@ class ApiKeyRow(Base):
     """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`."""
 
     __tablename__ = "api_keys"
-    __table_args__ = (Index("ix_api_keys_shop", "shop_id", "created_at"),)
 
     id: Mapped[str] = mapped_column(primary_key=True)
     shop_id: Mapped[str] = mapped_column(ForeignKey("shops.id"))
@@ -131,10 +122,6 @@ class AuditRow(Base):
     """Who did what: see `audit/log.py`. Rows are added and never changed; triggers see to it."""
 
     __tablename__ = "audit_log"
-    __table_args__ = (
-        Index("ix_audit_log_at", "at"),
-        Index("ix_audit_log_object", "object_type", "object_id"),
-    )
 
     shop_id: Mapped[str] = mapped_column(primary_key=True)
     seq: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)

@@ -12,7 +12,6 @@ from infra.caches import ByteCache
 from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
 from schemas.menu import Menu
-from schemas.menu_fingerprint import written_bytes
 from schemas.records.menus import MenuHeader, MenuVersion
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
@@ -137,7 +136,7 @@ class MenuStore:
             digest=row.digest,
             created_at=row.created_at,
         )
-        self._known.put(key, found, _TIMES * written_bytes(found.menu))
+        self._known.put(key, found, _TIMES * len(found.menu.model_dump_json(exclude_defaults=True)))
         return found
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:

@@ -15,19 +15,22 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.cart import CartDraft
-from schemas.errors import Conflict, InputError, OtherTotal, SaycartError, StaleState
+from schemas.errors import Conflict, InputError, NotFound, OtherTotal, SaycartError, StaleState
 from schemas.lifecycle import STATUS
-from schemas.order import Confirmation, TextOrder
+from schemas.order import Confirmation, TextOrder, TextUtterance
 from schemas.question import CustomerAnswer
 from schemas.records.orders import OrderRecord
+from schemas.sentences.sentences import ENGLISH, sentences
+from schemas.wording import least
 from services.api.gate.bodies import media_type, validated
-from services.api.intake import Accepted, accept, accept_text, by_page
-from services.api.routes.audio import recording
+from services.api.intake import Accepted, accept, accept_text, accept_utterance, by_page
+from services.api.routes.audio import Number, recording
 from services.api.routes.events import stream
 from services.api.routes.orders import read
 from services.shop_scope import ShopScope
-from services.validation.judge import judge_chosen
+from services.validation.decide import judge_chosen
 from services.web.customers import customer_view
+from services.web.customers.kiosk import KIOSK_COOKIE, home, is_kiosk, looks
 from services.web.customers.order_access import (
     Acting,
     Holding,
@@ -35,6 +38,7 @@ from services.web.customers.order_access import (
     Visiting,
     grant_order,
     name_visitor,
+    set_cookie,
     visitor_name,
 )
 from services.web.customers.order_form import read_draft
@@ -45,6 +49,7 @@ log = structlog.get_logger(__name__)
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
+MAX_NAME_CHARS = 40
 LINKED = 12
 """Up to this many menus are shown as links; more as a select."""
 
@@ -52,17 +57,34 @@ LINKED = 12
 @router.get("/")
 def start(request: Request, box: Visiting, menu: str | None = None) -> Response:
     """Choose a menu, then speak, send a file, or type."""
-    shown = page(request, "customer/start.html", **_start(request, box, menu))
+    shown = page(request, "customer/start.html", **_start(request, box, menu, kiosk=False))
+    shown.delete_cookie(KIOSK_COOKIE)
     return name_visitor(request, shown, visitor_name(request))
 
 
-def _start(request: Request, box: ShopScope, menu_id: str | None) -> dict[str, Any]:
+@router.get("/kiosk/{shop}")
+def kiosk(shop: str, request: Request, box: Visiting, menu: str | None = None) -> Response:
+    """Speak, tap on the menu or type, on a screen that customers share."""
+    if shop != box.shop:
+        raise NotFound("No kiosk here.", hint="Open the shop's order page in this browser first.")
+    shown = page(request, "customer/kiosk.html", **_start(request, box, menu, kiosk=True))
+    set_cookie(request, shown, KIOSK_COOKIE, shop)
+    return name_visitor(request, shown, visitor_name(request))
+
+
+def _start(
+    request: Request, box: ShopScope, menu_id: str | None, *, kiosk: bool | None = None
+) -> dict[str, Any]:
     menus = box.menus.headers()
-    chosen = next((menu for menu in menus if menu.id == menu_id), menus[0] if menus else None)
+    newest = next((menu for menu in menus if menu.id == menu_id), menus[0] if menus else None)
+    chosen = box.menus.get(newest.id, newest.version).menu if newest else None
     return {
+        **looks(request, box, kiosk=kiosk),
         "menus": menus,
         "linked": LINKED,
-        "chosen": box.menus.get(chosen.id, chosen.version).menu if chosen else None,
+        "chosen": chosen,
+        "say": sentences(chosen.language if chosen else ENGLISH),
+        "least": least,
         "max_audio_s": box.settings.max_audio_s,
         "staff": staff.visitor(request),
         "typed": "",
@@ -79,13 +101,16 @@ async def submit(request: Request, box: Visiting) -> Response:
             accepted = await accept(request, box, caller)
         else:
             form = await read_form(request)
-            sentence = {"transcript": form.get("transcript"), "menu": form.get("menu")}
+            sentence: dict[str, Any] = {"transcript": form.get("transcript"), "menu": form.get("menu")}
+            if name := form.get("name"):
+                sentence["metadata"] = {"name": name[:MAX_NAME_CHARS]}
             accepted = await accept_text(request, box, validated(TextOrder, sentence), caller)
     except SaycartError as error:
         log.info("request.refused", code=error.code, detail=error.detail)
         shown = await run_in_threadpool(_start, request, box, form.get("menu") if form else None)
         shown["typed"] = form.get("transcript") if form else ""
-        return problem_page(request, error, "customer/start.html", **shown)
+        template = "customer/kiosk.html" if shown["kiosk"] else "customer/start.html"
+        return problem_page(request, error, template, **shown)
     return name_visitor(request, _followed(request, box, accepted), visitor)
 
 
@@ -123,15 +148,16 @@ async def events(
 
 
 @router.get("/orders/{order_id}/audio")
-def audio(order_id: str, box: Holding) -> Response:
+def audio(order_id: str, box: Holding, utterance: Number = None) -> Response:
     """Serve the order's recording to its page."""
-    return recording(box, order_id)
+    return recording(box, order_id, utterance)
 
 
 def _order(request: Request, box: ShopScope, order_id: str) -> dict[str, Any]:
     record, review = read(box, order_id)
     menu = box.menu_of(record).menu
-    return {"staff": staff.visitor(request), **customer_view.of_order(record, review, menu)}
+    shown = customer_view.of_order(record, review, menu) | looks(request, box)
+    return {"staff": staff.visitor(request), "max_audio_s": box.settings.max_audio_s, **shown}
 
 
 @router.post("/orders/{order_id}/change")
@@ -152,7 +178,7 @@ def _changed(
     cart = judge_chosen(draft, menu, record.transcript or customer_view.NO_TRANSCRIPT).cart
     changed = customer_view.changing(record, menu.menu, cart, keys)
     if is_fragment(request):
-        into_form = {"HX-Retarget": "#change", "HX-Reswap": "outerHTML"}
+        into_form = {"HX-Retarget": "#change", "HX-Reswap": "outerHTML settle:0ms"}
         return page(request, "customer/change.html", headers=into_form, **changed)
     return page(request, "customer/order.html", **_order(request, box, record.id) | changed | {"open": True})
 
@@ -192,6 +218,16 @@ def answered(order_id: str, request: Request, box: Acting, form: Fields) -> Resp
     return redirect(request, f"/orders/{order_id}")
 
 
+@router.post("/orders/{order_id}/utterances")
+async def add_utterance(order_id: str, request: Request, box: Acting) -> Response:
+    """Add a recording (multipart) or a text (plain form) to the order."""
+    caller, text = by_page(request, box, visitor_name(request)), None
+    if media_type(request) != "multipart/form-data":
+        form = await read_form(request)
+        text = validated(TextUtterance, {"transcript": form.get("transcript")})
+    return _followed(request, box, await accept_utterance(request, box, order_id, caller, text))
+
+
 @router.post("/orders/{order_id}/again")
 def again(order_id: str, request: Request, box: Acting) -> Response:
     """Cancel the order and start over. A finished order stays as it is."""
@@ -204,4 +240,4 @@ def again(order_id: str, request: Request, box: Acting) -> Response:
             raise InputError(
                 "This order is already being made and can't be cancelled here.", hint="Please ask our staff."
             ) from None
-    return redirect(request, f"/?menu={record.menu_id}")
+    return redirect(request, f"{home(box, kiosk=is_kiosk(request, box))}?menu={record.menu_id}")

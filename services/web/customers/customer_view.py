@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from schemas import wording
 from schemas.cart import Cart, CartLine
 from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
-from schemas.open_questions import line_of, open_questions, settled_by
+from schemas.open_questions import line_of, open_questions, settled_by, takes_more
 from schemas.order import SAY_IT_AGAIN, Order
 from schemas.question import Choice, Question
 from schemas.records.orders import OrderRecord
@@ -18,24 +19,24 @@ from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import Sentences, sentences
 from schemas.transcript import Transcript
+from schemas.wording import least
 from services.api import present
 from services.pipeline.flow import FLOW
 from services.web.customers.order_form import line_forms
 
 NO_TRANSCRIPT = Transcript(text="", confidence=0.0)
 
+# A cart in these states is compared with the one before.
+SHOWN = (State.PROPOSED, State.IN_REVIEW)
 # Seconds between refreshes without scripts: often during processing, seldom during review.
 REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}
 
 
 def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> dict[str, Any]:
     """Return the template context of the order's page."""
-    transcript = record.transcript
-    unheard = record.state is State.IN_REVIEW and (
-        ReviewReason.NOTHING_HEARD in record.reasons
-        or (transcript is not None and transcript.nothing_was_said)
-    )
+    unheard = _is_unheard(record)
     order = present.order(record, review)
+    changes, answers = _changes(record, review), _answers(order, menu)
     questions = open_questions(record.findings, record.reasons) if order.question is not None else []
     return {
         "order": order,
@@ -46,12 +47,15 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "unheard": unheard,
         "say_again": record.error is not None and record.error.code == SAY_IT_AGAIN,
         "question": order.question,
-        "answers": _answers(order, menu),
+        "answers": answers,
+        "read_back": _read_back(order, answers, changes, menu),
+        "number": pickup_number(record.id),
         "asked": len(questions),
         "confirms": record.confirm,
+        "may_add": takes_more(record),
         "asked_line": line_of(order.question) if order.question is not None else None,
-        "changed_lines": _changed_by_staff(record, review),
-        "left_out": _left_out_by_staff(record, review),
+        "changes": changes,
+        "not_caught": _not_caught(order),
         "settled_by": settled_by,
         "doubts": [] if unheard else _doubts(record, order, questions, menu),
         "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
@@ -63,6 +67,18 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "open": False,
         **changing(record, menu, record.cart, _keys(record.cart)),
     }
+
+
+def _is_unheard(record: OrderRecord) -> bool:
+    """Return whether the order is in review because no words were heard."""
+    silent = record.transcript is not None and record.transcript.nothing_was_said
+    return record.state is State.IN_REVIEW and (silent or ReviewReason.NOTHING_HEARD in record.reasons)
+
+
+def _not_caught(order: Order) -> bool:
+    """Return whether nothing was understood of what was added last."""
+    newest = order.utterances[-1] if len(order.utterances) > 1 else None
+    return newest is not None and newest.transcript is not None and not newest.transcript.text.strip()
 
 
 def _doubts(record: OrderRecord, order: Order, questions: Sequence[Question], menu: Menu) -> list[str]:
@@ -79,12 +95,6 @@ def _doubts(record: OrderRecord, order: Order, questions: Sequence[Question], me
 def total_words(cart: Cart, say: Sentences) -> str:
     """Return a cart's total, marked if it is a lower bound."""
     return least(cart.total, cart.total_is_minimum, cart.currency, say)
-
-
-def least(amount: int, is_minimum: bool, currency: str, say: Sentences) -> str:
-    """Return an amount of money, marked if it is a lower bound."""
-    shown = wording.money(amount, currency)
-    return say("from_price", price=shown) if is_minimum else shown
 
 
 def _answers(order: Order, menu: Menu) -> list[tuple[str, str]]:
@@ -105,31 +115,67 @@ def _answer(choice: Choice, several: bool, menu: Menu, say: Sentences) -> str:
     return say("answer_price", answer=choice.text, price=say("each_price", price=price) if several else price)
 
 
-def _corrected(record: OrderRecord, review: ReviewRecord | None) -> ReviewRecord | None:
-    """Return the review that corrected the cart awaiting confirmation, if one did."""
-    waits = record.state is State.PROPOSED and record.cart is not None
-    return review if waits and review is not None and review.decision == "correct" else None
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How the cart differs from the one shown before: indexes of its new lines, and names of those that went.
+    `by_staff`: by a reviewer, else by what the customer added."""
+
+    by_staff: bool
+    lines: frozenset[int]
+    left_out: list[str]
 
 
-def _left_out_by_staff(record: OrderRecord, review: ReviewRecord | None) -> list[str]:
-    """Return the names of items that the reviewer removed."""
-    if (done := _corrected(record, review)) is None or done.proposed is None or record.cart is None:
-        return []
-    skus = {line.sku for line in record.cart.lines}
-    return [line.name for line in done.proposed.lines if line.sku not in skus]
-
-
-def _changed_by_staff(record: OrderRecord, review: ReviewRecord | None) -> frozenset[int] | None:
-    """Return the indexes of lines that the reviewer changed; None if the cart wasn't corrected."""
-    if (done := _corrected(record, review)) is None or record.cart is None:
+def _changes(record: OrderRecord, review: ReviewRecord | None) -> Changes | None:
+    """Return what changed since the customer last saw the cart; None if nothing did."""
+    by_staff = review is not None and review.decision == "correct"
+    shown = review.proposed if review is not None and by_staff else record.before
+    if record.cart is None or record.state not in SHOWN or not (by_staff or shown):
         return None
-    before = Counter(map(_bought, done.proposed.lines if done.proposed else ()))
+    lines_before = shown.lines if shown else ()
+    before = Counter(map(_bought, lines_before))
     new = set[int]()
     for number, line in enumerate(record.cart.lines):
         if before[_bought(line)] == 0:
             new.add(number)
         before[_bought(line)] -= 1
-    return frozenset(new)
+    skus = {line.sku for line in record.cart.lines}
+    return Changes(by_staff, frozenset(new), [line.name for line in lines_before if line.sku not in skus])
+
+
+def _read_back(order: Order, answers: Sequence[tuple[str, str]], changes: Changes | None, menu: Menu) -> str:
+    """Return the sentences that read the open question, or the cart with its changes and total."""
+    say = sentences(menu.language)
+    if order.question is not None:
+        choices = say.joined([words for _, words in answers], "or")
+        return say("read_choices", question=order.question.text, choices=choices)
+    if order.cart is None or order.status not in ("needs_confirmation", "completed"):
+        return ""
+    lines = [_line_words(line, menu) for line in order.cart.lines]
+    read = [f"{line}." for line in lines] + _read_changes(lines, changes, say)
+    if order.status == "completed":
+        read.append(say("read_number", number=pickup_number(order.id)))
+    return " ".join([*read, f"{say('page_total')}: {total_words(order.cart, say)}."])
+
+
+def _read_changes(lines: Sequence[str], changes: Changes | None, say: Sentences) -> list[str]:
+    read = []
+    if changes is not None and changes.lines:
+        names = say.joined(lines[at] for at in sorted(changes.lines))
+        read.append(say("read_changed", names=names))
+    if changes is not None and changes.left_out:
+        read.append(say("page_left_out", names=", ".join(changes.left_out)) + ".")
+    return read
+
+
+def _line_words(line: CartLine, menu: Menu) -> str:
+    size = menu.size(line.size) if line.size else None
+    named = " ".join([str(line.quantity), *([size.name] if size else []), line.name])
+    return ", ".join([named, *(wording.option_name(option, menu.language) for option in line.options)])
+
+
+def pickup_number(order_id: str) -> str:
+    """Return the end of an order's id, by which it is called at the counter."""
+    return order_id[-4:].upper()
 
 
 def _bought(line: CartLine) -> Hashable:

@@ -37,7 +37,7 @@ def grant_order(request: Request, answer: Response, shop: str, order_id: str) ->
     """Set the cookie with the capability for an order."""
     box = container(request)
     token, path = capability(box, shop, order_id), f"/orders/{order_id}"
-    return _set_cookie(request, answer, ORDER_COOKIE, token, LINK_S, path)
+    return set_cookie(request, answer, ORDER_COOKIE, token, LINK_S, path)
 
 
 def visitor_name(request: Request) -> str:
@@ -48,10 +48,10 @@ def visitor_name(request: Request) -> str:
 
 def name_visitor(request: Request, answer: Response, name: str) -> Response:
     """Set the cookie with the browser's name, until the browser is closed."""
-    return _set_cookie(request, answer, VISITOR_COOKIE, name)
+    return set_cookie(request, answer, VISITOR_COOKIE, name)
 
 
-def _set_cookie(
+def set_cookie(
     request: Request, answer: Response, name: str, value: str, age_s: float | None = None, path: str = "/"
 ) -> Response:
     """Set a cookie that scripts can't read and other sites' forms don't send."""
@@ -66,7 +66,7 @@ def enter(page_key: str, request: Request) -> Response:
     """Open a shop's order page by its public key."""
     if container(request).keys.page_access(page_key) is None:
         raise NotFound("No order page here.", hint="Ask the shop for its link.")
-    return _set_cookie(request, redirect(request, "/"), PAGE_COOKIE, page_key, _PAGE_S)
+    return set_cookie(request, redirect(request, "/"), PAGE_COOKIE, page_key, _PAGE_S)
 
 
 async def _visiting(request: Request) -> ShopScope:

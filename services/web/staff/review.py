@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
-from schemas.explanation import VERDICTS
 from schemas.review import ReviewDecision
 from services.api.present import nickname
 from services.api.routes.audio import Number, recording
@@ -104,7 +103,7 @@ def why(request: Request, review_id: str, box: ReviewScope) -> Response:
     shown = view.case(box, review_id)
     order, menu, text = shown.order, shown.menu, shown.transcript.text
     explanation = explain(text, menu.menu, menu.version, answer=order.answer, decision=order.decision)
-    return page(request, "review/why.html", why=explanation if text.strip() else None, verdicts=VERDICTS)
+    return page(request, "review/why.html", why=explanation if text.strip() else None)
 
 
 @router.get("/{review_id}/audio")

@@ -32,7 +32,7 @@ from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import SETTLED, STATUS
-from services.learning.evaluation.statistics import quantile
+from services.learning.evaluation.figures import quantile
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
 from services.workers.children import as_environment

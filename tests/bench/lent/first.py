@@ -93,7 +93,7 @@ def _step(*words: object) -> bool:
 
 def _answer(base: Path, adapter: Path, folder: Path, plan: Plan) -> None:
     began = time.monotonic()
-    files = [(HERE / f"asked-{part}.json", folder / f"answers-{part}.jsonl") for part in plan.parts]
+    files = [(HERE / f"{part}.json", folder / f"answers-{part}.jsonl") for part in plan.parts]
     words = [sys.executable, TRAINING / "answer.py", base, adapter]
     started = [subprocess.Popen([*map(str, (*words, *pair)), "--device", "cuda"]) for pair in files]
     codes = [process.wait() for process in started]

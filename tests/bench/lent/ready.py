@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -29,15 +30,16 @@ WAITS_S = (200, 190, 100, 60, 40)
 def prepared(out: Path, python: Path, epochs: int) -> list[Path]:
     """The files that travel in the bundle beside the code: training data, questions, tokenizers. All models
     share a tokenizer, so they share data and questions."""
-    packed = out / "packed.npz"
-    weights = {model: settings().models_dir / served(model) for model in PLANS}
-    first = next(iter(weights.values()))
-    _do(python, "-m", "services.learning.training.pack", first, packed, "--epochs", epochs)
-    made = [packed]
+    first = next(iter(PLANS))
+    folder = out / f"{first}-e{epochs}-s0"
+    shutil.rmtree(folder, ignore_errors=True)  # orders or menus may have changed
+    made = [folder / "packed.npz"]
     for part in sorted({part for plan in PLANS.values() for part in plan.parts}):
-        made.append(out / f"asked-{part}.json")
-        _do(python, "-m", "services.learning.training.ask", first, made[-1], part)
-    for model, gguf in weights.items():
+        made.append(folder / f"{part}.json")
+        train = ("-m", "services.learning.training", "pack", "ask", "--base", first, "--epochs", epochs)
+        _do(python, *train, "--part", part, "--out", out)
+    for model in PLANS:
+        gguf = settings().models_dir / served(model)
         made.append(out / f"config-{model}")
         _do(python, "-c", _CONFIG, gguf.parent, gguf.name, made[-1])
     return made

@@ -1,16 +1,11 @@
-"""Caches bounded by bytes, and what is made once for all things that are alike."""
+"""Caches bounded by bytes, and by the life of what they are asked about."""
 
 from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
 
-import pytest
-
 from infra.caches import ByteCache, IdentityCache
-from schemas.menu import Menu
-from schemas.menu_fingerprint import fingerprint
-from tests.stand_ins import CAFE
 
 
 @dataclass(eq=False)
@@ -52,41 +47,3 @@ def test_a_thing_is_asked_once_in_its_life_and_forgotten_with_it() -> None:
     del thing
     gc.collect()
     assert not once._values
-
-
-@pytest.mark.parametrize(
-    "update",
-    [
-        {"items": CAFE.items[::-1]},
-        {"items": CAFE.items[1:]},
-        {"sizes": CAFE.sizes[::-1]},
-        {"language": "de"},
-        {"items": (CAFE.items[0].model_copy(update={"name": "another"}), *CAFE.items[1:])},
-        {"items": (CAFE.items[0].model_copy(update={"aliases": ("another",)}), *CAFE.items[1:])},
-        {"items": (CAFE.items[0].model_copy(update={"prices": {"S": 1}, "price": None}), *CAFE.items[1:])},
-        {"items": (CAFE.items[0].model_copy(update={"option_groups": ()}), *CAFE.items[1:])},
-    ],
-)
-def test_whatever_words_or_choices_change_changes_the_fingerprint(update: dict[str, object]) -> None:
-    assert fingerprint(CAFE.model_copy(update=update)) != fingerprint(CAFE)
-
-
-def test_what_is_not_said_does_not_either() -> None:
-    document = CAFE.model_dump(mode="json", exclude_none=True) | {"time_zone": "Europe/Madrid", "ref": "m"}
-    document["option_groups"][0] |= {"max": 1, "defaults": ["oat"], "ref": "g"}
-    document["items"][0] |= {"description": "warm", "hours": [{"start": "07:00", "end": "11:00"}]}
-    assert fingerprint(Menu.parse(document)) == fingerprint(CAFE)
-    document["items"][0]["number"] = 7
-    assert fingerprint(Menu.parse(document)) != fingerprint(CAFE)
-
-
-def test_prices_sold_out_marks_and_the_menus_own_name_do_not() -> None:
-    document = CAFE.model_dump(mode="json")
-    for item in document["items"]:
-        item["available"] = not item["available"]
-        item["prices"] = item["prices"] and {size: price + 5 for size, price in item["prices"].items()}
-    for group in document["option_groups"]:
-        for option in group["options"]:
-            option |= {"price": option["price"] + 5, "available": not option["available"]}
-    other = Menu.model_validate(document | {"id": "x", "name": "X", "currency": "EUR"})
-    assert fingerprint(other) == fingerprint(CAFE)

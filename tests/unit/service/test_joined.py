@@ -93,25 +93,23 @@ def test_a_change_of_the_cart_is_told(after: list[dict[str, Any]], words: list[s
     assert list(corrections(before.cart, now.cart)) == words
 
 
+RANCH = {"options": [{"group": "sauce", "id": "ranch"}]}
+NUGGETS = {"sku": "nuggets", "heard": "nuggets"}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "kept"),
     [
-        ({**LATTE, "size": "L"}, LATTE, "L"),
-        ({**LATTE, "size": "L"}, {**LATTE, "size": "S"}, "S"),  # it is not open
-        ({**LATTE, "size": "L"}, {**LATTE, "heard": "another latte"}, None),  # other words
+        ({**LATTE, "size": "L"}, LATTE, ("L", [])),
+        ({**LATTE, "size": "L"}, {**LATTE, "size": "S"}, ("S", [])),  # it is not open
+        ({**LATTE, "size": "L"}, {**LATTE, "heard": "another latte"}, (None, [])),  # other words
+        ({**NUGGETS, **RANCH}, NUGGETS, (None, ["ranch"])),
     ],
 )
 def test_a_choice_that_was_made_is_not_asked_again(
-    before: dict[str, Any], after: dict[str, Any], kept: str | None
+    before: dict[str, Any], after: dict[str, Any], kept: tuple[str | None, list[str]]
 ) -> None:
     _, had = decided("", before)
     draft, now = decided("", after, MUFFIN)
-    assert with_kept_answers(draft, had.cart, now.findings).lines[0].size == kept
-
-
-def test_an_option_that_was_chosen_is_kept_too() -> None:
-    nuggets = {"sku": "nuggets", "heard": "nuggets"}
-    _, had = decided("", {**nuggets, "options": [{"group": "sauce", "id": "ranch"}]})
-    draft, now = decided("", nuggets)
-    kept = with_kept_answers(draft, had.cart, now.findings).lines[0]
-    assert [option.id for option in kept.options] == ["ranch"]
+    line = with_kept_answers(draft, had.cart, now.findings).lines[0]
+    assert (line.size, [option.id for option in line.options]) == kept

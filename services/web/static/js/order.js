@@ -20,25 +20,29 @@ document.addEventListener("htmx:afterSettle", () => {
   if (panel?.hasAttribute("hx-get") && Number(panel.dataset.version) < newest) htmx.trigger(panel, "newer");
 });
 
-document.addEventListener("click", (event) => {
+document.addEventListener("click", async (event) => {
   const play = event.target.closest("button.play");
-  if (play) {
-    const recording = document.getElementById("recording");
-    const end = Number(play.dataset.end);
-    const pause = () => {
-      if (recording.currentTime < end) return;
-      recording.pause();
-      recording.removeEventListener("timeupdate", pause);
-    };
-    recording.currentTime = Number(play.dataset.start);
-    recording.addEventListener("timeupdate", pause);
-    recording.play();
+  if (!play) return;
+  const recording = document.getElementById("recording");
+  const source = `${location.pathname}/audio?utterance=${play.dataset.utterance}`;
+  if (recording.getAttribute("src") !== source) {
+    recording.src = source;
+    await new Promise((loaded) => recording.addEventListener("loadedmetadata", loaded, { once: true }));
   }
+  const end = Number(play.dataset.end);
+  const pause = () => {
+    if (recording.currentTime < end) return;
+    recording.pause();
+    recording.removeEventListener("timeupdate", pause);
+  };
+  recording.currentTime = Number(play.dataset.start);
+  recording.addEventListener("timeupdate", pause);
+  recording.play();
 });
 
-// Those who do not see the page hear how it goes on: the headline, whenever a new panel has come.
+// Those who do not see the page hear how it goes on: the headline, and what is read back.
 document.addEventListener("htmx:afterSettle", () => {
   const news = document.getElementById("news");
-  const headline = document.querySelector("#order h1").textContent;
-  if (news.textContent !== headline) news.textContent = headline;
+  const words = window.wordsOfPage();
+  if (news.textContent !== words) news.textContent = words;
 });

@@ -9,9 +9,10 @@
 
   if (box) {
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const media = Object.assign(document.createElement("audio"), { src: box.dataset.src, preload: "auto" });
+    const url = sourceOf(box.dataset.utterance);
+    const media = Object.assign(document.createElement("audio"), { src: url, preload: "auto" });
     wave = WaveSurfer.create({
-      container: box, media, url: box.dataset.src, cspNonce: box.dataset.nonce, height: 72,
+      container: box, media, url, cspNonce: box.dataset.nonce, height: 72,
       waveColor: colour("--line-strong"), progressColor: colour("--accent"), cursorColor: colour("--ink"),
       barWidth: 3, barGap: 2, barRadius: 2, normalize: true,
     });
@@ -35,6 +36,11 @@
     document.getElementById("faster").addEventListener("click", () => speed(1));
   }
 
+  // Each utterance has a recording of its own; without a number it is the newest.
+  function sourceOf(utterance) {
+    return utterance === "" ? box.dataset.src : `${box.dataset.src}?utterance=${utterance}`;
+  }
+
   function speed(step) {
     const at = SPEEDS.indexOf(wave.getPlaybackRate()) + step;
     const rate = SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, at))];
@@ -42,8 +48,12 @@
     document.getElementById("speed").textContent = `${rate}×`;
   }
 
-  function hear(thing) {
+  async function hear(thing) {
     if (!wave) return;
+    if (thing.dataset.utterance !== box.dataset.utterance) {
+      box.dataset.utterance = thing.dataset.utterance;
+      await wave.load(sourceOf(box.dataset.utterance));
+    }
     const start = Math.max(0, Number(thing.dataset.start) - 0.05);
     until = Number(thing.dataset.end) + 0.1;
     wave.setTime(start);
@@ -52,7 +62,8 @@
 
   function mark(now) {
     for (const word of document.querySelectorAll(".words .word")) {
-      word.classList.toggle("now", wave.isPlaying() && Number(word.dataset.start) <= now && now < Number(word.dataset.end));
+      const here = word.dataset.utterance === box.dataset.utterance;
+      word.classList.toggle("now", here && wave.isPlaying() && Number(word.dataset.start) <= now && now < Number(word.dataset.end));
     }
   }
 

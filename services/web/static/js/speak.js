@@ -1,6 +1,7 @@
 /* Hold to talk: press the button (mouse, finger, space or enter), speak, let go. A tap of less than TAP_MS
    starts a recording that another tap ends, for those who cannot hold. The recording goes to the same
-   address as the plain form; the answer is either where to go next, or what was wrong in words. */
+   address as the plain form; the answer is either where to go next, or what was wrong in words. While the
+   microphone is open, the document's event `mic` says so: nothing is read aloud into it. */
 "use strict";
 (() => {
   const TAP_MS = 350;
@@ -8,7 +9,7 @@
   const canRecord = window.MediaRecorder && navigator.mediaDevices && navigator.mediaDevices.getUserMedia;
   if (!box) return;
   const drop = document.getElementById("drop");
-  takeDrops(drop, drop.querySelector("input"));
+  if (drop) takeDrops(drop, drop.querySelector("input"));
   if (!canRecord) return;
 
   const button = document.getElementById("mic");
@@ -20,30 +21,33 @@
   let pressedAt = 0;
   let timer = 0;
   let key = "";
+  const words = box.dataset;
   box.hidden = false;
 
   const say = (words, mode) => {
     state.textContent = words;
     box.dataset.mode = mode;
     button.setAttribute("aria-pressed", String(mode === "on"));
+    document.dispatchEvent(new CustomEvent("mic", { detail: mode === "on" }));
   };
 
   async function start() {
     wanted = true;
     problem.replaceChildren();
-    say("One moment…", "wait");
+    say(words.wait, "wait");
+    document.dispatchEvent(new CustomEvent("mic", { detail: true }));
     let stream;
     try {
       stream = await navigator.mediaDevices.getUserMedia({ audio: true });
     } catch {
       wanted = false;
-      say("We can't use the microphone. Allow it in your browser, or type your order below.", "off");
+      say(words.denied, "off");
       return;
     }
     if (!wanted) {
       // Let go while the browser was still asking.
       stream.getTracks().forEach((track) => track.stop());
-      say("Hold to talk", "off");
+      say(words.hold, "off");
       return;
     }
     const parts = [];
@@ -54,12 +58,14 @@
       clearTimeout(timer);
       const type = recorder.mimeType;
       recorder = null;
+      quiet();
       send(new Blob(parts, { type }));
     };
     recorder.start();
+    const quiet = meter(stream);
     key = crypto.getRandomValues(new Uint32Array(4)).join("-");
-    timer = setTimeout(stop, Number(box.dataset.maxS) * 1000 - 500);
-    say("Listening…", "on");
+    timer = setTimeout(stop, Number(words.maxS) * 1000 - 500);
+    say(words.listening, "on");
   }
 
   function stop() {
@@ -67,24 +73,67 @@
     if (recorder && recorder.state !== "inactive") recorder.stop();
   }
 
+  // How loud it is, so that a customer sees that they are heard; nothing of it leaves the page.
+  function meter(stream) {
+    const bar = document.querySelector("#level i");
+    const context = new AudioContext();
+    const analyser = context.createAnalyser();
+    analyser.fftSize = 512;
+    context.createMediaStreamSource(stream).connect(analyser);
+    const samples = new Float32Array(analyser.fftSize);
+    let frame = 0;
+    const draw = () => {
+      analyser.getFloatTimeDomainData(samples);
+      const loud = Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
+      bar.style.transform = `scaleX(${Math.min(1, loud * 6).toFixed(2)})`;
+      frame = requestAnimationFrame(draw);
+    };
+    draw();
+    return () => {
+      cancelAnimationFrame(frame);
+      context.close();
+      bar.style.transform = "";
+    };
+  }
+
+  // Where the answer leads next; null if it was refused, which is shown.
+  async function post(url, body) {
+    const headers = { "HX-Request": "true", "Idempotency-Key": key };
+    const answer = await fetch(url, { method: "POST", body, headers });
+    const next = answer.headers.get("HX-Redirect");
+    if (!next) htmx.swap("#problem", await answer.text(), { swapStyle: "innerHTML" });
+    return next;
+  }
+
+  // On a kiosk what was tapped goes first: it is one order with what is spoken.
+  async function sendTapped() {
+    const form = document.getElementById("words");
+    if (!document.body.matches(".kiosk") || !form.elements.transcript.value.trim()) return words.action;
+    const next = await post(words.action, new URLSearchParams(new FormData(form)));
+    key += "-spoken";
+    return next && `${next.split("?")[0]}/utterances`;
+  }
+
   async function send(blob) {
-    say("Sending…", "wait");
+    say(words.sending, "wait");
     button.disabled = true;
-    const form = new FormData();
-    form.append("menu", box.dataset.menu);
-    form.append("audio", blob, "order");
     try {
-      const headers = { "HX-Request": "true", "Idempotency-Key": key };
-      const answer = await fetch("/orders", { method: "POST", body: form, headers });
-      const next = answer.headers.get("HX-Redirect");
+      const action = await sendTapped();
+      const form = new FormData();
+      const name = document.getElementById("name")?.value.trim();
+      if (action === "/orders") {
+        form.append("menu", words.menu);
+        if (name) form.append("metadata", JSON.stringify({ name }));
+      }
+      form.append("audio", blob, "order");
+      const next = action && (await post(action, form));
       if (next) {
         location.assign(next);
         return;
       }
-      htmx.swap("#problem", await answer.text(), { swapStyle: "innerHTML" });
-      say("Hold to talk", "off");
+      say(words.hold, "off");
     } catch {
-      say("Your order wasn't sent. Check your connection and try again.", "off");
+      say(words.unsent, "off");
     }
     button.disabled = false;
   }

@@ -1,0 +1,84 @@
+/* A screen that customers share: taps on the menu become words of the order, and a page that is
+   left untouched starts over, after a warning that counts down. */
+"use strict";
+(() => {
+  const IDLE_S = 60;
+  const WARNED_S = 15;
+  const taps = document.getElementById("taps");
+  const words = document.getElementById("words");
+
+  function collectTaps() {
+    const field = words.elements.transcript;
+    const counts = new Map(); // of each tile
+    let typed = field.value;
+    const phrase = ([tile, count]) => (count === 1 ? tile.value : `${count} ${tile.dataset.name}`);
+    const show = () => {
+      for (const tile of taps.querySelectorAll(".tile")) {
+        const badge = tile.querySelector(".tile-count");
+        badge.hidden = !counts.has(tile);
+        badge.textContent = `× ${counts.get(tile)}`;
+      }
+    };
+    taps.addEventListener("submit", (event) => {
+      event.preventDefault();
+      counts.set(event.submitter, (counts.get(event.submitter) ?? 0) + 1);
+      field.value = [typed.trim(), ...[...counts].map(phrase)].filter(Boolean).join(", ");
+      show();
+      const column = words.closest(".ask"); // scrolls by itself where it is next to the menu
+      column.scrollTop = column.scrollHeight;
+    });
+    const own = () => {
+      typed = field.value;
+      counts.clear();
+      show();
+    };
+    field.addEventListener("input", own);
+    words.addEventListener("reset", () => setTimeout(own));
+  }
+  if (taps && words) collectTaps();
+
+  const idle = document.getElementById("idle");
+  let left = IDLE_S;
+  let listening = false;
+
+  // Whether the page waits for its customer, and not they for us.
+  function waits() {
+    const panel = document.getElementById("panel");
+    if (listening) return false;
+    if (!panel) return [...words.querySelectorAll("textarea, #name")].some((field) => field.value);
+    const { status, asks } = panel.dataset;
+    return !["queued", "processing"].includes(status) && (status !== "needs_review" || asks !== undefined);
+  }
+
+  function touched() {
+    left = IDLE_S;
+    idle.hidden = true;
+    document.getElementById("idle-there").textContent = "";
+  }
+
+  function startOver() {
+    const again = document.getElementById("again");
+    if (again) again.submit(); // cancels an order that isn't confirmed
+    else location.replace(document.body.dataset.home);
+  }
+
+  for (const kind of ["pointerdown", "keydown", "input"]) document.addEventListener(kind, touched);
+  document.addEventListener("mic", (event) => {
+    listening = event.detail;
+    touched();
+  });
+  idle.querySelector("button").addEventListener("click", touched);
+  setInterval(() => {
+    if (!words || !waits()) {
+      touched();
+      return;
+    }
+    left -= 1;
+    if (left === 0) startOver();
+    if (left > WARNED_S || left <= 0) return;
+    const there = document.getElementById("idle-there");
+    if (idle.hidden) there.textContent = there.dataset.words;
+    idle.hidden = false;
+    document.getElementById("idle-s").textContent = String(left);
+  }, 1000);
+})();

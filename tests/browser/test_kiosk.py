@@ -1,0 +1,174 @@
+"""The kiosk and what all order pages share with it: tapping, adding to an order, reading aloud, the shop's
+looks, and starting over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from schemas.cart import CartDraft
+from schemas.lifecycle import Event, State
+from schemas.records.orders import OrderRecord, Outcome
+from schemas.shops.brand import logo_url, parse_colour
+from services.validation.facts import check_facts
+from services.validation.price import price_cart
+from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
+from tests.browser.test_customer import LATTE, SURE, placed, proposed
+from tests.browser.test_customer_questions import BURRITO, HORCHATAS, doubted
+from tests.integration.api_world import MENU, World
+from tests.stand_ins import TESTER
+
+KIOSK = f"/kiosk/main?menu={MENU['id']}"
+BAGEL: dict[str, Any] = {"kind": "item", "heard": "and a bagel", "sku": "bagel", "quantity": 1}
+# Chromium has no voice here: what it is to say is written down, and null where it is to be silent.
+VOICE = (
+    "window.spoken = []; Object.defineProperty(window, 'speechSynthesis',"
+    " {value: {speak: (one) => spoken.push(one.text), cancel: () => spoken.push(null)}})"
+)
+
+
+@pytest.fixture
+def page(browser: Browser, cafe: World) -> Iterator[Page]:
+    placed(cafe)  # which imports the menu
+    with watched(browser, cafe.url) as tab:
+        tab.add_init_script(VOICE)
+        yield tab
+
+
+def spoken(page: Page) -> str:
+    return " ".join(filter(None, page.evaluate("spoken")))
+
+
+def propose(cafe: World, order: OrderRecord, *lines: dict[str, Any]) -> OrderRecord:
+    """What the pipeline makes of the order now."""
+    menu = cafe.parts.menus.get(order.menu_id, order.menu_version)
+    draft = CartDraft.model_validate({"lines": lines})
+    cart = price_cart(draft, menu.menu, menu.version, order.transcript, check_facts(draft, menu.menu))
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
+    final: OrderRecord = cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
+    return final
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_kiosk_order_is_tapped_and_ends_with_its_number_and_name(
+    browser: Browser, cafe: World, viewport: dict[str, int]
+) -> None:
+    placed(cafe)
+    with watched(browser, cafe.url, viewport=viewport) as page:
+        page.goto(KIOSK)
+        expect(page.get_by_role("navigation", name="Pages")).to_have_count(0)
+        for tile in ("latte", "bagel", "latte"):
+            page.get_by_role("button", name=re.compile(rf"^{tile}")).click()
+        expect(page.get_by_label("Your order")).to_have_value("2 latte, one bagel")
+        assert_accessible(page)
+        assert_fits(page)
+        page.get_by_label("Your name").fill("Ann")
+        page.get_by_role("button", name="Send order").click()
+        page.wait_for_url("**/orders/ord_*")
+        order = cafe.parts.orders.get(page.url.rpartition("/")[2])
+        assert (order.transcript.text, order.metadata) == ("2 latte, one bagel", {"name": "Ann"})
+        propose(cafe, order, LATTE, BAGEL)
+        page.get_by_role("button", name="Yes, order for $9.49").click()
+        expect(page.locator("#number")).to_have_text(order.id[-4:].upper())
+        expect(page.locator(".receipt")).to_contain_text("Ann")
+        assert_accessible(page)
+        assert_fits(page)
+        page.get_by_role("link", name="Order something else").click()
+        page.wait_for_url(f"**{KIOSK}")
+
+
+def test_a_kiosk_counts_down_before_it_cancels_and_starts_over(page: Page, cafe: World) -> None:
+    page.clock.install()
+    page.goto(KIOSK)
+    order = proposed(cafe)
+    page.goto(cafe.link(order.id))
+    page.clock.run_for(47_000)
+    expect(page.get_by_text("Starting over in")).to_have_text("Starting over in 13 s")
+    assert_accessible(page)
+    page.get_by_role("button", name="I'm still here").click()
+    expect(page.locator("#idle")).to_be_hidden()
+    page.clock.run_for(61_000)
+    page.wait_for_url(f"**{KIOSK}")
+    assert cafe.parts.orders.get(order.id).state is State.CANCELLED
+
+
+def test_what_is_added_is_marked_and_read_aloud(page: Page, cafe: World) -> None:
+    page.goto(KIOSK)
+    order = proposed(cafe)
+    page.goto(cafe.link(order.id))
+    assert spoken(page).endswith("1 large latte. Total: $5.50.")
+    page.get_by_label("What to add or change").fill("and a bagel, no latte")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("heading", name="One moment")).to_be_visible()
+    propose(cafe, cafe.parts.orders.get(order.id), BAGEL)
+    expect(page.locator(".lines .badge")).to_have_text("just changed")
+    expect(page.locator(".cart .doubt")).to_have_text("Left out: latte")
+    words = "Is this right? 1 bagel. Changed: 1 bagel. Left out: latte. Total: $3.99."
+    expect(page.locator("#news")).to_have_text(words)
+    assert spoken(page).endswith(words)
+    assert_accessible(page)
+    assert_fits(page)
+
+
+def test_a_question_is_read_with_its_answers_until_the_toggle_is_off(page: Page, cafe: World) -> None:
+    order = doubted(cafe, BURRITO, HORCHATAS)
+    page.goto(cafe.link(order.id))
+    assert spoken(page) == ""  # only a kiosk reads unasked
+    page.get_by_role("button", name="Read aloud").focus()
+    page.keyboard.press("Enter")
+    assert "chicken, from $8.25 or steak, from $9.75?" in spoken(page)
+    page.keyboard.press("Enter")
+    assert page.evaluate("spoken.at(-1)") is None
+    expect(page.get_by_role("button", name="Read aloud")).to_have_attribute("aria-pressed", "false")
+
+
+def test_nothing_is_read_into_an_open_microphone_whose_level_is_shown(page: Page, cafe: World) -> None:
+    page.goto(KIOSK)
+    order = placed(cafe)
+    page.goto(cafe.link(order.id))
+    page.get_by_role("button", name="Hold to talk").hover()
+    page.mouse.down()
+    expect(page.get_by_text("Listening…")).to_be_visible()
+    page.wait_for_function("() => document.querySelector('#level i').style.transform > 'scaleX(0.01)'")
+    propose(cafe, order, LATTE)
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+    assert "Is this right?" not in spoken(page)
+    page.mouse.up()
+
+
+def test_a_kiosk_shows_pictures_of_its_own_host_alone(page: Page, cafe: World) -> None:
+    host = cafe.url.partition("//")[2]
+    pictures = [f"https://{host}/static/icon.svg", "https://elsewhere.example/bagel.png"]
+    items = [item | {"image": url} for item, url in zip(MENU["items"], pictures, strict=True)]
+    placed(cafe, menu=MENU | {"id": "pictures", "items": items})
+    page.goto("/kiosk/main?menu=pictures")
+    assert page.locator(".tile img").evaluate_all("all => all.map(one => one.src)") == [
+        f"{cafe.url}/static/icon.svg"
+    ]
+
+
+@pytest.mark.parametrize("colour", ["#fc0", "#000", "#ffffff", "#0a7"])
+def test_text_is_readable_in_any_colour_of_the_shop(page: Page, cafe: World, colour: str) -> None:
+    looks = {"colour": parse_colour(colour), "logo": logo_url(b"<svg xmlns='http://www.w3.org/2000/svg'/>")}
+    cafe.parts.shops.paint("main", looks, by=TESTER)
+    try:
+        for address in (KIOSK, cafe.link(proposed(cafe).id), "/"):
+            page.goto(address)
+            expect(page.locator("header .brand")).to_have_text("Main shop")
+            assert_accessible(page)
+    finally:
+        cafe.parts.shops.paint("main", {"colour": None, "logo": None}, by=TESTER)
+
+
+def test_a_customer_sees_no_way_to_the_review_and_light_pages(page: Page, cafe: World) -> None:
+    weight: dict[str, int] = {}
+    page.on("response", lambda answer: weight.update({answer.url: len(answer.body())}))
+    for address in (KIOSK, cafe.link(proposed(cafe).id)):
+        weight.clear()
+        page.goto(address, wait_until="networkidle" if "kiosk" in address else "load")
+        expect(page.get_by_role("link", name="Review")).to_have_count(0)
+        assert sum(weight.values()) <= 120_000
