@@ -29,7 +29,7 @@ from typing import Any
 from sqlalchemy import select
 
 from schemas.lifecycle import WAITING
-from services.learning.evaluation.statistics import quantile
+from services.learning.evaluation.figures import quantile
 from services.storage.base.tables import OrderRow
 from tests.load.customers import Plan, come
 from tests.load.stack import Running, running

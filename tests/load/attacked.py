@@ -34,7 +34,7 @@ from schemas.errors import SaycartError
 from schemas.menu import Menu
 from schemas.shops.access import EVERY_SHOP, Scope
 from services.cli.samples import load_menus
-from services.learning.evaluation.statistics import quantile
+from services.learning.evaluation.figures import quantile
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore

@@ -21,10 +21,12 @@ def gold_rows(settled: Iterable[Settled]) -> Iterator[dict[str, Any]]:
     for one in settled:
         order = one.order
         text = order.transcript.text if order.transcript else ""
-        if one.review.decision != "correct" or order.draft is None or not (text.strip() or order.audio_key):
+        # One recording of several is not what the cart is of.
+        key = None if order.utterances else order.audio_key
+        if one.review.decision != "correct" or order.draft is None or not (text.strip() or key):
             continue
         lines = [line.model_dump(mode="json", exclude={"kind", "heard"}) for line in order.draft.lines]
-        sound = {"audio": f"{order.audio_key[:2]}/{order.audio_key}"} if order.audio_key else {}
+        sound = {"audio": f"{key[:2]}/{key}"} if key else {}
         yield {
             "id": order.id,
             "menu": order.menu_id,

@@ -17,17 +17,17 @@ and none of our code, so a machine with a GPU can do these two on a copy of the 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 STEPS = ("pack", "ask", "fit", "answer", "score")
 # Rank, rate and tokens a step (0: one sequence) of the adapters under infra/adapters.
 FITTED = {"0.5b": (16, 5e-4, 4096), "1.5b": (16, 4e-4, 4096)}
-COMPUTED = ("fit", "answer")  # run as files, without our code
 HERE = Path(__file__).resolve().parent
-OUT = object()  # stands for the file that a step is to write
 
 
 class Failed(Exception):
@@ -55,32 +55,54 @@ def train(args: argparse.Namespace) -> None:
     rank, rate, step = FITTED[args.base]
     on = ("--device", args.device)
     if "pack" in args.steps:
-        _made(packed, "pack", weights, OUT, "--epochs", args.epochs, "--seed", args.seed)
+        _made(packed, lambda out: _pack(weights, out, args.epochs, args.seed))
     if "ask" in args.steps:
-        _made(asked, "ask", weights, OUT, args.part)
+        _made(asked, lambda out: _ask(weights, out, args.part))
     if "fit" in args.steps and not (adapter / "trained.json").exists():
         learning = ("--rank", rank, "--rate", rate, "--step", step, "--seed", args.seed)
         _run("fit", weights, packed, adapter, *on, *learning, "--name", served(args.base))
     if "answer" in args.steps:
         rows = 160 if args.device == "cuda" else 16
-        _made(answered, "answer", weights, adapter, asked, OUT, *on, "--rows", rows)
+        _made(answered, lambda out: _run("answer", weights, adapter, asked, out, *on, "--rows", rows))
     if "score" in args.steps:
-        _run("score", args.part, answered)
+        from services.learning.training import score
+
+        score.main([args.part, str(answered)])
 
 
-def _made(file: Path, step: str, *words: object) -> None:
-    """Run a step that writes `file`, where it is not there; a step cut off leaves none."""
+def _made(file: Path, make: Callable[[Path], None]) -> None:
+    """Have `file` made where it is not there; a step cut off leaves none."""
     if file.exists():
         return
     unfinished = file.with_name(f"unfinished-{file.name}")
-    _run(step, *(unfinished if word is OUT else word for word in words))
+    make(unfinished)
     unfinished.replace(file)
 
 
+def _pack(weights: Path, out: Path, epochs: int, seed: int) -> None:
+    from services.learning.training.examples import chat_of
+    from services.learning.training.pack import training
+
+    packed = training(chat_of(weights), epochs=epochs, seed=seed)
+    packed.save(out)
+    print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
+    for reason, times in packed.left_out.most_common():
+        print(f"left out, {reason}: {times}")
+
+
+def _ask(weights: Path, out: Path, part: Any) -> None:
+    from services.learning.training.examples import chat_of, questions
+
+    asked = questions(chat_of(weights), part)
+    out.write_text(json.dumps(asked))
+    print(f"{len(asked)} menus, {sum(len(one['orders']) for one in asked)} orders")
+
+
 def _run(step: str, *words: object) -> None:
+    """Run a step as a file, without our code."""
     print(f"{step}:", flush=True)
-    named = [str(HERE / f"{step}.py")] if step in COMPUTED else ["-m", f"services.learning.training.{step}"]
-    done = subprocess.run([sys.executable, *named, *map(str, words)], cwd=HERE.parents[2], check=False)
+    command = [sys.executable, str(HERE / f"{step}.py"), *map(str, words)]
+    done = subprocess.run(command, cwd=HERE.parents[2], check=False)
     if done.returncode:
         raise Failed(f"{step} ended with {done.returncode}; the same command goes on from here")
 
@@ -98,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--part", choices=("tune", "scored", "golden", "sealed"), default="tune")
+    parser.add_argument("--part", choices=("tune", "scored", "golden", "sealed", "held-out"), default="tune")
     parser.add_argument("--out", type=Path, default=HERE.parents[2] / "reports" / "train")
     parser.add_argument("--weights", type=Path, help="GGUF, or folder of safetensors; else what was fetched")
     args = parser.parse_args(argv)

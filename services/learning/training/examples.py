@@ -17,7 +17,8 @@ from schemas.menu import Item
 from services.decoding.menu_names import Line
 from services.decoding.ports import CartRequest
 from services.decoding.prompt import guessed, line, messages, turn, written
-from services.learning.training.orders import Row, Shop
+from services.decoding.wire_mask import wire_mask
+from services.learning.training.orders import Part, Row, Shop, shops
 from services.retrieval.names import Name
 from services.retrieval.retrieval import Match
 
@@ -174,3 +175,22 @@ def chat_of(path: Path) -> Chat:
     if path.is_dir():
         return Chat(AutoTokenizer.from_pretrained(path))
     return Chat(AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name))
+
+
+def questions(chat: Chat, part: Part) -> list[dict[str, Any]]:
+    """The questions of a part, as `answer.py` asks an adapter where our code is not: of each menu its tokens,
+    and its orders' tokens and masks by id. No cart is in it."""
+
+    def asked(row: Row, shop: Shop) -> dict[str, Any]:
+        tokens = chat.question(question(row.utterance, shop))
+        return {"id": row.id, "tokens": tokens, "lark": wire_mask(shop.names, row.utterance).lark}
+
+    return [
+        {
+            "part": part,
+            "menu": chat.menu(shop.context.text),
+            "orders": [asked(row, shop) for row in shop.rows],
+        }
+        for shop in shops(part)
+        if shop.rows
+    ]

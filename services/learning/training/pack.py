@@ -1,17 +1,14 @@
 """Orders -> sequences of token numbers: one menu, then many orders that each see the menu and themselves.
 
-    python -m services.learning.training.pack TOKENIZER OUT [--epochs 3] [--seed 0]
-
 So a menu is computed once for some forty orders, and each order is read as it will be when it is served.
 An order that was spoken is learned as it was written and as one recognizer or two transcribed it, of
 which now and then the other comes first. Every epoch draws again: the menu's extent and order, with and
-without other names, how words were transcribed, an item that the menu turns out not to have. `OUT` is one
-.npz of flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
+without other names, how words were transcribed, an item that the menu turns out not to have. What is saved is
+one .npz of flat arrays; `fit.py` reads it without any of our code, so it runs wherever torch does.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 from collections import Counter
@@ -29,7 +26,6 @@ from services.learning.training.examples import (
     Chat,
     ShownMenu,
     Unspellable,
-    chat_of,
     noisy_question,
     notes_in,
     with_words,
@@ -203,24 +199,3 @@ def _lonely(item: Item, items: Sequence[Item]) -> bool:
 def _words(item: Item) -> set[str]:
     called = " ".join((item.name, *item.aliases)).lower()
     return {word.rstrip("s") for word in re.findall(r"\w+", called)}
-
-
-def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="pack")
-    parser.add_argument("tokenizer", type=Path, help="a GGUF, or a folder with a tokenizer")
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--sequence", type=int, default=SEQUENCE, help="tokens")
-    args = parser.parse_args(argv)
-    chat = chat_of(args.tokenizer)
-    packed = training(chat, epochs=args.epochs, seed=args.seed, sequence=args.sequence)
-    packed.save(args.out)
-    print(f"{len(packed.ends)} sequences, {len(packed.tokens)} tokens, {sum(packed.learned)} to be learned")
-    for reason, times in packed.left_out.most_common():
-        print(f"left out, {reason}: {times}")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -144,7 +144,7 @@ def in_context(path: str) -> bool:
         *(
             "services/__pycache__/shop_scope.cpython-311.pyc",
             "saycart.egg-info/PKG-INFO",
-            "services/learning/training/ask.py",
+            "services/learning/training/pack.py",
         ),
     ],
 )

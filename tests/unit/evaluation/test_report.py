@@ -53,6 +53,12 @@ def test_a_broken_row_is_an_error_with_its_line(row: str, tmp_path: Path) -> Non
     assert [found["id"] for found in read_rows(gold) if "error" in found] == ["line 2"]
 
 
+def test_utterances_are_read_as_an_order_reads_them(tmp_path: Path) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text('{"id": "a", "utterances": ["a latte", "make it large"], "cart": {"lines": []}}\n')
+    assert [row["utterance"] for row in read_rows(gold)] == ["a latte. make it large."]
+
+
 def rows() -> list[Scored]:
     """Right and accepted, right and asked, wrong and asked, wrong and accepted."""
     return [

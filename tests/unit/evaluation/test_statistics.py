@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.learning.evaluation.statistics import quantile, wilson
+from services.learning.evaluation.figures import quantile, wilson
 from tests.gate.compare import paired_interval
 
 
