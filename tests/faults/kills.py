@@ -1,23 +1,18 @@
-"""Scenarios in which processes die or stop: at a boundary, at random, and asleep past a lease."""
+"""Scenarios in which processes die or stop: at a boundary, and at random."""
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import time
 from collections import Counter
 from typing import Any
 
-from schemas.errors import StorageUnavailable
-from schemas.lifecycle import State
-from schemas.records.orders import OrderRecord
 from tests.faults.bench import Bench, settle
 from tests.faults.judge import settled
-from tests.faults.ledger import Entry, Ledger, typed
+from tests.faults.ledger import Ledger
 from tests.faults.monkey import Monkey, schedule
 from tests.faults.points import ACCEPT_POINTS, STAGE_POINTS
-from tests.faults.works import Part, Works
+from tests.faults.works import Works
 
 # Backpressure holds the load to what the workers can do: 503 with Retry-After past this many.
 BACKLOG = {"max_backlog": 400, "client_backlog": 0, "shop_backlog": 0}
@@ -83,39 +78,3 @@ def chaos(bench: Bench) -> dict[str, Any]:
         ledger.join()
         found = bench.verdict(works, ledger, last_fault)
         return {"faults": dict(monkey.done), **found}
-
-
-def sigstop(bench: Bench) -> dict[str, Any]:
-    """A worker sleeps with an order in hand until its lease is over and another has it, then wakes."""
-    rounds, lease_s = bench.size(20, 2), 3.0
-    overtaken = 0
-    with bench.works(workers=2, concurrency=1, work_s=1.5, lease_s=lease_s) as works:
-        ledger = Ledger(works.url, works.headers, body=typed)
-        for number in range(1, rounds + 1):
-            ledger.start([number])
-            ledger.join()
-            held, part = _in_hand(works, ledger.entries[-1])
-            os.killpg(part.pid, signal.SIGSTOP)
-            time.sleep(lease_s + 4.0)
-            overtaken += works.orders.get(held.id).version > held.version
-            os.killpg(part.pid, signal.SIGCONT)
-        time.sleep(2.0)  # the sleeper ends its work and finds that it is too late
-        found = bench.verdict(works, ledger)
-        return {"rounds": rounds, "overtaken while asleep": overtaken, **found}
-
-
-def _in_hand(works: Works, entry: Entry) -> tuple[OrderRecord, Part]:
-    """Wait until a worker decodes this order; the order, and the worker's part."""
-    (order_id,) = entry.ids
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        try:
-            order = works.orders.get(order_id)
-        except StorageUnavailable:
-            continue
-        if order.lease_owner and order.state is State.TRANSCRIBED:
-            for part in works.named("worker"):
-                if str(part.pid) in order.lease_owner.split(":"):
-                    return order, part
-        time.sleep(0.02)
-    raise RuntimeError(f"no worker took {order_id}")

@@ -63,15 +63,6 @@ def test_a_death_at_each_boundary(database: str, request: pytest.FixtureRequest)
 
 
 @in_the_long_form
-@on_both
-def test_a_worker_asleep_past_its_lease(database: str, request: pytest.FixtureRequest) -> None:
-    with bench_on(database, request) as bench:
-        figures = kills.sigstop(bench)
-    nothing_lost_nothing_doubled(figures)
-    assert figures["overtaken while asleep"] == figures["rounds"]
-
-
-@in_the_long_form
 @pytest.mark.parametrize(
     ("outage", "database"),
     [

@@ -34,7 +34,7 @@ from tests.stand_ins import RIGHT, SAID, read_as, speech
 
 __all__ = ["app"]
 
-WORK_S = float(os.environ.get("FAULTS_WORK_S", "0.02"))
+WORK_S = 0.02
 _runs = Path(os.environ["FAULTS_RUNS"])
 # Metadata of the orders that this process has claimed: the doorbell is told an id alone.
 _known: dict[str, dict[str, Any] | None] = {}

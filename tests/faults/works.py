@@ -74,14 +74,10 @@ class Wanted:
     folder: Path
     home: Path
     database_url: str = ""
-    redis: EmbeddedRedis | None = None
     redis_argv: tuple[str, ...] = ()
     redis_url: str = ""
     workers: int = 3
-    concurrency: int = 2
-    sweepers: int = 2
     strikes: bool = False
-    work_s: float = 0.02
     lease_s: float = 6.0
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -197,16 +193,13 @@ class Works:
 
     def _parts(self) -> list[Part]:
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel=INFO"]
-        pool = ["--pool=prefork", f"--concurrency={self.wanted.concurrency}"]
+        pool = ["--pool=prefork", "--concurrency=2"]
         app = ["celery", "-A", "tests.faults.worker", "worker", "-Q", QUEUES]
         workers = [
             self._readied(f"worker{n}", "celery.__main__", [*app, "-n", f"worker{n}@%h", *pool, *quiet])
             for n in range(1, self.wanted.workers + 1)
         ]
-        sweepers = [
-            self._readied(f"sweeper{n}", "services.workers.sweeper", ["sweeper"])
-            for n in range(1, self.wanted.sweepers + 1)
-        ]
+        sweepers = [self._readied(f"sweeper{n}", "services.workers.sweeper", ["sweeper"]) for n in (1, 2)]
         inbox = ["receiver", "--port", str(self._receiver), "--secret", SECRET, "--out", str(self.inbox)]
         redis_argv = list(self.wanted.redis_argv or self._embedded.child().argv)
         fd = {"SAYCART_API_FD": str(self._socket.fileno())}
@@ -239,7 +232,6 @@ class Works:
     def _start_nursery(self) -> None:
         env = as_environment(self.settings) | {
             "FAULTS_RUNS": str(self.runs),
-            "FAULTS_WORK_S": str(self.wanted.work_s),
             **({"FAULTS_STRUCK": str(self.folder / "struck")} if self.wanted.strikes else {}),
         }
         self._nursery = subprocess.Popen(

@@ -42,9 +42,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Its address, `http://127.0.0.1:PORT`; a thread for each request."""
-    with _Server(("127.0.0.1", 0), handler) as server:
+def serving(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[str]:
+    """Its address, `http://127.0.0.1:PORT`, by default a free one; a thread for each request."""
+    with _Server(("127.0.0.1", port), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:

@@ -12,18 +12,18 @@ import argparse
 import json
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-MAX_BODY_BYTES = 1_000_000
+from tests.servers.loopback import Handler, serving
+
 READ_S = 15.0
 
 
@@ -73,74 +73,29 @@ class Inbox:
         file.truncate(self._size)
 
 
-class Receiver:
-    """The inbox behind HTTP on loopback, in threads of its own; `port` 0 takes a free one."""
+@contextmanager
+def receiving(port: int, secret: str, inbox: Inbox) -> Iterator[str]:
+    """The inbox behind HTTP on loopback, for the block; its address. `port` 0 takes a free one."""
+    webhook = Webhook(secret)
 
-    def __init__(self, port: int, secret: str, inbox: Inbox) -> None:
-        class Handler(_Handler):
-            pass
+    class Receiver(Handler):
+        protocol_version = "HTTP/1.1"
+        timeout = READ_S
 
-        Handler.webhook, Handler.inbox = Webhook(secret), inbox
-        self._inbox = inbox
-        self._server = _Server(("127.0.0.1", port), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
+        def do_POST(self) -> None:
+            try:
+                message = webhook.verify(self.body(), dict(self.headers))
+                inbox.take(self.headers["webhook-id"], message)
+            except WebhookVerificationError:
+                self.answer(401)
+            except OSError:
+                self.answer(503)  # not kept, so not taken: the sender comes again
+            else:
+                self.answer(204)
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/"
-
-    def __enter__(self) -> Receiver:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-        self._inbox.close()
-
-
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A sender that was killed hangs up in the middle, and comes again: no trace for that."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    timeout = READ_S
-    webhook: Webhook
-    inbox: Inbox
-
-    def do_POST(self) -> None:
-        length = self.headers.get("content-length", "")
-        if not (length.isascii() and length.isdigit()):
-            return self._answer(411)
-        if int(length) > MAX_BODY_BYTES:
-            return self._answer(413)
-        body = self.rfile.read(int(length))
-        try:
-            message = self.webhook.verify(body, dict(self.headers))
-        except WebhookVerificationError:
-            return self._answer(401)
-        try:
-            self.inbox.take(self.headers["webhook-id"], message)
-        except OSError:
-            # Not kept, so not taken: the sender comes again.
-            return self._answer(503)
-        return self._answer(204)
-
-    def _answer(self, status: int) -> None:
-        self.send_response(status)
-        if status != 204:
-            # The body may be unread: what follows on this connection would be taken for the next request.
-            self.send_header("content-length", "0")
-            self.send_header("connection", "close")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
+    with serving(Receiver, port) as url:
+        yield f"{url}/"
+    inbox.close()
 
 
 def main() -> None:
@@ -151,7 +106,7 @@ def main() -> None:
     args = parser.parse_args()
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
-    with Receiver(args.port, args.secret, Inbox(args.out)):
+    with receiving(args.port, args.secret, Inbox(args.out)):
         over.wait()
 
 

@@ -34,7 +34,7 @@ from tests.integration.storage.test_outbox import completed, proposed_and_confir
 from tests.servers.collector import collecting, traced
 from tests.servers.leading import leads_to
 from tests.servers.loopback import Handler, serving
-from tests.servers.receiver import Inbox, Receiver
+from tests.servers.receiver import Inbox, receiving
 from tests.stand_ins import TESTER
 from tests.waiting import until
 
@@ -336,8 +336,8 @@ def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
         kept.set()
         go_on.wait(30)
 
-    with Receiver(0, SECRET, Inbox(out, hold)) as receiver:
-        till(database, receiver.url)
+    with receiving(0, SECRET, Inbox(out, hold)) as url:
+        till(database, url)
         order = completed(orders)
         config = settings(tmp_path, database_url)
         with child(config) as courier:
