@@ -239,6 +239,11 @@ class HeardSpan(BaseModel):
     text: str
     start_s: float | None = None
     end_s: float | None = None
+    utterance: int = Field(
+        default=0,
+        exclude_if=lambda number: number == 0,
+        description="number of the utterance that the words begin in, from 0; left out where it is 0",
+    )
 
 
 class CartNote(HeardSpan):

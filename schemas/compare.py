@@ -1,4 +1,4 @@
-"""When are two carts the same order? Where scores, second reviewers and the record of corrections agree."""
+"""When are two carts the same order? For scores, reviews and gold rows alike."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from schemas.cart import Cart, CartLine
 
@@ -11,19 +11,30 @@ UNLISTED = "something that is not on the menu"
 
 
 def corrections(before: Cart | None, after: Cart | None) -> Iterable[str]:
-    """What staff changed; nothing where either cart is missing. Lines are paired by their own words."""
+    """What became of a cart; nothing where either is missing. Lines that are the same are paired first, then
+    those of the same words, then those of the same item."""
     if after is None or before is None:
         return
-    left = list(after.lines)
-    for old in before.lines:
-        new = next((line for line in left if line.heard.text == old.heard.text), None)
-        if new is None:
+    had, left = list(before.lines), list(after.lines)
+    pairs = dict[int, CartLine]()
+    for alike in (_bought, lambda line: line.heard.text, lambda line: line.sku or line.name):
+        for number, old in enumerate(had):
+            new = next((line for line in left if alike(line) == alike(old)), None)
+            if number not in pairs and new is not None:
+                pairs[number] = new
+                left.remove(new)
+    for number, old in enumerate(had):
+        if number in pairs:
+            yield from _line_changes(old, pairs[number])
+        else:
             yield f"{_named(old)} taken off"
-            continue
-        left.remove(new)
-        yield from _line_changes(old, new)
     for line in left:
         yield f"{_named(line)} added"
+
+
+def _bought(line: CartLine) -> Hashable:
+    chosen = frozenset((o.group, o.id, o.amount, o.count, o.portion) for o in line.options)
+    return line.name, line.quantity, line.size, chosen
 
 
 def _line_changes(old: CartLine, new: CartLine) -> Iterable[str]:

@@ -84,12 +84,5 @@ class Policy(_Value):
 
     asr_threshold: float
     max_total: float
-    max_total_asked: float = Field(description="up to which a doubted cart is its customer's to settle")
     accept_from: float = Field(default=ACCEPT, description="probability of the cart from which it stands")
     ask_from: float = Field(default=ASK, description="and from which its customer is shown it")
-
-    @classmethod
-    def within(cls, *, asr_threshold: float, max_total: float, two_people_above: float = 0) -> Policy:
-        """Return the policy of a shop's limits; `two_people_above`: 0 where one person settles any order."""
-        asked = min(max_total, two_people_above or max_total)
-        return cls(asr_threshold=asr_threshold, max_total=max_total, max_total_asked=asked)

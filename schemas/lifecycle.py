@@ -45,6 +45,8 @@ class Event(StrEnum):
     DECLINED = "declined"  # by the customer: no answer to it is right, so a reviewer goes on
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
+    ADDED_TEXT = "added_text"  # by the customer: more was typed
+    ADDED_AUDIO = "added_audio"  # by the customer: more was spoken
     TAKEN = "taken"  # by the shop's system: it is being made, and nothing is changed any more
     REPLAYED = "replayed"  # by an operator: decoded again from its transcript
     REPLAYED_FROM_AUDIO = "replayed_from_audio"  # by an operator: transcribed again
@@ -82,6 +84,8 @@ STAGES = {
 WAITING = frozenset(STAGES)
 # From here an operator can send an order through again. No client and no stage can.
 REPLAYABLE = frozenset({State.FAILED, State.IN_REVIEW})
+# Here a customer can say or type more; in review while the order asks a question, see the store's `add`.
+OPEN = WAITING | {State.PROPOSED, State.IN_REVIEW}
 TERMINAL = frozenset({State.COMPLETED, State.REJECTED, State.FAILED, State.CANCELLED})
 # A long poll (`?wait=`) returns at these: nothing more happens without a human.
 SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
@@ -103,6 +107,10 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     # Where the shop has set a time for it, and until it has taken the order: see the order store's `cancel`.
     (State.COMPLETED, Event.CANCELLED): State.CANCELLED,
     (State.COMPLETED, Event.TAKEN): State.COMPLETED,
+    **{(state, Event.ADDED_AUDIO): State.RECEIVED for state in OPEN},
+    **{(state, Event.ADDED_TEXT): State.TRANSCRIBED for state in OPEN - {State.RECEIVED}},
+    # A recording is still to be transcribed, and the text goes on with it.
+    (State.RECEIVED, Event.ADDED_TEXT): State.RECEIVED,
     **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
     **{(state, Event.BROKE): State.FAILED for state in WAITING},
     **{(state, Event.CANCELLED): State.CANCELLED for state in WAITING},

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 
 from schemas.cart import Finding
-from schemas.lifecycle import State
+from schemas.lifecycle import OPEN, State
+from schemas.order import MAX_UTTERANCES
 from schemas.question import Question
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
@@ -37,6 +38,14 @@ def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) 
 def question_of(order: OrderRecord) -> Question | None:
     """What the order's customer is asked now."""
     return open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
+
+
+def takes_more(order: OrderRecord) -> bool:
+    """Whether the order's customer can say or type more: it isn't confirmed, it isn't a person's, and it has
+    less than `MAX_UTTERANCES`."""
+    if order.state is State.IN_REVIEW and question_of(order) is None:
+        return False
+    return order.state in OPEN and len(order.all_utterances) < MAX_UTTERANCES
 
 
 def _turn(question: Question) -> tuple[float, int]:

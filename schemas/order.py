@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,8 @@ from schemas.review import Review
 from schemas.transcript import Transcript
 
 MAX_TRANSCRIPT_CHARS = 2000
+MAX_UTTERANCES = 10
+"""Of one order: more is a conversation, which takes a person."""
 CONFIRM = "whether the customer says yes to the cart (`confirm_order`) before the order is completed"
 
 
@@ -35,6 +37,28 @@ class TextOrder(BaseModel):
         "spaces, 8 levels, 200 keys of 100 characters, 500 values; whole numbers of at most 2^53 - 1",
     )
     confirm: bool = Field(default=False, strict=True, description=CONFIRM)
+
+
+class TextUtterance(BaseModel):
+    """`POST /v1/orders/{id}/utterances` as JSON: what the customer adds to the order."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"transcript": "and a blueberry muffin"}]}
+    )
+
+    transcript: str = Field(min_length=1, max_length=MAX_TRANSCRIPT_CHARS)
+
+
+class Utterance(BaseModel):
+    """What the customer spoke or typed at one time; an order's cart is decoded from all of its utterances."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["audio", "text"]
+    at: Moment
+    transcript: Transcript | None = Field(
+        default=None, description="null until it is transcribed; without text where nothing was caught"
+    )
 
 
 class Confirmation(BaseModel):
@@ -87,8 +111,14 @@ class Order(BaseModel):
     version: int
     menu: MenuRef
     source: str = Field(description="`audio` or `transcript`")
-    transcript: Transcript | None = None
+    transcript: Transcript | None = Field(default=None, description="of all utterances, a sentence each")
+    utterances: list[Utterance] = Field(
+        default=[], description="in order; a line's `heard` names one by number"
+    )
     cart: Cart | None = None
+    changed: list[str] = Field(
+        default=[], description="what the newest utterance made of the cart that was shown before, in words"
+    )
     findings: list[Finding] = []
     question: Question | None = Field(
         default=None,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
 from pydantic import BaseModel, ConfigDict, Field
 
 # Punctuation that recognizers write around words; a cart's line may begin and end without it.
@@ -17,10 +20,15 @@ class Word(BaseModel):
     start_s: float = Field(ge=0)
     end_s: float = Field(ge=0)
     probability: float = Field(ge=0, le=1)
+    utterance: int = Field(
+        default=0,
+        exclude_if=lambda number: number == 0,
+        description="number of the utterance, from 0, in whose recording the times are",
+    )
 
 
 class Transcript(BaseModel):
-    """The words of one order.
+    """The words of one utterance, or of all utterances of an order, joined.
 
     `confidence` is 0..1: for speech, the share of recordings with this mean word probability, transcribed in
     this way, that were right (measured: `services/transcription/confidence.py`), 0 when nothing was
@@ -58,6 +66,12 @@ class Transcript(BaseModel):
         description="measured share of right orders where these two recognisers agree; null without a second",
     )
 
+    starts: tuple[int, ...] = Field(
+        default=(),
+        exclude_if=lambda starts: not starts,
+        description="where in `text` each utterance but the first begins, in characters",
+    )
+
     @property
     def recogniser(self) -> str:
         """`source` without how the recording was transcribed (fitted, denoised)."""
@@ -67,14 +81,22 @@ class Transcript(BaseModel):
     def nothing_was_said(self) -> bool:
         return not self.text.strip()
 
+    def utterance_at(self, place: int) -> int:
+        """Return the number of the utterance whose text has this character."""
+        return bisect_right(self.starts, place)
+
     def words_of(self, span: str) -> tuple[Word, ...]:
-        """Return the words of the first place where `span` stands, whatever the punctuation around a word;
-        empty when it stands nowhere, or the text has no times."""
+        """Return the words of the first place where `span` stands, whatever the punctuation around a word,
+        and of the utterance that it begins in; empty when it stands nowhere, or has no times."""
+        number = self.utterance_at(self.text.find(span))
+        words = tuple(word for word in self.words if word.utterance == number)
         wanted = [word.strip(_AROUND) for word in span.split()]
-        texts = [word.text.strip(_AROUND) for word in self.words]
-        for i in range(len(texts) - len(wanted) + 1):
-            if wanted and texts[i : i + len(wanted)] == wanted:
-                return self.words[i : i + len(wanted)]
+        texts = [word.text.strip(_AROUND) for word in words]
+        for i in range(len(texts)):
+            # A span may reach into the next utterance, which has times of its own.
+            here = wanted[: len(texts) - i] if number < len(self.starts) else wanted
+            if wanted and texts[i : i + len(wanted)] == here:
+                return words[i : i + len(wanted)]
         return ()
 
     def words_between(self, start: int, end: int) -> tuple[Word, ...]:
@@ -90,3 +112,46 @@ class Transcript(BaseModel):
             if begin < end and at > start:
                 found.append(word)
         return tuple(found)
+
+
+def joined(parts: Sequence[Transcript]) -> Transcript:
+    """Return the transcript of an order's utterances, at least one: a sentence each, as sure as the least
+    sure. One in which nothing was said has no part in it; how each was transcribed is in the parts alone."""
+    if len(parts) == 1:
+        return parts[0]
+    spoken = [part for part in parts if not part.nothing_was_said]
+    twice = [part for part in spoken if part.second is not None]
+    text, starts = "", list[int]()
+    for part in parts:
+        sentence = _sentence(part.text)
+        text = f"{text} {sentence}".strip()
+        starts.append(len(text) - len(sentence))
+    return Transcript(
+        text=text,
+        starts=tuple(starts[1:]),
+        confidence=min((part.confidence for part in spoken), default=0.0),
+        words=_numbered(parts),
+        language=parts[0].language,
+        source=", ".join(dict.fromkeys(part.source for part in spoken)),
+        quiet=_sentences(part.quiet for part in parts),
+        second=_sentences(part.second or part.text for part in spoken) if twice else None,
+        agreed=bool(twice) and all(part.agreed for part in twice),
+    )
+
+
+def _numbered(parts: Sequence[Transcript]) -> tuple[Word, ...]:
+    return tuple(
+        word.model_copy(update={"utterance": number})
+        for number, part in enumerate(parts)
+        for word in part.words
+    )
+
+
+def _sentences(texts: Iterable[str | None]) -> str | None:
+    return " ".join(_sentence(text) for text in texts if text) or None
+
+
+def _sentence(text: str) -> str:
+    """The text with an end: the next utterance begins another sentence."""
+    text = text.strip(" ,;")
+    return f"{text}." if text and text[-1] not in ".!?…" else text

@@ -57,7 +57,7 @@ WARM_MENUS = 8
 
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
 READY_PROBE_S = 2.0
-"""How long `/readyz` waits for a decode server to prove its mask; a busy one counts as ready."""
+"""How long `/readyz` waits for the decode server to prove its mask; a busy one counts as ready."""
 
 
 class Container(EngineParts):
@@ -135,11 +135,8 @@ class Container(EngineParts):
     @property
     def policy(self) -> Policy:
         """The limits for accepting an order without a person."""
-        return Policy.within(
-            asr_threshold=self.settings.asr_threshold,
-            max_total=self.settings.max_order_total,
-            two_people_above=self.settings.second_review_above,
-        )
+        limits = self.settings
+        return Policy(asr_threshold=limits.asr_threshold, max_total=limits.max_order_total)
 
     def _compact(self, recording: Recording) -> StoredRecording | None:
         from services.transcription.audio.compact import compact
@@ -179,11 +176,11 @@ class Container(EngineParts):
         return Answering(registered(self.settings.masked_tasks), lambda: self.decoder)
 
     def prove_decoder(self) -> None:
-        """Check that the decode servers apply the mask. A server that is down is only logged: it is checked
+        """Check that the decode server applies the mask. One that is down is only logged: it is checked
         again when it is back.
 
         Raises:
-            EngineMisconfigured: no server applies it.
+            EngineMisconfigured: it doesn't apply it.
         """
         try:
             self.decoder.prove()

@@ -185,17 +185,14 @@ class TooManyAttempts(InputError):
 
 
 class TooManyRequests(InputError):
-    """Over a limit of what is sent: its name is `limit`, its HTTP headers `headers`; the request fits
-    again in `wait_s` seconds."""
+    """Over a limit of what is sent; the request fits again in `wait_s` seconds."""
 
     code = "too_many_requests"
     retryable = True
     hint = "Nothing was done. Wait, then try again."
 
-    def __init__(self, limit: str, detail: str, wait_s: float, headers: dict[str, str]) -> None:
+    def __init__(self, detail: str, wait_s: float) -> None:
         super().__init__(f"{detail}; {again(wait_s)}", wait_s=wait_s)
-        self.limit = limit
-        self.headers = headers
 
 
 class Overloaded(SaycartError):

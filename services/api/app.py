@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from schemas.masked import MaskedRequest
 from schemas.menu import Menu
-from schemas.order import OrderEvent, TextOrder
+from schemas.order import OrderEvent, TextOrder, TextUtterance
 from services.api import document, problems
 from services.api.counts import DatabaseCounts
 from services.api.gate import access
@@ -49,6 +49,7 @@ DESCRIPTION = (
 # What neither FastAPI nor `document.py` can see: bodies that a route reads by itself, and what streams carry.
 _UNSEEN: tuple[type[BaseModel], ...] = (
     TextOrder,
+    TextUtterance,
     Menu,
     MaskedRequest,
     OrderEvent,

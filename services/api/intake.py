@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -25,10 +26,10 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from infra.observability import tracing
-from schemas.errors import NotFound, UnknownMenu
-from schemas.order import TextOrder
+from schemas.errors import InputError, NotFound, UnknownMenu
+from schemas.order import TextOrder, TextUtterance
 from schemas.records.menus import MenuVersion
-from schemas.records.orders import Idempotency, NewOrder, OrderRecord
+from schemas.records.orders import Idempotency, NewOrder, OrderRecord, StoredUtterance
 from schemas.shape import METADATA, faults
 from schemas.shops.source import PAGE, source_of
 from schemas.transcript import Transcript
@@ -87,35 +88,66 @@ async def accept(request: Request, box: ShopScope, caller: Caller) -> Accepted:
         Overloaded: too many orders wait (503), nothing stored.
         StorageUnavailable: database or disk (503), nothing stored.
     """
+    spoken = _is_spoken(request)
+    async with _admitted(request, box, caller) as key:
+        if not spoken:
+            return await _typed(box, key, await read_model(request, TextOrder, MAX_TEXT_BYTES), caller)
+        async with _received(request, box, caller) as upload:
+            asked = {name: value for name, value in upload.fields.items() if value}
+            text = asked.get("metadata")
+            metadata = None if text is None else _metadata(text)
+            menu = await run_in_threadpool(_find_menu, box, asked.get("menu"), asked.get("language"))
+            new = _new(menu, caller, metadata, confirm=asked.get("confirm") == "true")
+            new = replace(new, audio_format=upload.audio_format)
+            body = asked | {"metadata": metadata, "audio": upload.writer.sha256}
+            return await run_in_threadpool(_keep, box, upload, new, _idempotency(caller, key, body))
+
+
+async def accept_utterance(
+    request: Request, box: ShopScope, order_id: str, caller: Caller, text: TextUtterance | None = None
+) -> Accepted:
+    """Take in what `POST /v1/orders/{id}/utterances` carries, or `text`.
+
+    Raises: as `accept` and the order store's `add`.
+    """
+    spoken = text is None and _is_spoken(request)
+    async with _admitted(request, box, caller) as key:
+        if not spoken:
+            text = text or await read_model(request, TextUtterance, MAX_TEXT_BYTES)
+            body = {"order": order_id, "transcript": text.transcript}
+            return await run_in_threadpool(
+                _add, box, order_id, text.transcript, _idempotency(caller, key, body)
+            )
+        async with _received(request, box, caller, uploads.NO_FIELDS) as upload:
+            body = {"order": order_id, "audio": upload.writer.sha256}
+            return await run_in_threadpool(_add, box, order_id, upload, _idempotency(caller, key, body))
+
+
+def _is_spoken(request: Request) -> bool:
+    """Whether the request carries a recording. Raises RequestRefused if neither that nor JSON."""
     kind = media_type(request)
     if kind not in ("multipart/form-data", "application/json"):
         raise RequestRefused(
             "unsupported_media_type",
             415,
-            f"Send an order as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
+            f"Send it as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
         )
-    async with _admitted(request, box, caller) as key:
-        if kind == "multipart/form-data":
-            return await _spoken(request, box, key, caller)
-        return await _typed(box, key, await read_model(request, TextOrder, MAX_TEXT_BYTES), caller)
+    return kind == "multipart/form-data"
 
 
-async def _spoken(request: Request, box: ShopScope, key: str | None, caller: Caller) -> Accepted:
+@asynccontextmanager
+async def _received(
+    request: Request, box: ShopScope, caller: Caller, caps: Mapping[str, int] = uploads.FIELD_CAPS
+) -> AsyncIterator[uploads.Upload]:
+    """The request's upload, counted; removed again unless the block has committed it."""
     rates, payers = rates_of(request), _space(box.shop, caller.backlog)
     await rates.check(*payers, cost=declared_length(request) or 1)
     with tracing.span("receive recording"):
         begin = partial(new_recording, box.blobs, box.settings)
-        upload = await uploads.receive(request, begin, box.settings.max_upload_bytes)
+        upload = await uploads.receive(request, begin, box.settings.max_upload_bytes, caps)
     try:
         await rates.count(*payers, cost=upload.writer.size)
-        asked = {name: value for name, value in upload.fields.items() if value}
-        text = asked.get("metadata")
-        metadata = None if text is None else _metadata(text)
-        menu = await run_in_threadpool(_find_menu, box, asked.get("menu"), asked.get("language"))
-        new = _new(menu, caller, metadata, confirm=asked.get("confirm") == "true")
-        new = replace(new, audio_format=upload.audio_format)
-        body = asked | {"metadata": metadata, "audio": upload.writer.sha256}
-        return await run_in_threadpool(_keep, box, upload, new, _idempotency(caller, key, body))
+        yield upload
     except BaseException:
         # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
         with anyio.CancelScope(shield=True):
@@ -133,9 +165,37 @@ def _space(shop: str, client: str) -> list[Payer]:
 
 def _keep(box: ShopScope, upload: uploads.Upload, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
     """The recording and then its order, in one visit to a thread: each waits for the interpreter twice."""
+    return _store(box, replace(new, audio_key=_committed(upload)), idempotency)
+
+
+def _committed(upload: uploads.Upload) -> str:
     with tracing.span("store recording"), uploads.disk():
-        blob = upload.writer.commit(Container(upload.audio_format).media_type)
-    return _store(box, replace(new, audio_key=blob), idempotency)
+        return upload.writer.commit(Container(upload.audio_format).media_type)
+
+
+def _add(
+    box: ShopScope, order_id: str, given: uploads.Upload | str, idempotency: Idempotency | None
+) -> Accepted:
+    """The recording if it is one, and then the order with the utterance."""
+    language, now = box.orders.get(order_id).language, datetime.now(UTC)
+    if isinstance(given, str):
+        transcript = Transcript(text=given, confidence=1.0, language=language)
+        new = StoredUtterance(kind="text", at=now, transcript=transcript)
+    else:
+        key, form = _committed(given), given.audio_format
+        new = StoredUtterance(kind="audio", at=now, audio_key=key, audio_format=form)
+    kept = True
+    try:
+        order, kept = box.orders.add(order_id, new, idempotency=idempotency)
+        log.info("order.added_to", order_id=order_id, created=kept, source=new.audio_format or "transcript")
+        return Accepted(order, kept)
+    except InputError:
+        # Not after a commit that was cut off: the order may have it, else the sweeper collects it.
+        kept = False
+        raise
+    finally:
+        if not kept and new.audio_key:
+            delete_unused(box.blobs, new.audio_key)
 
 
 async def accept_text(request: Request, box: ShopScope, text: TextOrder, caller: Caller) -> Accepted:

@@ -3,18 +3,15 @@ machine that runs the other parts too what those have measured. Counts of the da
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
     Histogram,
-    disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from infra.observability import metrics
 from services.api.gate.pressure import Pressure
@@ -22,29 +19,10 @@ from services.api.gate.rates import Rates
 from services.api.waiting.room import Waiting
 from services.bootstrap import Container
 
-# No second series for each counter, with its time of creation.
-disable_created_metrics()  # type: ignore[no-untyped-call]
 # Seconds. Long polls end at 30, uploads at 120.
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _ACCEPTED = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
-
-
-class _Refusals(Collector):
-    """Orders and requests that this process refused, by the problem's code and by the limit's name."""
-
-    def __init__(self, pressure: Pressure, rates: Rates) -> None:
-        self.pressure, self.rates = pressure, rates
-
-    def collect(self) -> Iterable[Metric]:
-        for name, says, label, counted in (
-            ("orders_refused", "orders refused before reading their body", "code", self.pressure.refused),
-            ("requests_limited", "requests refused by a per-minute limit", "limit", self.rates.refused),
-        ):
-            refused = CounterMetricFamily(f"saycart_{name}", says, labels=[label])
-            for value, count in sorted(counted.items()):
-                refused.add_metric([value], count)
-            yield refused
 
 
 class Metrics:
@@ -60,9 +38,10 @@ class Metrics:
             ("api_connections_limit", "limit of database connections", lambda: database.lends_at_most),
         ):
             Gauge(f"saycart_{name}", says, registry=registry).set_function(value)
-        if (folder := metrics.shared()) is not None:
+        if (folder := metrics.shown()) is not None:
             registry.register(metrics.Parts(folder))
-        registry.register(_Refusals(pressure, rates))
+        registry.register(pressure.refused)
+        registry.register(rates.refused)
 
         def histogram(name: str, says: str, *labels: str, buckets: Sequence[float] = _BUCKETS) -> Histogram:
             return Histogram(f"saycart_{name}", says, labels, buckets=buckets, registry=registry)

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from schemas.cart import Cart, MenuRef
-from schemas.lifecycle import STATUS
+from schemas.corrections import corrections
+from schemas.lifecycle import STATUS, TERMINAL
 from schemas.menu import Note
 from schemas.moment import Moment
 from schemas.open_questions import question_of
-from schemas.order import DoneBy, Order, OrderEvent, Timings
+from schemas.order import DoneBy, Order, OrderEvent, Timings, Utterance
 from schemas.records.menus import MenuHeader
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
@@ -56,10 +57,9 @@ class MenuSummary(BaseModel):
 
 
 class MenuList(BaseModel):
-    """The newest version of each menu, by id; `next_cursor` is null on the last page and without a limit."""
+    """The newest version of each menu, by id."""
 
     menus: list[MenuSummary]
-    next_cursor: str | None = None
 
 
 def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
@@ -71,7 +71,9 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         menu=MenuRef(id=record.menu_id, version=record.menu_version),
         source="audio" if record.spoken else "transcript",
         transcript=record.transcript,
+        utterances=[Utterance.model_validate(one, from_attributes=True) for one in record.all_utterances],
         cart=record.cart,
+        changed=[] if record.state in TERMINAL else list(corrections(record.before, record.cart)),
         findings=list(record.findings),
         question=question_of(record),
         review=review_of(review) if review else None,

@@ -61,7 +61,6 @@ TITLES: dict[str, str] = {
     "cross_site": "Cross-site requests are not allowed",
     "conflict": "This conflicts with the current state",
     "recording_lost": "The recording can't be found",
-    "range_not_satisfiable": "The recording ends before that range",
     "recordings_away": "The recording store is not responding",
     "recording_removed": "The recording was deleted",
     "stale_state": "It changed since you read it",

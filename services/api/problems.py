@@ -143,7 +143,7 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
         errors=[FieldError(pointer=p, detail=d) for p, d in getattr(error, "problems", [])],
     )
     headers = {"Cache-Control": "no-store"}
-    if isinstance(error, RequestRefused | errors.TooManyRequests):
+    if isinstance(error, RequestRefused):
         headers |= error.headers
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

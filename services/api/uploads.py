@@ -6,7 +6,7 @@ recording is a temporary file, and every way out of `receive` but success remove
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,6 +26,7 @@ AUDIO = "audio"
 # Bytes of each small field. What metadata may be is told in `schemas/shape.py`, without the spaces and
 # escapes that it may come with.
 FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000, "confirm": 5}
+NO_FIELDS: Mapping[str, int] = {}
 # Boundaries, part headers and the small fields, next to the recording.
 OVERHEAD_BYTES = 64_000
 BLOCK_BYTES = 1_000_000
@@ -51,8 +52,11 @@ def disk() -> Iterator[None]:
         raise StorageUnavailable(f"The recording could not be written: {error}") from error
 
 
-async def receive(request: Request, begin: Callable[[], BlobWriter], limit: int) -> Upload:
-    """Read the request's multipart body into the recording that `begin` opens; `limit` is its cap in bytes.
+async def receive(
+    request: Request, begin: Callable[[], BlobWriter], limit: int, caps: Mapping[str, int] = FIELD_CAPS
+) -> Upload:
+    """Read the request's multipart body into the recording that `begin` opens; `limit` is its cap in bytes,
+    and `caps` those of the other fields.
 
     Raises:
         AudioTooLarge, UnsupportedAudio: of the recording.
@@ -66,7 +70,7 @@ async def receive(request: Request, begin: Callable[[], BlobWriter], limit: int)
         with disk():
             form = await _form(request, limit)
             try:
-                recording, fields = _parts(form)
+                recording, fields = _parts(form, caps)
                 if (recording.size or 0) > limit:
                     raise _too_large(limit)
                 audio_format = await run_in_threadpool(_copy, recording, writer)
@@ -105,10 +109,10 @@ async def _form(request: Request, limit: int) -> FormData:
         ) from None
 
 
-def _parts(form: FormData) -> tuple[UploadFile, dict[str, str]]:
+def _parts(form: FormData, caps: Mapping[str, int]) -> tuple[UploadFile, dict[str, str]]:
     items = form.multi_items()
     for name, value in items:
-        if problem := _problem(name, value, sum(other == name for other, _ in items)):
+        if problem := _problem(name, value, sum(other == name for other, _ in items), caps):
             raise invalid([(f"/{name}"[:80], problem)])
     parts = dict(items)
     recording = parts.pop(AUDIO, None)
@@ -117,15 +121,15 @@ def _parts(form: FormData) -> tuple[UploadFile, dict[str, str]]:
     return recording, {name: str(value) for name, value in parts.items()}
 
 
-def _problem(name: str, value: UploadFile | str, times: int) -> str | None:
-    if name != AUDIO and name not in FIELD_CAPS:
-        return f"unknown field; this call takes {', '.join((AUDIO, *FIELD_CAPS))}"
+def _problem(name: str, value: UploadFile | str, times: int, caps: Mapping[str, int]) -> str | None:
+    if name != AUDIO and name not in caps:
+        return f"unknown field; this call takes {', '.join((AUDIO, *caps))}"
     if times > 1:
         return "given twice"
     if isinstance(value, UploadFile) != (name == AUDIO):
         return "must be a file, with a file name" if name == AUDIO else "must be text"
-    if isinstance(value, str) and len(value.encode()) > FIELD_CAPS[name]:
-        return f"over {FIELD_CAPS[name]} bytes"
+    if isinstance(value, str) and len(value.encode()) > caps[name]:
+        return f"over {caps[name]} bytes"
     if name == "confirm" and value not in ("", "true", "false"):
         return "must be true or false"
     return None

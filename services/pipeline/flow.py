@@ -2,6 +2,7 @@
 
     RECEIVED --transcribe--> TRANSCRIBED --decode--> DECODED --validate--> COMPLETED
     from each of them, with any doubt, to IN_REVIEW
+    back to RECEIVED or TRANSCRIBED, when the customer says or types more before the order is confirmed
 
 A stage takes orders in one state, from a queue of its own name. An `inline` stage needs no engine and takes
 milliseconds: the worker of the stage before runs it at once, and its queue is only for orders whose worker

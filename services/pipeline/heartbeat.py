@@ -12,7 +12,6 @@ import threading
 import time
 from contextlib import suppress
 from types import TracebackType
-from typing import Protocol
 
 import structlog
 
@@ -20,23 +19,12 @@ from infra.observability import measures
 from schemas.errors import StorageUnavailable
 from schemas.lifecycle import STAGES
 from schemas.records.orders import OrderRecord
+from services.storage.orders.store import OrderStore
 
 log = structlog.get_logger()
 
 CHECK_S = 0.4
 """Seconds between two checks that the order is still ours; each reads one row."""
-
-
-class Leases(Protocol):
-    """The part of `OrderStore` that a heartbeat needs."""
-
-    def renew(self, order: OrderRecord, lease_s: float) -> bool:
-        """Extend the lease to `lease_s` seconds from now; return False if the order is no longer ours."""
-        ...
-
-    def holds(self, order: OrderRecord) -> bool:
-        """Return whether the order is still ours."""
-        ...
 
 
 class Heartbeat:
@@ -45,8 +33,8 @@ class Heartbeat:
     `lost` is set once the order belongs to another worker; the stage's result will be dropped.
     """
 
-    def __init__(self, leases: Leases, order: OrderRecord, *, lease_s: float, limit_s: float) -> None:
-        self._leases = leases
+    def __init__(self, orders: OrderStore, order: OrderRecord, *, lease_s: float, limit_s: float) -> None:
+        self._orders = orders
         self._order = order
         self._lease_s = lease_s
         self._end = time.monotonic() + limit_s
@@ -71,7 +59,7 @@ class Heartbeat:
                 self._trouble("timed_out")
                 return
             try:
-                if not self._leases.renew(self._order, self._lease_s):
+                if not self._orders.renew(self._order, self._lease_s):
                     break
             except StorageUnavailable as error:
                 log.warning("lease.not_renewed", order_id=self._order.id, error=error.detail)
@@ -90,7 +78,7 @@ class Heartbeat:
             if self._stop.wait(min(remaining, CHECK_S)):
                 return False
             with suppress(Exception):  # the beat itself reports a database that is down
-                if remaining > CHECK_S and not self._leases.holds(self._order):
+                if remaining > CHECK_S and not self._orders.holds(self._order):
                     return False
         return True
 

@@ -84,8 +84,9 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
     if not outcome.detail.get("code"):  # else it failed, which `failures` counts
         _doubts(outcome)
     if moved.state in SETTLED:
-        took = (moved.updated_at - moved.created_at).total_seconds()
-        speech_s = moved.transcript.duration_s if moved.transcript else None
+        newest = moved.all_utterances[-1]
+        took = (moved.updated_at - newest.at).total_seconds()
+        speech_s = newest.transcript.duration_s if newest.transcript else None
         measures.settled("spoken" if moved.spoken else "typed", moved.state.value, took - (speech_s or 0.0))
 
 

@@ -21,8 +21,7 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
-from services.validation.decide import decide
-from services.validation.judge import judge_chosen
+from services.validation.decide import decide, judge_chosen
 from services.validation.questions import NOTHING, WHOLE, answered
 from services.validation.whole_cart import NO, YES, without_missing
 

@@ -21,7 +21,7 @@ holds the order while the step runs. What errors mean (`failures.py`):
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -202,16 +202,19 @@ class Runner:
             # A retried commit whose first response was lost: did the first one succeed?
             moved = self.orders.get(order.id)
             if (moved.version, moved.state) != (order.version + 1, state):
-                if outcome.recording is not None:
-                    self.tools.drop_recording(outcome.recording.key)
+                made = {one.audio_key for one in outcome.utterances if one.audio_key is not None}
+                self._drop(made - order.recordings - moved.recordings)
                 raise
         log.info("stage.done", state=moved.state.value)
         order_metrics.committed(moved, outcome)
-        if order.audio_key is not None and moved.audio_key != order.audio_key:
-            self.tools.drop_recording(order.audio_key)
+        self._drop(order.recordings - moved.recordings)
         if hold_s is None and after is not None:
             self.doorbell.ring(order.id, after.state)
         return moved, hold_s is not None
+
+    def _drop(self, recordings: Set[str]) -> None:
+        for key in recordings:
+            self.tools.drop_recording(key)
 
     @property
     def _result_limit_s(self) -> float:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from typing import Any
 
 from schemas.cart import Finding
 from schemas.decision import ModelAnswer, UnsurePiece, Verdict
-from schemas.errors import TooMuchToRead
+from schemas.errors import AudioRefused, TooMuchToRead
 from schemas.lifecycle import Event, StageName
-from schemas.records.orders import OrderRecord, Outcome
+from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
-from schemas.transcript import Transcript
+from schemas.transcript import Transcript, joined
 from schemas.wording import customer_reason
 from schemas.writable import clean
 from services.decoding.ports import CartRequest, Reading
@@ -27,43 +27,56 @@ from services.retrieval.retrieval import retrieve
 from services.transcription.ports import Recording
 from services.transcription.second import with_second
 from services.transcription.transcribe import transcribe_recording
-from services.validation.decide import decide
-from services.validation.heard_words import with_heard
+from services.validation.alignment import aligned
+from services.validation.decide import decide, doubts
 from services.validation.inner_sizes import CORRECTED, without_inner_sizes
 from services.validation.placing import has_nested, placed
-from services.validation.triage import doubts
+from services.validation.questions import with_kept_answers
 
 DOUBTED = 0.9
 """A number or name of the model's cart with a lower probability is shown to the reviewer."""
 
 
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
-    """Transcribe the recording. Silence goes to a human, undecoded."""
-    if order.audio_key is None:
-        raise ValueError("An order without a transcript must have a recording")
+    """Transcribe the recordings that are not yet. Silence in all of them goes to a human, undecoded."""
     started = time.perf_counter()
-    with tools.recording(order.audio_key) as file:
-        recording = Recording(file, tools.decode_audio)
-        transcript = _transcript(recording, order, tools)
-        timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
-        outcome = _transcribed(transcript, order, tools, timings)
-        return outcome if outcome.refused else replace(outcome, recording=tools.compact(recording))
-
-
-def _transcribed(
-    transcript: Transcript, order: OrderRecord, tools: Tools, timings: dict[str, float]
-) -> Outcome:
+    utterances = tuple(_transcribed(utterance, order, tools) for utterance in order.all_utterances)
+    transcript = joined([one.transcript for one in utterances if one.transcript is not None])
+    timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
     if not transcript.nothing_was_said:
-        return Outcome(Event.TRANSCRIBED, transcript=transcript, timings=timings)
+        return Outcome(Event.TRANSCRIBED, transcript=transcript, utterances=utterances, timings=timings)
     finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
     again = ask_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
     return again or Outcome(
         Event.DOUBTED,
         transcript=transcript,
+        utterances=utterances,
         findings=(finding,),
         reasons=doubts(transcript, [finding], asr_threshold=tools.policy.asr_threshold),
         timings=timings,
     )
+
+
+def _transcribed(utterance: StoredUtterance, order: OrderRecord, tools: Tools) -> StoredUtterance:
+    """Return the utterance with its transcript, and its recording's smaller copy. One of several that is
+    unplayable is as one in which nothing was said, so that the others are not lost with it."""
+    if utterance.transcript is not None:
+        return utterance
+    if utterance.audio_key is None:
+        raise ValueError("An utterance without a transcript must have a recording")
+    try:
+        with tools.recording(utterance.audio_key) as file:
+            recording = Recording(file, tools.decode_audio)
+            transcript = _transcript(recording, order, tools)
+            found: dict[str, Any] = {"transcript": transcript}
+            if not transcript.nothing_was_said and (smaller := tools.compact(recording)):
+                found |= {"audio_key": smaller.key, "audio_format": smaller.form}
+    except AudioRefused:
+        if not order.utterances:
+            raise
+        silent = Transcript(text="", confidence=0.0, language=order.language)
+        found = {"transcript": silent, "audio_key": None}
+    return utterance.model_copy(update=found)
 
 
 def _transcript(recording: Recording, order: OrderRecord, tools: Tools) -> Transcript:
@@ -80,12 +93,12 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     transcript = transcript_of(order)
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).menu
     second = "" if transcript.agreed else transcript.second or ""
-    request = CartRequest(clean(transcript.text), menu, clean(second))
-    reading = tools.decoder().decode(request, tools.called_off, in_gaps=tools.in_gaps)
+    request = CartRequest(clean(transcript.text), menu, clean(second), tools.in_gaps)
+    reading = tools.decoder().decode(request, tools.called_off)
     names = names_of(menu)
     retrieval = retrieve(request.transcript, names)
     lines = without_inner_sizes(reading.lines, request.transcript, names, retrieval)
-    draft = placed(with_heard(lines, request.transcript, retrieval, reading.notes), menu)
+    draft = placed(aligned(lines, request.transcript, retrieval, reading.notes), menu)
     # What the shipped model never saw in training: its customer is asked whether the cart is right.
     unseen = retrieval.by_number or has_nested(draft, menu)
     return Outcome(
@@ -114,19 +127,25 @@ def model_answer(reading: Reading, *, corrected: bool = False) -> ModelAnswer:
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:
     """Check the draft against menu and transcript, and price it. Without a doubt the order is complete, or
-    shown to its customer for confirmation; with any, it goes to review."""
+    shown to its customer for confirmation; with any, it goes to review. What the customer chose before they
+    said more is not asked again."""
     started = time.perf_counter()
     transcript = transcript_of(order)
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).at(order.created_at)
     if order.draft is None:
         raise ValueError("A decoded order must have a draft")
-    decided = decide(order.draft, transcript, menu, order.answer or ModelAnswer(), tools.policy)
-    if again := ask_again(order, order.draft, decided.findings, tools, StageName.VALIDATE):
+    draft, answer = order.draft, order.answer or ModelAnswer()
+    decided = decide(draft, transcript, menu, answer, tools.policy)
+    if order.before is not None:
+        draft = with_kept_answers(draft, order.before, decided.findings)
+        decided = decide(draft, transcript, menu, answer, tools.policy)
+    if again := ask_again(order, draft, decided.findings, tools, StageName.VALIDATE):
         return again
     decision = decided.decision
     accepted = Event.PROPOSED if order.confirm else Event.ACCEPTED
     return Outcome(
         accepted if decision.verdict is Verdict.ACCEPTED else Event.DOUBTED,
+        draft=draft,
         cart=decided.cart,
         findings=decided.findings,
         reasons=decision.reasons,

@@ -1,19 +1,84 @@
-"""Explain an order: what retrieval finds in its words, and what the model and the checks made of them."""
+"""Explain an order: what retrieval finds in its words, and what the model and the checks made of them.
+
+Shown by `saycart explain` and on the review page; it decides nothing.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
 from schemas.decision import Decision, ModelAnswer
-from schemas.explanation import (
-    MATCHES,
-    ExplainedWords,
-    Explanation,
-    MentionedNames,
-    NamedPart,
-    SpokenNumber,
-)
 from schemas.menu import Menu
-from services.retrieval.names import names_of
-from services.retrieval.retrieval import Mention, retrieve
+from services.retrieval.names import Kind, names_of
+from services.retrieval.retrieval import Match, retrieve
+
+_FOUND_BY = {
+    Match.WHOLE: "the whole name",
+    Match.PARTIAL: "part of the name",
+    Match.MISHEARD: "sounds like the name",
+}
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ExplainedWords(_Value):
+    """Words of the transcript: characters `start` up to, but not including, `end`.
+
+    `meaning` is what they may mean, in words ("latte (item) or iced latte (item)"), and `found_by` how that
+    was found; both are empty where nothing explains them.
+    """
+
+    words: str
+    start: int
+    end: int
+    meaning: str = ""
+    found_by: str = ""
+
+
+class NamedPart(_Value):
+    """Something on the menu: `id` is a sku, a size's id or an option's id, `group` the option's group."""
+
+    kind: Kind
+    id: str
+    name: str
+    group: str | None = None
+
+
+class MentionedNames(ExplainedWords):
+    """Words, and the names that they may mean."""
+
+    match: Match
+    names: tuple[NamedPart, ...]
+
+
+class SpokenNumber(ExplainedWords):
+    """Words that are a number."""
+
+    value: int
+
+
+class Explanation(_Value):
+    """One transcript on one menu version; `answer` and `decision` are those of a stored order."""
+
+    menu: str
+    menu_version: int
+    text: str
+    mentions: tuple[MentionedNames, ...] = Field(description="in the order in which they were said")
+    numbers: tuple[SpokenNumber, ...]
+    unexplained: tuple[ExplainedWords, ...] = Field(
+        description="words that are not on the menu, a number or a common word"
+    )
+    answer: ModelAnswer | None = None
+    decision: Decision | None = None
+
+    @property
+    def parts(self) -> list[ExplainedWords]:
+        """Every part of the text, in its order."""
+        return sorted([*self.mentions, *self.numbers, *self.unexplained], key=lambda part: part.start)
 
 
 def explain(
@@ -25,40 +90,32 @@ def explain(
     decision: Decision | None = None,
 ) -> Explanation:
     """Look `text` up in the menu; `answer` and `decision` are added as they are."""
+
+    def at(start: int, end: int) -> dict[str, Any]:
+        return {"words": text[start:end], "start": start, "end": end}
+
     found = retrieve(text, names_of(menu))
+    mentions = [
+        MentionedNames(
+            **at(one.start, one.end),
+            meaning=" or ".join(dict.fromkeys(f"{name.text} ({name.kind})" for name in one.names)),
+            found_by=_FOUND_BY[one.match],
+            match=one.match,
+            names=tuple(NamedPart(kind=n.kind, id=n.id, name=n.text, group=n.group) for n in one.names),
+        )
+        for one in found.mentions
+    ]
+    numbers = [
+        SpokenNumber(**at(one.start, one.end), meaning=str(one.value), found_by="a number", value=one.value)
+        for one in found.numbers
+    ]
     return Explanation(
         menu=menu.id,
         menu_version=version,
         text=text,
-        mentions=tuple(_mentioned(text, one) for one in found.mentions),
-        numbers=tuple(
-            SpokenNumber(
-                words=text[one.start : one.end],
-                start=one.start,
-                end=one.end,
-                meaning=str(one.value),
-                found_by="a number",
-                value=one.value,
-            )
-            for one in found.numbers
-        ),
-        unexplained=tuple(
-            ExplainedWords(words=text[start:end], start=start, end=end) for start, end in found.unexplained
-        ),
+        mentions=tuple(mentions),
+        numbers=tuple(numbers),
+        unexplained=tuple(ExplainedWords(**at(*span)) for span in found.unexplained),
         answer=answer,
         decision=decision,
-    )
-
-
-def _mentioned(text: str, one: Mention) -> MentionedNames:
-    names = [NamedPart(kind=name.kind, id=name.id, name=name.text, group=name.group) for name in one.names]
-    match = one.match.value
-    return MentionedNames(
-        words=text[one.start : one.end],
-        start=one.start,
-        end=one.end,
-        meaning=" or ".join(dict.fromkeys(f"{name.name} ({name.kind})" for name in names)),
-        found_by=MATCHES[match],
-        match=match,
-        names=tuple(names),
     )

@@ -14,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from infra.settings import REPOSITORY, Settings
 from schemas.shops.webhook import WebhookMessage
 from services.api.app import create_app
@@ -25,7 +23,13 @@ from tests.clients.packages import npm_project, ran
 PYTHON = REPOSITORY / "services/clients/python/saycart_client/models.py"
 TYPESCRIPT = REPOSITORY / "services/clients/typescript/src/schema.ts"
 
-ROOTS = "Order OrderPage OrderEvent ReviewDetail ReviewPage WebhookMessage Problem CartDraft".split()
+ROOTS = "Order OrderEvent ReviewDetail ReviewPage WebhookMessage Problem CartDraft".split()
+# What explains the service to its operators: no call needs it, and Python keeps it untyped.
+LEFT_OUT = {
+    "Order": {"decision", "engine", "timings"},
+    "OrderEvent": {"by", "detail"},
+    "Transcript": {"agreed", "agreement", "quiet", "second", "with_noise"},
+}
 # A change of these alone changes no type.
 PROSE = ("description", "title", "summary", "examples", "x-codeSamples")
 
@@ -37,7 +41,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict
+
+
+class Model(BaseModel):
+    """Fields that are not typed here are kept as they came."""
+
+    model_config = ConfigDict(extra="allow")
 '''
 SIMPLE = {
     "string": "str",
@@ -54,15 +64,19 @@ Node = dict[str, Any]
 
 @cache
 def schemas() -> Node:
-    """The schemas of the OpenAPI document and the message of webhooks."""
+    """The schemas of the OpenAPI document and the message of webhooks, with the fields that clients type."""
     with tempfile.TemporaryDirectory() as home:
         parts = bootstrap(Settings(home=Path(home)))
         try:
-            whole = dict(create_app(parts).openapi())
+            whole = create_app(parts).openapi()
         finally:
             parts.close()
     message = WebhookMessage.model_json_schema(ref_template="#/components/schemas/{model}")
-    return message.pop("$defs") | {"WebhookMessage": message} | dict(whole["components"]["schemas"])
+    found = message.pop("$defs") | {"WebhookMessage": message} | whole["components"]["schemas"]
+    for name, fields in LEFT_OUT.items():
+        of = found[name]
+        of["properties"] = {field: node for field, node in of["properties"].items() if field not in fields}
+    return dict(found)
 
 
 def contract() -> Node:
@@ -105,7 +119,7 @@ def python() -> str:
 def _model(name: str, schema: Node) -> str:
     words = " ".join(schema.get("description", "").replace('"', "“").split())
     sentence = words.partition(". ")[0].removesuffix(".")
-    base = EXTENDS.get(name, "BaseModel")
+    base = EXTENDS.get(name, "Model")
     # Shorter ones say no more than the name, longer ones don't fit a line.
     lines = [f"class {name}({base}):", *([f'    """{sentence}."""', ""] if 50 < len(sentence) < 90 else [])]
     inherited = schemas().get(base, {}).get("properties", ())
@@ -114,15 +128,13 @@ def _model(name: str, schema: Node) -> str:
 
 
 def _field(name: str, schema: Node) -> str:
-    of, default = schema["properties"][name], ""
+    of = schema["properties"][name]
     shown = _kind(of, schema.get("additionalProperties") is False)
-    if name not in schema.get("required", ()):
-        value = of.get("default")
-        default = f"{shown}()" if value == {} and shown in schemas() else repr(value).replace("'", '"')
-        shown += " | None" if value is None and "None" not in shown else ""
-    if hasattr(BaseModel, name):
-        return f'{name}_: {shown} = Field({default}, alias="{name}")'
-    return f"{name}: {shown}" + (f" = {default}" if default else "")
+    if name in schema.get("required", ()):
+        return f"{name}: {shown}"
+    value = of.get("default")
+    shown += " | None" if value is None and "None" not in shown else ""
+    return f"{name}: {shown} = {value!r}".replace("'", '"')
 
 
 def _kind(of: Node, closed: bool) -> str:

@@ -46,7 +46,7 @@ def at_work(world: World, port: int = 9) -> Iterator[None]:
 
     with Poster() as poster:
         targets = EndpointStore(database, EVERY_SHOP, "private").target
-        courier = Courier(Outbox(database), poster.post, targets, Patience(9, 0.2, 1), owner="courier")
+        courier = Courier(Outbox(database), poster.post, targets, Patience(9, 0.2, 1))
         threads = [threading.Thread(target=work), threading.Thread(target=courier.run, args=(over.wait,))]
         for thread in threads:
             thread.start()

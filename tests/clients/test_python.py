@@ -76,6 +76,8 @@ def test_an_order_is_asked_about_confirmed_and_taken(saycart: Any, what: Any) ->
     order = saycart.order(what, MENU, confirm=True, metadata={"table": 7}).wait()
     order = order.answer(order.question.answers[0])
     assert (order.status, order.question, order.metadata) == ("needs_confirmation", None, {"table": 7})
+    order = order.say(what).wait()
+    assert (order.status, len(order.utterances), order.changed) == ("needs_confirmation", 2, [])
     order = order.confirm().take()
     assert (order.status, order.cart.total, order.cart.lines[0].size) == ("completed", 820, "S")
     assert saycart.get(order.id).taken_at

@@ -17,7 +17,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from infra.outward import is_this_machine
-from infra.settings import Settings, addresses
+from infra.settings import Settings
 from services.api.problems import RequestRefused
 
 ANY = "*"
@@ -91,7 +91,7 @@ class Own:
                 public = Origin.parse(wanted.public_url)
             except ValueError as error:
                 raise ValueError(f"SAYCART_PUBLIC_URL: {error}") from None
-        names = addresses(wanted.hosts)
+        names = [name.strip() for name in wanted.hosts.split(",") if name.strip()]
         if ANY in names:
             return cls(None, public)
         try:

@@ -136,7 +136,7 @@ _MORE: dict[int | str, dict[str, Any]] = {
     responses=_MORE,
 )
 async def add_utterance(order_id: str, request: Request, box: WritesOrders) -> Response:
-    """Add to an order what its customer says or types next. The cart is decoded again from all utterances,
+    """Add an utterance to an order. The cart is decoded again from all that its customer said or typed,
     `changed` tells the difference, and the customer has to say yes to it. 409 if the order is confirmed or
     has ended, if a person looks at it, or if it has 10 utterances."""
     try:

@@ -17,6 +17,8 @@ for (const [name, what] of Object.entries({ text: TEXT, recording })) {
     let order = await (await ordered(what, { confirm: true, metadata: { table: 7 } })).wait();
     order = await order.answer(order.question.answers[0]);
     assert.deepEqual([order.status, order.metadata], ["needs_confirmation", { table: 7 }]);
+    order = await (await order.say(what)).wait();
+    assert.deepEqual([order.status, order.utterances.length], ["needs_confirmation", 2]);
     order = await (await order.confirm()).take();
     assert.deepEqual([order.status, order.cart.total], ["completed", 820]);
   });

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -66,11 +66,10 @@ def record(
     session.flush()
     Database.lock(session, f"audit:{shop}")
     newest = select(func.max(AuditRow.seq)).where(AuditRow.shop_id == shop)
-    seq = session.scalar(newest) or 0
     kind, key = about
-    entry = Entry(
+    row = AuditRow(
         shop_id=shop,
-        seq=seq + 1,
+        seq=(session.scalar(newest) or 0) + 1,
         at=stamp(now),
         actor=by.name,
         address=by.address,
@@ -81,7 +80,7 @@ def record(
         before=canonical_json(before),
         after=canonical_json(after),
     )
-    session.add(AuditRow(**asdict(entry)))
+    session.add(row)
     # The next entry of this transaction follows this one.
     session.flush()
 

@@ -32,6 +32,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
         audio_key=new.audio_key,
         audio_format=new.audio_format,
         transcript=document_of(new.transcript),
+        utterances=[],
         findings=[],
         reasons=[],
         metadata_=new.metadata,

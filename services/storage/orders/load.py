@@ -119,8 +119,9 @@ class LoadStore:
         left = set(keys)
         if not left:
             return left
-        named = select(OrderRow.audio_key).where(OrderRow.audio_key.is_not(None))
+        named = select(OrderRow.audio_key, OrderRow.utterances).where(OrderRow.audio_key.is_not(None))
         with self._database.read() as session:
-            for chunk in session.scalars(named, execution_options={"yield_per": _CHUNK}).partitions():
-                left.difference_update(key for key in chunk if key)
+            for chunk in session.execute(named, execution_options={"yield_per": _CHUNK}).partitions():
+                for newest, utterances in chunk:
+                    left.difference_update((newest, *(one.get("audio_key") for one in utterances)))
         return left

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, not_, or_, select, text
+from sqlalchemy import ColumnElement, and_, not_, select, text
 
 from schemas.errors import Conflict
 from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
@@ -21,7 +21,7 @@ from services.storage.base.mapping import order_of
 from services.storage.base.scoping import OfShop
 from services.storage.base.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
 
-_CLEARED: dict[str, Any] = {
+CLEARED: dict[str, Any] = {
     "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
 }  # fmt: skip
 
@@ -51,7 +51,9 @@ class Replays(OfShop):
                 )
             event = _where_to(order)
             withdraw_review(session, order.id)
-            columns = _CLEARED if event is Event.REPLAYED else _CLEARED | {"transcript": None}
+            columns = CLEARED
+            if event is Event.REPLAYED_FROM_AUDIO:
+                columns = CLEARED | {"transcript": None, "utterances": _untranscribed(order)}
             return move(session, now, order, event, columns)
 
     def failed(self, since_s: float | None = None) -> list[str]:
@@ -85,6 +87,12 @@ class Replays(OfShop):
             return sum(error is not None and error.get("code") == SAY_IT_AGAIN for error in errors)
 
 
+def _untranscribed(order: OrderRecord) -> list[dict[str, Any]]:
+    """Documents of the order's utterances, without what was heard in their recordings."""
+    unheard = {"transcript": None}
+    return [one.model_dump(mode="json") | (unheard if one.audio_key else {}) for one in order.utterances]
+
+
 def _where_to(order: OrderRecord) -> Event:
     """The move by which the order is replayed; raises Conflict where no input is left."""
     if order.erased_at is not None:
@@ -104,6 +112,5 @@ def _where_to(order: OrderRecord) -> Event:
 
 
 def _reviewer_holds(now: datetime) -> ColumnElement[bool]:
-    """It is claimed now, or decided by one person and waits for a second to agree."""
-    claimed = and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)
-    return or_(claimed, and_(ReviewRow.status.in_(["open", "claimed"]), ReviewRow.standing.is_not(None)))
+    """A reviewer's claim is live."""
+    return and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)

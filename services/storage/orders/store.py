@@ -13,7 +13,14 @@ from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict, InputError
 from schemas.lifecycle import STATUS, TERMINAL, Event, State
-from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome, StoredEvent
+from schemas.records.orders import (
+    Idempotency,
+    NewOrder,
+    OrderRecord,
+    Outcome,
+    StoredEvent,
+    StoredUtterance,
+)
 from schemas.shops.access import EVERY_SHOP
 from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.ids import new_id, page_of, paged
@@ -21,6 +28,7 @@ from services.storage.base.mapping import columns_of, document_of, event_of, ord
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders import turns
+from services.storage.orders.additions import added, check_open, check_unclaimed
 from services.storage.orders.claims import Claims
 from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
 from services.storage.orders.replays import Replays
@@ -138,6 +146,33 @@ class OrderStore(Claims, Replays):
             withdraw_review(session, order_id)
             return cancelled
 
+    def add(
+        self, order_id: str, new: StoredUtterance, *, idempotency: Idempotency | None = None
+    ) -> tuple[OrderRecord, bool]:
+        """Add what the customer said or typed to an order that is not confirmed, which is then transcribed
+        and decoded again and waits for their yes; idempotency as in `create`. What a worker finds meanwhile
+        is dropped, and so is an open question.
+
+        Raises:
+            NotFound: no such order.
+            Conflict: it takes no more, see `additions.py`.
+            IdempotencyMismatch: the key was used with another body.
+        """
+        try:
+            with writing(self._database) as (session, now):
+                order = order_of(self._one(session, OrderRow, order_id, hold=True))
+                if idempotency is not None:
+                    insert_key(session, now, idempotency, self._shop, order_id)
+                check_open(session, now, order)
+                event, columns = added(order, new.model_copy(update={"at": now}))
+                moved = move(session, now, order, event, columns)
+                withdraw_review(session, order_id)
+                return moved, True
+        except KeyTaken:
+            assert idempotency is not None
+            with self._database.read() as session:
+                return order_of(first_order(session, idempotency, self._shop)), False
+
     def take(self, order_id: str) -> OrderRecord:
         """Note that the shop makes a completed order now; one that it has taken stays as it is.
 
@@ -162,15 +197,7 @@ class OrderStore(Claims, Replays):
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
             moved = move(session, now, order, outcome.event, columns, outcome.detail)
-            held = select(ReviewRow.id).where(
-                ReviewRow.order_id == order.id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
-            )
-            if session.scalars(held).first() is not None:
-                raise Conflict(
-                    "A reviewer has claimed this order",
-                    hint="Wait for the reviewer's decision.",
-                    title="A reviewer has this order",
-                )
+            check_unclaimed(session, now, order.id)
             if moved.state is State.IN_REVIEW:
                 session.execute(
                     update(ReviewRow)

@@ -27,8 +27,7 @@ from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import alike
 from services.storage.base.scoping import OfShop, of_shop
-from services.storage.base.tables import OutboxRow
-from services.storage.base.tables_webhooks import WebhookEndpointRow
+from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.outbox.outbox_order import IS_DEAD, IS_OPEN
 
 _LOCATED = ("square", "toast")
@@ -81,8 +80,7 @@ class EndpointStore(OfShop):
                 created_at=now,
             )
             session.add(row)
-            about = ("webhook", row.id)
-            record(session, now, by, "webhook.added", about, shop=shop, after=_shown(row))
+            record(session, now, by, "webhook.added", ("webhook", row.id), shop=shop, after=_shown(row))
             return _endpoint(row), secret
 
     def list(self) -> builtins.list[Endpoint]:

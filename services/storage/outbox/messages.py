@@ -14,8 +14,7 @@ from schemas.open_questions import question_of
 from schemas.records.orders import OrderRecord
 from schemas.shops.webhook import ASKS, CHANGED, TAKEN, TYPES, WebhookMessage, WebhookOrder
 from services.storage.base.ids import new_id
-from services.storage.base.tables import OutboxRow
-from services.storage.base.tables_webhooks import WebhookEndpointRow
+from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 
 
 def tell(session: Session, now: datetime, before: OrderRecord, order: OrderRecord) -> None:

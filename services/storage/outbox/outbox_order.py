@@ -19,7 +19,8 @@ IS_DEAD = OutboxRow.dead_at.is_not(None)
 
 
 def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:
-    # The same rows as `IS_OPEN`, in the words of the index by order.
+    # The same rows as `IS_OPEN`, in words that the index by order alone serves: PostgreSQL may guess that
+    # nothing is open, and then takes all indexes of what is for equally good.
     return func.coalesce(row.delivered_at, row.dead_at).is_(None)
 
 

@@ -19,8 +19,7 @@ from infra.sql.database import Database
 from schemas.errors import NotFound
 from services.storage.base.changes import swap, writing
 from services.storage.base.ids import cursor_after, paged
-from services.storage.base.tables import OutboxRow
-from services.storage.base.tables_webhooks import WebhookEndpointRow
+from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.outbox.outbox_order import IS_DEAD, IS_OPEN, due, is_open_of_order
 
 MAX_ERROR_CHARS = 300

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Select, delete, select, text
-from sqlalchemy.orm import Session, load_only
+from sqlalchemy.orm import Session
 
 from schemas.shops.audit import Actor, stamp
 from services.storage.audit.log import record
@@ -35,12 +35,6 @@ from services.storage.base.tables import (
 from services.storage.privacy.erasure import wipe
 
 SWEEPER = Actor("system:sweeper")
-_NAMES = load_only(OrderRow.id, OrderRow.audio_key, OrderRow.utterances)
-# What is only emptied need not be read.
-_READ = load_only(
-    *(OrderRow.id, OrderRow.shop_id, OrderRow.version, OrderRow.audio_key),
-    *(OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.answer, OrderRow.decision),
-)
 _QUIETLY = {"synchronize_session": False}
 CarryOut = Callable[[Session, datetime, Sequence[OrderRow]], None]
 STEP = 50
@@ -52,18 +46,16 @@ class RetentionStore(OfShop):
 
     def recordings(self, older_than_s: float, limit: int = STEP) -> int:
         """Release recordings of orders that ended so many seconds ago."""
-        over = self._ended(HAS_RECORDING, limit).options(_NAMES)
-        return self._step("recordings", over, older_than_s, _release_recordings)
+        return self._step("recordings", self._ended(HAS_RECORDING, limit), older_than_s, _release_recordings)
 
     def words(self, older_than_s: float, limit: int = STEP) -> int:
         """Erase what the customers of such orders said, with their recordings where they still are there."""
-        over = self._ended(HAS_WORDS, limit).options(_READ)
-        return self._step("transcripts", over, older_than_s, _erase)
+        return self._step("transcripts", self._ended(HAS_WORDS, limit), older_than_s, _erase)
 
     def orders(self, older_than_s: float, limit: int = STEP) -> int:
         """Delete such orders whole."""
         # `created_at` comes before the end and has the index; nearly all that it finds has ended as long ago.
-        over = self._ended(ENDED, limit, OrderRow.created_at, OrderRow.id).options(_NAMES)
+        over = self._ended(ENDED, limit, OrderRow.created_at, OrderRow.id)
         return self._step("orders", over, older_than_s, _delete)
 
     def _step(self, what: str, over: Select[Any], older_than_s: float, carry_out: CarryOut) -> int:

@@ -39,7 +39,7 @@ FOUND = {"findings": (Finding.blocking("odd", "Odd"),), "reasons": (ReviewReason
 CART_OF, DRAFT_OF = CART.model_dump(mode="json"), DRAFT.model_dump(mode="json")
 ODD_CART = CART_OF | {"lines": [CART_OF["lines"][0] | {"kind": NEW}]}
 FINDING = {"code": NEW, "severity": NEW, "message": "?"}
-# What a later release may write at once; into each row that has it, one where the column is part of the key.
+# What a later release may write at once, into each row that has it.
 ROUNDS: list[dict[str, Any]] = [
     {"orders.state": NEW},
     {
@@ -68,11 +68,6 @@ ROUNDS: list[dict[str, Any]] = [
         "review_records.after": ODD_CART,
         "review_records.detail": {"action": NEW},
         "api_keys.scopes": [NEW, *Scope],
-    },
-    {
-        "outbox.type": NEW,
-        "audit_log.action": NEW,
-        "audit_log.object_type": NEW,
     },
     {"staff.role": NEW},
 ]
@@ -108,15 +103,6 @@ class Shop:
             self._asked("claim", review, {})
         version = world.http.get(f"/v1/reviews/{self.reviews[-1]}").json()["version"]
         self._asked("decision", self.reviews[-1], {"version": version, "action": "approve"})
-        with self.database.write() as session:
-            session.execute(
-                text(
-                    "INSERT INTO outbox (id, order_id, seq, type, payload, version, attempt, created_at, "
-                    "endpoint_id) "
-                    "VALUES ('msg_1', :order, 1, 'order.completed', '{}', 1, 0, CURRENT_TIMESTAMP, '')"
-                ),
-                {"order": done},
-            )
 
     def _asked(self, what: str, review: str, body: dict[str, Any]) -> None:
         answer = self.world.http.post(f"/v1/reviews/{review}/{what}", json=body)
@@ -137,33 +123,23 @@ class Shop:
 
     @contextmanager
     def holding(self, column: str, value: Any) -> Iterator[None]:
-        """With the value in the rows that have one in this column; in one row where it is part of the key."""
+        """With the value in the rows that have one in this column."""
         table, name = TABLES[column.split(".")[0]], column.split(".")[1]
-        key = [one for one in table.primary_key if one.name != name]
+        key = list(table.primary_key)
         with self.database.read() as session:
             rows = session.execute(select(*key, table.c[name])).all()
         if not isinstance(table.c[name].type, JSON):
             rows = [row for row in rows if row[-1] is not None]
         assert rows, f"nothing to change in {column}"
-        if table.c[name].primary_key:
-            rows = rows[:1]
-        self._write(table, name, [(*row[:-1], row[-1], value) for row in rows], key)
+        self._write(table, name, [(*row[:-1], value) for row in rows], key)
         yield
-        self._write(table, name, [(*row[:-1], value, row[-1]) for row in rows], key)
+        self._write(table, name, rows, key)
 
     def _write(self, table: Any, name: str, rows: list[Any], key: list[Any]) -> None:
         with self.database.write() as session:
-            if table.name == "audit_log" and self.database.is_sqlite:
-                named = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-                for trigger in session.scalars(text(named)).all():
-                    session.execute(text(f"DROP TRIGGER {trigger}"))
-            elif table.name == "audit_log":
-                session.execute(text("SET LOCAL session_replication_role = replica"))
-            for *at, old, new in rows:
-                where = [one == value for one, value in zip(key, at, strict=True)]
-                if table.c[name].primary_key:
-                    where.append(table.c[name] == old)
-                session.execute(update(table).where(*where).values({name: new}))
+            for *at, value in rows:
+                where = [one == part for one, part in zip(key, at, strict=True)]
+                session.execute(update(table).where(*where).values({name: value}))
 
 
 def problems(shop: Shop, columns: Collection[str] = ()) -> list[str]:
@@ -194,11 +170,9 @@ def work(shop: Shop) -> list[tuple[str, Callable[[], object]]]:
         ("recordings", lambda: retention.recordings(86_400)),
         ("words", lambda: retention.words(86_400)),
         ("release", lambda: parts.orders.release_all("w")),
-        ("outbox", lambda: parts.outbox.list(dead=False, limit=10)),
         ("load", parts.load.load),
         ("keys", parts.keys.list),
         ("accounts", parts.staff.list),
-        ("audit", lambda: (parts.audit.newest(10), list(parts.audit.entries()))),
         ("settled", parts.review_log.settled),
         ("events", lambda: [parts.watched.happened(order, 0) for order in shop.orders]),
         ("failed", lambda: parts.orders.failed(None)),

@@ -212,17 +212,6 @@ def test_signing_out_everywhere(world: World, other: httpx.Client) -> None:
     assert COOKIE not in world.http.cookies
 
 
-def test_new_recovery_codes_and_turning_it_off(world: World, other: httpx.Client) -> None:
-    _, codes = enrol(world)
-    renewed = act(world.http, "second-step/codes", current=PASSWORD)
-    fresh = re.findall(r"<li><code>([a-z2-7-]{19})</code>", renewed.text)
-    assert len(fresh) == 10
-    assert not set(fresh) & set(codes)
-    off = act(world.http, "second-step/off", current=PASSWORD)
-    assert off.headers["location"] == "/account?done=off"
-    assert sign_in(other).headers["location"] == "/review"
-
-
 def test_where_it_is_required_it_comes_before_anything_else(strict: World) -> None:
     for path in ("/review", "/review/stats", "/account", "/menu/corner-cafe/edit"):
         answer = strict.http.get(path)

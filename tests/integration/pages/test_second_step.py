@@ -198,16 +198,6 @@ def test_turning_it_off_takes_the_secret_and_the_sessions(ann: Ann) -> None:
         ann.steps.off("nobody")
 
 
-def test_an_open_session_proves_itself_by_the_password(ann: Ann) -> None:
-    assert ann.sign_ins.proves(ann.session, PASSWORD)
-    for _ in range(attempts.NARROW.free):
-        assert not ann.sign_ins.proves(ann.session, "a wrong guess")
-    with pytest.raises(TooManyAttempts):
-        ann.sign_ins.proves(ann.session, PASSWORD)
-    # Whoever sits at a stolen session keeps nobody else out.
-    assert isinstance(ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S), Entered)
-
-
 def test_the_audit_log_has_each_turn_and_no_code(ann: Ann) -> None:
     """Wrong codes and those of the phone are no acts on the account: a used recovery code is."""
     by, codes = Actor("staff:Ann", "10.0.0.7"), ann.enrol()

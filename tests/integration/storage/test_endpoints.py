@@ -16,8 +16,7 @@ from schemas.lifecycle import Event
 from schemas.shops.access import EVERY_SHOP
 from schemas.shops.endpoint import MAX_ENDPOINTS, Endpoint
 from services.storage.audit.log import AuditLog
-from services.storage.base.tables import OutboxRow
-from services.storage.base.tables_webhooks import WebhookEndpointRow
+from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Message, Outbox

@@ -20,7 +20,7 @@ from schemas.review import ReviewDecision
 from schemas.shops.webhook import TYPES, WebhookMessage
 from schemas.transcript import Transcript
 from services.storage.base import changes
-from services.storage.base.tables_webhooks import WebhookEndpointRow
+from services.storage.base.tables import WebhookEndpointRow
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Message, Outbox
 from services.storage.reviews.store import ReviewStore

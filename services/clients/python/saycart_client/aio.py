@@ -88,6 +88,9 @@ class AsyncLiveOrder(Order):
     async def answer(self, choice: Choice | str) -> AsyncLiveOrder:
         return await self._client._live(calls.answer(self, choice))
 
+    async def say(self, what: str | Recording, *, idempotency_key: str | None = None) -> AsyncLiveOrder:
+        return await self._client._live(calls.say(self, what, idempotency_key))
+
     async def confirm(self, cart: CartDraft | None = None) -> AsyncLiveOrder:
         return await self._client._live(calls.confirm(self, cart))
 

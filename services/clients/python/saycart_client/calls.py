@@ -41,17 +41,27 @@ class Call:
 
 
 def create(what: str | Recording, key: str | None, confirm: bool, **fields: Any) -> Call:
-    """`POST /v1/orders`: text as JSON, a recording as a file; with a key, so that it is made once."""
-    sent: dict[str, Any] = {"headers": {"Idempotency-Key": key or uuid.uuid4().hex}}
+    """`POST /v1/orders`."""
     if isinstance(what, str):
-        sent["json"] = _given(transcript=what, confirm=confirm, **fields)
-        return Call("POST", "/v1/orders", sent)
+        return _said("/v1/orders", what, key, confirm=confirm, **fields)
     if (metadata := fields.get("metadata")) is not None:
         fields["metadata"] = json.dumps(metadata)
-    sent["data"] = _given(confirm="true" if confirm else "false", **fields)
+    return _said("/v1/orders", what, key, confirm="true" if confirm else "false", **fields)
+
+
+def say(order: Order, what: str | Recording, key: str | None) -> Call:
+    """`POST …/utterances`."""
+    return _said(f"/v1/orders/{order.id}/utterances", what, key)
+
+
+def _said(path: str, what: str | Recording, key: str | None, **fields: Any) -> Call:
+    """Text as JSON, a recording as a file; with a key, so that it is stored once."""
+    sent: dict[str, Any] = {"headers": {"Idempotency-Key": key or uuid.uuid4().hex}}
+    if isinstance(what, str):
+        return Call("POST", path, sent | {"json": _given(transcript=what, **fields)})
     # The API looks at the first bytes, not at the name, which only says that this is a file.
-    sent["files"] = {"audio": ("order", what.read_bytes() if isinstance(what, Path) else what)}
-    return Call("POST", "/v1/orders", sent)
+    file = {"audio": ("order", what.read_bytes() if isinstance(what, Path) else what)}
+    return Call("POST", path, sent | {"data": _given(**fields), "files": file})
 
 
 def poll(order: Order, end: float) -> Call | None:

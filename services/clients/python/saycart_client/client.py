@@ -104,6 +104,10 @@ class LiveOrder(Order):
         """Answer its question by one of the `answers`, or that one's id."""
         return self._client._live(calls.answer(self, choice))
 
+    def say(self, what: str | Recording, *, idempotency_key: str | None = None) -> LiveOrder:
+        """Add what the customer says or types next, by text or by a recording; then `wait` again."""
+        return self._client._live(calls.say(self, what, idempotency_key))
+
     def confirm(self, cart: CartDraft | None = None) -> LiveOrder:
         """Say the customer's yes to this cart and total, or to the `cart` they made of it."""
         return self._client._live(calls.confirm(self, cart))

@@ -6,51 +6,63 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict
 
 
-class MenuRef(BaseModel):
+class Model(BaseModel):
+    """Fields that are not typed here are kept as they came."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class MenuRef(Model):
     id: str
     version: int
 
 
-class Word(BaseModel):
+class Word(Model):
     """One word as the recogniser wrote it; times in seconds from the start of the recording."""
 
     text: str
     start_s: float
     end_s: float
     probability: float
+    utterance: int = 0
 
 
-class Transcript(BaseModel):
+class Transcript(Model):
+    """The words of one utterance, or of all utterances of an order, joined."""
+
     text: str
     confidence: float
     words: list[Word] = []
     language: str = "en"
     source: str = "caller"
     duration_s: float | None = None
-    with_noise: str | None = None
-    quiet: str | None = None
-    second: str | None = None
-    agreed: bool = False
-    agreement: float | None = None
+    starts: list[int] = []
 
 
-class HeardSpan(BaseModel):
+class Utterance(Model):
+    kind: str
+    at: str
+    transcript: Transcript | None = None
+
+
+class HeardSpan(Model):
     """The words a line came from; times in seconds, null when the order came as text."""
 
     text: str
     start_s: float | None = None
     end_s: float | None = None
+    utterance: int = 0
 
 
-class OptionRef(BaseModel):
+class OptionRef(Model):
     group: str
     id: str
 
 
-class CartOption(BaseModel):
+class CartOption(Model):
     group: str
     id: str
     name: str
@@ -62,20 +74,20 @@ class CartOption(BaseModel):
     under: OptionRef | None = None
 
 
-class Choice(BaseModel):
+class Choice(Model):
     id: str
     text: str
     price: int | None = None
     price_is_minimum: bool = False
 
 
-class Question(BaseModel):
+class Question(Model):
     id: str
     text: str
     answers: list[Choice]
 
 
-class Finding(BaseModel):
+class Finding(Model):
     code: str
     severity: str
     message: str
@@ -84,7 +96,7 @@ class Finding(BaseModel):
     detail: str | None = None
 
 
-class CartLine(BaseModel):
+class CartLine(Model):
     kind: str
     heard: HeardSpan
     sku: str | None = None
@@ -102,17 +114,18 @@ class CartLine(BaseModel):
     size_ref: str | None = None
 
 
-class CartNote(BaseModel):
+class CartNote(Model):
     """Something that the kitchen must know beyond the lines, in the customer's own words."""
 
     text: str
     start_s: float | None = None
     end_s: float | None = None
+    utterance: int = 0
     kind: str
     line: int | None = None
 
 
-class CartTax(BaseModel):
+class CartTax(Model):
     id: str
     name: str
     rate: str
@@ -121,7 +134,7 @@ class CartTax(BaseModel):
     ref: str | None = None
 
 
-class Cart(BaseModel):
+class Cart(Model):
     """A priced cart; every amount in minor units of `currency`, from the menu version named."""
 
     currency: str
@@ -134,56 +147,7 @@ class Cart(BaseModel):
     total_is_minimum: bool = False
 
 
-class OptionDraft(BaseModel):
-    """One change to an item: which option, how much of it, how often."""
-
-    group: str
-    id: str
-    amount: Literal["none", "light", "normal", "extra"] = "normal"
-    count: int = 1
-    portion: Literal["whole", "left", "right"] = "whole"
-
-
-class ItemLine(BaseModel):
-    kind: Literal["item"]
-    heard: str
-    sku: str
-    quantity: int
-    size: str | None = None
-    options: list[OptionDraft] = []
-
-
-class NotOnMenuLine(BaseModel):
-    """Something that the customer wants and the menu does not have."""
-
-    kind: Literal["not_on_menu"]
-    heard: str
-    quantity: int
-
-
-class NoteDraft(BaseModel):
-    """Something that the kitchen must know beyond the lines."""
-
-    kind: Literal["allergy", "diet", "preparation", "other"]
-    heard: str
-
-
-class CartDraft(BaseModel):
-    lines: list[ItemLine | NotOnMenuLine]
-    notes: list[NoteDraft] = []
-
-
-class Standing(BaseModel):
-    """What one reviewer decided on an order that needs two."""
-
-    by: str
-    at: str
-    action: str
-    reason: str | None = None
-    cart: CartDraft | None = None
-
-
-class Review(BaseModel):
+class Review(Model):
     id: str
     order_id: str
     status: str
@@ -195,11 +159,10 @@ class Review(BaseModel):
     decided_by: str | None = None
     decided_at: str | None = None
     reason: str | None = None
-    standing: Standing | None = None
     created_at: str
 
 
-class OrderError(BaseModel):
+class OrderError(Model):
     """Why an order ended in `error`: a stable code, a sentence, and what to do."""
 
     code: str
@@ -208,38 +171,7 @@ class OrderError(BaseModel):
     stage: str | None = None
 
 
-class Timings(BaseModel):
-    """Seconds of work a stage took, waiting in the queue left out; null where it did not run."""
-
-    transcribe: float | None = None
-    decode: float | None = None
-    validate_: float | None = Field(None, alias="validate")
-
-
-class Doubt(BaseModel):
-    """One reason for a question or a review: the code of the finding or reason, and a sentence."""
-
-    code: str
-    message: str
-
-
-class Basis(BaseModel):
-    """What a decision rests on; probabilities 0..1, null where there is none."""
-
-    transcript_confidence: float
-    cart_probability: float | None = None
-    second_transcript: str = "unused"
-
-
-class Decision(BaseModel):
-    verdict: str
-    question: Question | None = None
-    reasons: list[str] = []
-    doubts: list[Doubt] = []
-    basis: Basis
-
-
-class Order(BaseModel):
+class Order(Model):
     id: str
     status: str
     stage: str | None
@@ -247,14 +179,13 @@ class Order(BaseModel):
     menu: MenuRef
     source: str
     transcript: Transcript | None = None
+    utterances: list[Utterance] = []
     cart: Cart | None = None
+    changed: list[str] = []
     findings: list[Finding] = []
     question: Question | None = None
     review: Review | None = None
     error: OrderError | None = None
-    timings: Timings = Timings()
-    engine: dict[str, Any] = {}
-    decision: Decision | None = None
     metadata: dict[str, Any] | None = None
     created_at: str
     updated_at: str
@@ -262,20 +193,7 @@ class Order(BaseModel):
     erased_at: str | None = None
 
 
-class OrderPage(BaseModel):
-    """Newest first; `next_cursor` is null on the last page."""
-
-    orders: list[Order]
-    next_cursor: str | None = None
-
-
-class DoneBy(BaseModel):
-    stage: str
-    attempt: int
-    worker: str
-
-
-class OrderEvent(BaseModel):
+class OrderEvent(Model):
     """One entry of an order's history; `seq` is the server-sent event id."""
 
     seq: int
@@ -283,8 +201,6 @@ class OrderEvent(BaseModel):
     type: str
     status: str
     stage: str | None = None
-    by: DoneBy | None = None
-    detail: dict[str, Any] = {}
 
 
 class ReviewDetail(Review):
@@ -294,14 +210,14 @@ class ReviewDetail(Review):
     proposed: Cart | None = None
 
 
-class ReviewPage(BaseModel):
+class ReviewPage(Model):
     """Oldest first, as they should be worked on; `next_cursor` is null on the last page."""
 
     reviews: list[Review]
     next_cursor: str | None = None
 
 
-class Refusal(BaseModel):
+class Refusal(Model):
     """One reason for which a till would refuse an order; `line` is the index of the cart line."""
 
     code: str
@@ -309,7 +225,7 @@ class Refusal(BaseModel):
     line: int | None = None
 
 
-class WebhookOrder(BaseModel):
+class WebhookOrder(Model):
     """The order as it was when the message was written; the cart as the API shows it."""
 
     order_id: str
@@ -325,18 +241,18 @@ class WebhookOrder(BaseModel):
     refusals: list[Refusal] = []
 
 
-class WebhookMessage(BaseModel):
+class WebhookMessage(Model):
     type: str
     timestamp: datetime
     data: WebhookOrder
 
 
-class FieldError(BaseModel):
+class FieldError(Model):
     pointer: str
     detail: str
 
 
-class Problem(BaseModel):
+class Problem(Model):
     type: str
     title: str
     status: int
@@ -346,3 +262,42 @@ class Problem(BaseModel):
     retryable: bool = False
     request_id: str
     errors: list[FieldError] = []
+
+
+class OptionDraft(Model):
+    """One change to an item: which option, how much of it, how often."""
+
+    group: str
+    id: str
+    amount: Literal["none", "light", "normal", "extra"] = "normal"
+    count: int = 1
+    portion: Literal["whole", "left", "right"] = "whole"
+
+
+class ItemLine(Model):
+    kind: Literal["item"]
+    heard: str
+    sku: str
+    quantity: int
+    size: str | None = None
+    options: list[OptionDraft] = []
+
+
+class NotOnMenuLine(Model):
+    """Something that the customer wants and the menu does not have."""
+
+    kind: Literal["not_on_menu"]
+    heard: str
+    quantity: int
+
+
+class NoteDraft(Model):
+    """Something that the kitchen must know beyond the lines."""
+
+    kind: Literal["allergy", "diet", "preparation", "other"]
+    heard: str
+
+
+class CartDraft(Model):
+    lines: list[ItemLine | NotOnMenuLine]
+    notes: list[NoteDraft] = []

@@ -45,10 +45,14 @@ export class Saycart {
 
   /** Order by text, or by a recording. */
   async order(what: string | Blob, wish: NewOrder = {}): Promise<LiveOrder> {
+    return this.said("/v1/orders", what, wish);
+  }
+
+  async said(path: string, what: string | Blob, wish: NewOrder): Promise<LiveOrder> {
     const { idempotencyKey = crypto.randomUUID(), ...fields } = wish;
     const headers = { "Idempotency-Key": idempotencyKey };
     if (typeof what === "string") {
-      return this.live({ path: "/v1/orders", ...json({ transcript: what, ...fields }, headers) });
+      return this.live({ path, ...json({ transcript: what, ...fields }, headers) });
     }
     const body = new FormData();
     // The API looks at the first bytes, not at the name, which only says that this is a file.
@@ -56,7 +60,7 @@ export class Saycart {
     for (const [name, value] of Object.entries(fields)) {
       if (value !== undefined) body.set(name, typeof value === "string" ? value : JSON.stringify(value));
     }
-    return this.live({ path: "/v1/orders", method: "POST", body, headers });
+    return this.live({ path, method: "POST", body, headers });
   }
 
   /** Get an order by its id. */
@@ -136,6 +140,11 @@ export class LiveOrder {
     if (!this.question) throw new TypeError(`Order ${this.id} has no question.`);
     const answer = typeof choice === "string" ? choice : choice.id;
     return this.#post("answer", { question: this.question.id, answer });
+  }
+
+  /** Add what the customer says or types next, by text or by a recording. */
+  say(what: string | Blob, more: Pick<NewOrder, "idempotencyKey"> = {}): Promise<LiveOrder> {
+    return this.#client.said(`/v1/orders/${this.id}/utterances`, what, more);
   }
 
   /** Say the customer's yes to this cart and total, or to the `cart` they made of it. */
