@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,13 +80,10 @@ def read_errors() -> Iterator[None]:
 @contextmanager
 def local_recording(blobs: Blobs, key: str) -> Iterator[Path]:
     """Yield a recording as a local file. Raises as `read_errors`, except for errors inside the block."""
-    local = blobs.local(key)
-    with read_errors():
-        file = local.__enter__()
-    try:
+    with ExitStack() as held:
+        with read_errors():
+            file = held.enter_context(blobs.local(key))
         yield file
-    finally:
-        local.__exit__(None, None, None)
 
 
 def delete_unused(blobs: Blobs, key: str) -> None:

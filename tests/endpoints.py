@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infra.sql.database import Database
-from services.storage.base.tables_webhooks import WebhookEndpointRow
+from services.storage.base.tables import WebhookEndpointRow
 
 TILL = "whk_till"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -162,37 +162,28 @@ class AudioDamaged(AudioRefused):
     hint = "The upload was probably cut off. Send the whole file again."
 
 
-class TooManyOrders(InputError):
-    """A client has `waiting` unprocessed orders; it should try again in `wait_s` seconds."""
+class _OverLimit(InputError):
+    """Over a limit; the same fits again in `wait_s` seconds."""
 
-    code = "too_many_orders"
     retryable = True
     hint = "Nothing was stored. Wait, then try again."
 
-    def __init__(self, waiting: int, wait_s: float) -> None:
-        super().__init__(
-            f"{waiting} orders from this client are already waiting; {again(wait_s)}", wait_s=wait_s
-        )
-
-
-class TooManyAttempts(InputError):
-    code = "too_many_attempts"
-    retryable = True
-    hint = "Wait, then try again."
-
-    def __init__(self, wait_s: float) -> None:
-        super().__init__(f"Too many attempts; {again(wait_s)}", wait_s=wait_s)
-
-
-class TooManyRequests(InputError):
-    """Over a limit of what is sent; the request fits again in `wait_s` seconds."""
-
-    code = "too_many_requests"
-    retryable = True
-    hint = "Nothing was done. Wait, then try again."
-
     def __init__(self, detail: str, wait_s: float) -> None:
         super().__init__(f"{detail}; {again(wait_s)}", wait_s=wait_s)
+
+
+class TooManyOrders(_OverLimit):
+    code = "too_many_orders"
+
+
+class TooManyAttempts(_OverLimit):
+    code = "too_many_attempts"
+    hint = "Wait, then try again."
+
+
+class TooManyRequests(_OverLimit):
+    code = "too_many_requests"
+    hint = "Nothing was done. Wait, then try again."
 
 
 class Overloaded(SaycartError):
@@ -200,8 +191,8 @@ class Overloaded(SaycartError):
     retryable = True
     hint = "Nothing was stored. Wait, then try again."
 
-    def __init__(self, orders: int, wait_s: float) -> None:
-        super().__init__(f"{orders} orders are already waiting; {again(wait_s)}", wait_s=wait_s)
+    def __init__(self, detail: str, wait_s: float) -> None:
+        super().__init__(f"{detail}; {again(wait_s)}", wait_s=wait_s)
 
 
 class SignInBusy(SaycartError):

@@ -22,7 +22,8 @@ import structlog
 
 from schemas.errors import DecodeCancelled
 from schemas.menu import Menu
-from schemas.menu_fingerprint import fingerprint
+from services.decoding.menu_names import Names
+from services.decoding.menu_text import menu_text
 
 log = structlog.get_logger()
 
@@ -100,18 +101,19 @@ class Warming:
             self._over.wait(LOOK_S)
 
     def _all(self, warm: set[str]) -> set[str]:
-        """Warm each menu whose words are not in `warm`, in turn; what is warm then, of the menus that are
+        """Warm each menu whose text is not in `warm`, in turn; what is warm then, of the menus that are
         wanted."""
         self._idle()
-        found = {fingerprint(menu): (menu, version) for menu, version in self._menus()}
-        for words, (menu, version) in found.items():
-            while words not in warm and (called_off := self._idle()):
+        # Prices and what is sold out are in no prompt: shops of one chain have one together.
+        found = {menu_text(menu, Names(menu)): (menu, version) for menu, version in self._menus()}
+        for shown, (menu, version) in found.items():
+            while shown not in warm and (called_off := self._idle()):
                 try:
                     self._warm(menu, called_off)
                 except DecodeCancelled:
                     continue
                 log.info("menu.warmed", menu=menu.id, version=version)
-                warm.add(words)
+                warm.add(shown)
         return warm & set(found)
 
     def _say_ready(self) -> None:

@@ -111,8 +111,10 @@ class Pressure:
         for counted in _counted(*client):
             most, waiting = self._most[counted[0]], self._waiting[counted]
             if most and waiting >= most:
-                kind = Overloaded if counted == _ALL else TooManyOrders
-                return kind(waiting, wait_s(self._load))
+                if counted == _ALL:
+                    return Overloaded(f"{waiting} orders are already waiting", wait_s(self._load))
+                said = f"{waiting} orders from this client are already waiting"
+                return TooManyOrders(said, wait_s(self._load))
         return None
 
     async def _look(self) -> None:

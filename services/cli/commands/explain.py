@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas.errors import InputError
-from schemas.explanation import Explanation
 from schemas.menu import Menu
 from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.shops.access import MAIN_SHOP
 from services.cli.client import errors_shown, opened
+from services.validation.explained import Explanation
 from services.validation.explained import explain as explained
 
 

@@ -108,7 +108,7 @@ class Attempts:
                 row.attempts += 1
                 row.last_at = now
             if wait_s > 0:
-                raise TooManyAttempts(wait_s)
+                raise TooManyAttempts("Too many attempts", wait_s)
         return tuple(limits)
 
     def give_back(self, session: Session, counted: Counted) -> None:
