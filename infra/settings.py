@@ -11,7 +11,7 @@ from pydantic import AfterValidator, AliasChoices, Field
 from pydantic_settings import SettingsConfigDict
 
 from infra.keep_days import KeepDays
-from infra.settings_engines import VLLM, EngineSettings
+from infra.settings_engines import EngineSettings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -202,11 +202,6 @@ class Settings(EngineSettings):
     def blobs(self) -> Path:
         """The folder of recordings; with a bucket, that of unfinished ones alone."""
         return self.home / "recordings"
-
-
-def addresses(urls: str) -> list[str]:
-    """The servers that one setting names, with commas between."""
-    return [url.strip().removeprefix(VLLM) for url in urls.split(",") if url.strip()]
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Settings of recognisers, decode servers and the learned reader; part of `Settings`."""
+"""Settings of recognisers, decode server and the learned reader; part of `Settings`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ class EngineSettings(OidcSettings):
     """`cpu` (int8) or `cuda` (float16)."""
 
     llm_url: str = ""
-    """OpenAI-compatible server with guided decoding, or several like ones with commas between: llama.cpp's at
-    `http://HOST:PORT`, vLLM at `vllm+http://HOST:PORT`. Empty: the embedded engine
-    (`services.decoding.server`)."""
+    """OpenAI-compatible server with guided decoding: llama.cpp's at `http://HOST:PORT`, vLLM at
+    `vllm+http://HOST:PORT`. Empty: the embedded engine (`services.decoding.server`)."""
 
     llm_model: str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
     """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
@@ -51,12 +50,20 @@ class EngineSettings(OidcSettings):
 
     @field_validator("llm_url")
     @classmethod
-    def _of_one_kind(cls, urls: str) -> str:
-        if len({url.strip().startswith(VLLM) for url in urls.split(",") if url.strip()}) > 1:
-            raise ValueError("names servers of two kinds")
-        return urls
+    def _one_address(cls, url: str) -> str:
+        if "," in url:
+            raise ValueError(
+                "takes one address; put several servers behind one: "
+                "a Kubernetes Service, HAProxy or vLLM's router"
+            )
+        return url.strip()
+
+    @property
+    def llm_base(self) -> str:
+        """`llm_url` as it is asked, without what says its kind."""
+        return self.llm_url.removeprefix(VLLM)
 
     @property
     def llm_dialect(self) -> str:
-        """How the servers of `llm_url` take a grammar: `llama.cpp` or `vllm`."""
-        return "vllm" if self.llm_url.strip().startswith(VLLM) else "llama.cpp"
+        """How the server of `llm_url` takes a grammar: `llama.cpp` or `vllm`."""
+        return "vllm" if self.llm_url.startswith(VLLM) else "llama.cpp"

@@ -1,4 +1,4 @@
-"""The engines of one process, wired from settings: recognizers, and decode servers.
+"""The engines of one process, wired from settings: recognizers, and the decode server.
 
 Each is made on first use, and imported then: `bootstrap.py` is where they meet the rest.
 """
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.observability import tracing
-from infra.settings import Settings, addresses
+from infra.settings import Settings
 from schemas.errors import EngineUnavailable
 from services.transcription.ports import Transcriber
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from services.decoding.servers import Servers
+    from services.decoding.proved import ProvedDecoder
     from services.transcription.audio.audio import Samples
     from services.transcription.denoiser import Denoiser
 
@@ -82,7 +82,7 @@ class EngineParts:
         for adapter in filter(None, map(adapter_of, sorted(named))):
             of_name(adapter.name, config.models_dir)
 
-    @tracing.traced("decode audio")
+    @tracing.span("decode audio")
     def decode_audio(self, file: Path) -> Samples:
         """Samples of a stored recording; raises as `services.transcription.audio.audio.read`."""
         from services.transcription.audio.audio import DecodeLimits, read
@@ -92,10 +92,10 @@ class EngineParts:
         return read(file, limits)
 
     @cached_property
-    def decoder(self) -> Servers:
-        """The servers that are asked for carts and masked calls."""
+    def decoder(self) -> ProvedDecoder:
+        """The server that is asked for carts and masked calls."""
         from services.decoding.decoder import OpenAIDecoder
-        from services.decoding.servers import Servers
+        from services.decoding.proved import ProvedDecoder
 
         config = self.settings
         if not config.llm_url:
@@ -103,20 +103,17 @@ class EngineParts:
                 "No decode server is set",
                 hint="Use `saycart run` for the embedded one, or set SAYCART_LLM_URL.",
             )
-        decoders = [
-            OpenAIDecoder(
-                url,
-                dialect=config.llm_dialect,
-                model=config.llm_model,
-                timeout_s=config.llm_timeout_s,
-                api_key=config.llm_api_key,
-                adapter=self.adapter.name if self.adapter else "",
-                order_tokens=config.order_tokens,
-            )
-            for url in addresses(config.llm_url)
-        ]
-        # A quarter: with the full time of a second server it stays under the stage's limit.
-        return Servers(decoders, patience_s=config.llm_timeout_s / 4)
+        decoder = OpenAIDecoder(
+            config.llm_base,
+            dialect=config.llm_dialect,
+            model=config.llm_model,
+            timeout_s=config.llm_timeout_s,
+            api_key=config.llm_api_key,
+            adapter=self.adapter.name if self.adapter else "",
+            order_tokens=config.order_tokens,
+        )
+        # A quarter: with the full time of a second try it stays under the stage's limit.
+        return ProvedDecoder(decoder, patience_s=config.llm_timeout_s / 4)
 
     @cached_property
     def adapter(self) -> Path | None:

@@ -200,13 +200,7 @@ class ScriptedDecoder:
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
 
-    def decode(
-        self,
-        asked: CartRequest,
-        called_off: threading.Event | None = None,
-        *,
-        in_gaps: bool = False,
-    ) -> Reading:
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
         self.asked.append(asked)
         self.meanwhile()
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
@@ -292,7 +286,7 @@ class Works:
             recording=partial(local_recording, self.blobs),
             drop_recording=partial(delete_unused, self.blobs),
             decode_audio=unheard,
-            policy=Policy.within(asr_threshold=0.72, max_total=50_000),
+            policy=Policy(asr_threshold=0.72, max_total=50_000),
         )
         return Runner(self.orders, self.bell, tools, owner, attempts=ATTEMPTS, lease_s=60)
 

@@ -57,7 +57,7 @@ class CartDecoder(Protocol):
     def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
         """The cart that the model makes of the words, under the mask of the menu; nothing is streamed.
 
-        Where no server has the trained adapter, the base model is asked. Setting `called_off`, from any
+        Where the server lacks the trained adapter, the base model is asked. Setting `called_off`, from any
         thread, ends it: the request is closed and the server stops.
 
         Raises:

@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from infra.processes.supervisor import SupervisorError
-from infra.settings import addresses, settings
+from infra.settings import settings
 from infra.weights.lock import ModelError
 from schemas.errors import SaycartError
 from services.decoding.completion import Completions
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with decode_server(settings()) as here:
             engine = Completions(
-                addresses(here.llm_url)[0],
+                here.llm_base,
                 model=here.llm_model,
                 dialect=here.llm_dialect,
                 timeout_s=here.llm_timeout_s,

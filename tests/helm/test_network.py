@@ -104,22 +104,22 @@ def test_services_lead_to_ports_of_pods(chart: Rendered) -> None:
         assert len(pods) == 1, service["metadata"]["name"]
         named = {port["name"] for port in pods[0].main["ports"]}
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= named
-    for owner in chart.of("StatefulSet"):
-        assert owner["spec"]["serviceName"] in {s["metadata"]["name"] for s in chart.of("Service")}
 
 
-def test_a_server_is_asked_by_each_pods_name(chart: Rendered) -> None:
-    for owner in chart.of("StatefulSet"):
-        name, service = owner["metadata"]["name"], owner["spec"]["serviceName"]
-        port = owner["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"]
-        scheme = "vllm+http" if owner["metadata"]["labels"][COMPONENT] == "vllm" else "http"
-        urls = [f"{scheme}://{name}-{i}.{service}:{port}" for i in range(owner["spec"]["replicas"])]
-        assert chart.settings["SAYCART_LLM_URL"].split(",") == urls
+def test_decode_servers_are_asked_by_their_service(chart: Rendered) -> None:
+    for service in chart.of("Service"):
+        name, part = service["metadata"]["name"], service["metadata"]["labels"][COMPONENT]
+        if part in SERVERS:
+            (port,) = service["spec"]["ports"]
+            assert port["port"] == chart.pods[part].main["ports"][0]["containerPort"] == SERVERS[part]
+            kind = "vllm+" if part == "vllm" else ""
+            assert chart.settings["SAYCART_LLM_URL"] == f"{kind}http://{name}:{port['port']}"
+            assert service["spec"]["sessionAffinity"] == ("None" if part == "vllm" else "ClientIP")
 
 
 def test_selectors_are_their_own_pods(chart: Rendered) -> None:
     """No workload, budget or monitor takes another's pods."""
-    for kind in ("Deployment", "StatefulSet", "PodDisruptionBudget"):
+    for kind in ("Deployment", "PodDisruptionBudget"):
         for one in chart.of(kind):
             found = [p for p in chart.pods.values() if selects(one["spec"]["selector"], p.labels)]
             assert [pod.part for pod in found] == [one["metadata"]["labels"][COMPONENT]]

@@ -22,7 +22,7 @@ workers:
 settings: { SAYCART_MAX_BACKLOG: 20000, LOG_LEVEL: DEBUG }
 reader: { replicas: 0 }
 images: { worker: { digest: 'sha256:12' } }
-decoder: { kind: gpt, url: 'x:8000' }
+decoder: { kind: gpt, url: 'http://one:8000,http://two:8000' }
 recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
 networkPolicy: { callers: [{}] }
 backup: { schedule: at night, keep: 0 }

@@ -25,7 +25,7 @@ RULES = (
     ("invalid_cart", "", "a cart is held against its order's menu"),
     ("unsupported_audio", "", "its bytes decide"),
     ("audio_empty", "", "OpenAPI can't bound the length of a file"),
-    ("malformed_body", "NUL character", "no database of ours holds one"),
+    ("invalid_input", "NUL character", "no database of ours holds one"),
     ("invalid_input", "no page cursor", "only what was handed out is one"),
     ("invalid_input", "not every reader keeps", "whole numbers end at 2^53 - 1 wherever they stand"),
     ("invalid_input", "metadata", "depth, number and size in bytes have no keyword"),

@@ -36,9 +36,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 def started(tmp_path_factory: pytest.TempPathFactory, **changes: Any) -> Iterator[Stack]:
-    """Reviews are held for a short time, and only a dear order needs two people: tests see both happen."""
+    """Reviews are held for a short time, so that tests see a claim lapse."""
     home = tmp_path_factory.mktemp("stack")
-    with Stack(settings_in(home, review_lease_s=12, second_review_above=4000, **changes)) as running:
+    with Stack(settings_in(home, review_lease_s=12, **changes)) as running:
         yield running
 
 

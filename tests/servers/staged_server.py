@@ -95,15 +95,19 @@ def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[Staged
             staged.bodies.append(body)
             staged.paths.append(self.path)
             staged.authorizations.append(self.headers.get("Authorization"))
-            threading.Thread(target=self._watch, daemon=True).start()
-            self.answer(*staged.answer(body))
+            answered = threading.Event()
+            threading.Thread(target=self._watch, args=[answered], daemon=True).start()
+            answer = staged.answer(body)
+            answered.set()
+            self.answer(*answer)
 
-        def _watch(self) -> None:
+        def _watch(self, answered: threading.Event) -> None:
             """A client that leaves closes its side: the socket reads as ended."""
             try:
-                if not self.connection.recv(1, socket.MSG_PEEK):
-                    staged.gone.set()
+                left = not self.connection.recv(1, socket.MSG_PEEK)
             except OSError:
+                left = True
+            if left and not answered.is_set():
                 staged.gone.set()
 
     with serving(Engine) as staged.url:

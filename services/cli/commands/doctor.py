@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from infra.redis.server import version as redis_version
-from infra.settings import Settings, addresses, settings
+from infra.settings import Settings, settings
 from infra.weights.models import resolve
 from schemas.errors import SaycartError
 from services.cli.checks import Check, checked
@@ -27,7 +27,7 @@ LEAST_FREE_GB = 3
 
 def doctor(
     engine: Annotated[
-        bool, typer.Option("--engine", help="check what each decode server makes of the masks instead")
+        bool, typer.Option("--engine", help="check what the decode server makes of the masks instead")
     ] = False,
 ) -> None:
     """Check this installation part by part; exit code 1 when something is missing."""
@@ -154,13 +154,9 @@ def _stack(config: Settings) -> str:
 
 def _decoder(config: Settings) -> str:
     """Check that the decode server applies a mask: only then can it produce the probe's word."""
-    from services.decoding.decoder import OpenAIDecoder
+    from services.cli.commands.doctor_engine import decoder_of
     from services.decoding.hosts.embedded import decode_server
 
     with decode_server(config) as here:
-        urls = addresses(here.llm_url)
-        for url in urls:
-            OpenAIDecoder(
-                url, dialect=here.llm_dialect, model=here.llm_model, api_key=here.llm_api_key
-            ).probe()
-        return f"{here.llm_dialect} applies the mask" + (f", all {len(urls)}" if len(urls) > 1 else "")
+        decoder_of(here).probe()
+        return f"{here.llm_dialect} applies the mask"

@@ -1,4 +1,4 @@
-"""`saycart doctor --engine`: what each decode server makes of the masks that it is sent."""
+"""`saycart doctor --engine`: what the decode server makes of the masks that it is sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from infra.processes.supervisor import SupervisorError
-from infra.settings import Settings, addresses
+from infra.settings import Settings
 from infra.sql.database import Database
 from infra.weights.models import ModelError
 from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
@@ -32,19 +32,23 @@ AWKWARD = (
 
 
 def engine_checks(config: Settings) -> Iterator[Check]:
-    """Check the grammar of each menu, and each server; the embedded engine is started where none is set."""
+    """Check the grammar of each menu, and the server; the embedded engine is started where none is set."""
     for menu in known_menus(config):
         yield checked(f"menu {menu.id}", partial(_compiles, menu), "")
     try:
         with decode_server(config) as served:
-            for url in addresses(served.llm_url):
-                decoder = OpenAIDecoder(
-                    url, dialect=served.llm_dialect, model=served.llm_model, api_key=served.llm_api_key
-                )
-                for what, check in SERVER_CHECKS.items():
-                    yield checked(what, partial(check, decoder), f"See `saycart doctor` for {url}.")
+            decoder = decoder_of(served)
+            for what, check in SERVER_CHECKS.items():
+                yield checked(what, partial(check, decoder), f"See `saycart doctor` for {decoder.url}.")
     except (SaycartError, ModelError, SupervisorError) as error:
         yield "server", error.detail, error.hint
+
+
+def decoder_of(config: Settings) -> OpenAIDecoder:
+    """Return a client of the server that is set, without the trained adapter."""
+    return OpenAIDecoder(
+        config.llm_base, dialect=config.llm_dialect, model=config.llm_model, api_key=config.llm_api_key
+    )
 
 
 def known_menus(config: Settings) -> list[Menu]:

@@ -43,7 +43,6 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
     """
     options: dict[str, object] = {
         "--model": resolve(config.llm_model, config.models_dir),
-        "--name": Path(config.llm_model).name,
         "--port": port,
         "--threads": config.threads,
         "--context": CONTEXT,

@@ -1,7 +1,7 @@
 """The embedded engine, one process with one copy of the weights: the learned reader, and any masked call.
 
     python -m services.decoding.server --model FILE --port N [--adapter FILE] [--host H]
-        [--name NAME] [--threads T] [--context C] [--states FOLDER]
+        [--threads T] [--context C] [--states FOLDER]
 
 It checks a guess at the cart in one pass where llama.cpp's server would write one, and keeps what it made of
 the menus that were read last, with `--states` over a restart too. Its paths (`http.py`) are those of
@@ -41,7 +41,6 @@ def main(argv: list[str] | None = None) -> int:
         reader = Reader(
             args.model,
             as_gguf(args.adapter, args.model.parent) if args.adapter else None,
-            name=args.name or args.model.name,
             context=args.context,
             threads=args.threads,
             folder=args.states,
@@ -65,7 +64,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.decoding.server")
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--adapter", type=Path, help="LoRA of the reader, a GGUF or a folder")
-    parser.add_argument("--name", default="")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)

@@ -54,6 +54,10 @@ class Answer:
     accepted: int = 0
     ended: bool = False
 
+    @property
+    def written(self) -> list[int]:
+        return [drawn.token for drawn in self.tokens]
+
 
 class Answering:
     """Answers, one at a time; `end` is the token that ends one. `written` counts the tokens of all."""
@@ -99,13 +103,12 @@ class Answering:
         at = self._read_prompt(prompt, shared, answer.cached, len(guess), gone)
         chosen = self._drawing(temperature, seed) if temperature else self._greedy
         more = self._read_on(prompt[at:], guess, chosen, matcher, answer, most)
-        written = [drawn.token for drawn in answer.tokens]
-        answer.accepted, known = common_length(written, guess), [*prompt, *prediction]
+        answer.accepted, known = common_length(answer.written, guess), [*prompt, *prediction]
         while more:
             _still_wanted(gone)
+            written = answer.written
             guess = _ahead([*known, *written], matcher)[: most - len(written) - 1]
             more = self._read_on(written[-1:], guess, chosen, matcher, answer, most)
-            written = [drawn.token for drawn in answer.tokens]
         return answer
 
     def _read_on(

@@ -40,12 +40,11 @@ class Reader:
         model: Path,
         adapter: Path | None,
         *,
-        name: str,
         context: int,
         threads: int,
         folder: Path | None = None,
     ) -> None:
-        self.name, self.adapter = name, adapter.stem if adapter else ""
+        self.name, self.adapter = model.name, adapter.stem if adapter else ""
         self._model = Llama(model, adapter, context=context, threads=threads)
         self._vocabulary = self._model.vocabulary
         states = StateFolder(folder, _about(model, adapter)) if folder else None

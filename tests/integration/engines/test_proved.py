@@ -142,7 +142,7 @@ def test_no_order_goes_to_a_server_that_did_not_pass_the_probe(
 ) -> None:
     server.answer, error = PROOFS[case]
     decoder = decoder_of(server)
-    acts = {
+    acts: dict[str, Callable[[], object]] = {
         "prove": decoder.prove,
         "decode": lambda: decoder.decode(ORDER),
         "warm": lambda: decoder.warm(CAFE),

@@ -51,22 +51,16 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- default (printf "%s-recordings" (include "saycart.fullname" .)) .Values.recordings.existingClaim -}}
 {{- end -}}
 
-{{/* Each decode server by its own name: the workers ask the least busy one, which a Service would hide. */}}
-{{- define "saycart.decoderUrls" -}}
+{{/* The Service of the decode servers, or the one outside the chart. */}}
+{{- define "saycart.decoderUrl" -}}
 {{- $name := include "saycart.fullname" . -}}
-{{- $urls := list -}}
 {{- if eq .Values.decoder.kind "embedded" -}}
-{{- range $i := until (int .Values.reader.replicas) -}}
-{{- $urls = append $urls (printf "http://%s-reader-%d.%s-reader:8090" $name $i $name) -}}
-{{- end -}}
+{{ printf "http://%s-reader:8090" $name }}
 {{- else if eq .Values.decoder.kind "vllm" -}}
-{{- range $i := until (int .Values.decoder.vllm.replicas) -}}
-{{- $urls = append $urls (printf "vllm+http://%s-vllm-%d.%s-vllm:8000" $name $i $name) -}}
-{{- end -}}
+{{ printf "vllm+http://%s-vllm:8000" $name }}
 {{- else -}}
-{{- $urls = append $urls .Values.decoder.url -}}
+{{ .Values.decoder.url }}
 {{- end -}}
-{{- join "," $urls -}}
 {{- end -}}
 
 {{/* Names by which the API is asked: Host of a request that names another is refused. */}}
@@ -93,7 +87,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   "SAYCART_THREADS" (toString $values.workers.transcribe.threads)
   "SAYCART_WHISPER_DEVICE" $values.workers.transcribe.device
   "SAYCART_DECODE_CONCURRENCY" (toString $values.workers.decode.concurrency)
-  "SAYCART_LLM_URL" (include "saycart.decoderUrls" .)
+  "SAYCART_LLM_URL" (include "saycart.decoderUrl" .)
   "SAYCART_LLM_MODEL" $values.decoder.model
 -}}
 {{- if $values.monitoring.podMonitor.enabled }}
