@@ -96,6 +96,11 @@ def tried_tarball(built: Path, folder: Path, text: str, **environment: str) -> N
     print(ran("node", "order.mjs", cwd=folder, **environment), end="")
 
 
+def npm_answers() -> bool:
+    """Return whether npm is installed and reaches its registry."""
+    return bool(shutil.which("npm")) and not subprocess.run(["npm", "ping", "--silent"], check=False).returncode
+
+
 def main() -> None:
     """Build everything, and try it against a running service and an engine that answers with a ticket."""
     shutil.rmtree(DIST, ignore_errors=True)
@@ -109,11 +114,11 @@ def main() -> None:
             [example] = re.findall(r"```python\n(.+?)```", (CLIENTS / "masked/README.md").read_text(), re.S)
             example = example.replace(ENGINE, engine.url) + "print(found)\n"
             tried_wheel(wheel(CLIENTS / "masked", folder, DIST), folder / "b", example, **there)
-            if shutil.which("npm"):
+            if npm_answers():
                 built = tarball(folder, DIST, RECORDING=base64.b64encode(wav()).decode(), **there)
                 tried_tarball(built, folder / "c", script("ts"), **there)
             else:
-                print("no npm here: @saycart/client was not built")
+                print("no npm or no registry here: @saycart/client was not built")
     print(*sorted(str(file.relative_to(REPOSITORY)) for file in DIST.iterdir()), sep="\n")
 
 
