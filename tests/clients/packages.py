@@ -98,7 +98,9 @@ def tried_tarball(built: Path, folder: Path, text: str, **environment: str) -> N
 
 def npm_answers() -> bool:
     """Return whether npm is installed and reaches its registry."""
-    return bool(shutil.which("npm")) and not subprocess.run(["npm", "ping", "--silent"], check=False).returncode
+    if not shutil.which("npm"):
+        return False
+    return subprocess.run(["npm", "ping", "--silent"], check=False).returncode == 0
 
 
 def main() -> None:
