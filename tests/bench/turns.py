@@ -1,6 +1,7 @@
-"""How well orders of two and three utterances are decoded: `tests/told/turns`, with this machine's settings.
+"""How well orders of two and three utterances (`tests/told/turns`) and those of the sample shops
+(`tests/told/shops`) are decoded, with this machine's settings.
 
-    python -m tests.bench.turns [tune] [sealed]    # both halves without a name; 15 minutes each on 2 cores
+    python -m tests.bench.turns [tune] [sealed] [shops]    # all without a name; 5 minutes each on 2 cores
 
 Prints counts, never a row. A run that was cut off goes on from `reports/turns`, whose files of the sealed
 half are not to be looked at.
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from infra.settings import REPOSITORY, settings
 from schemas.compare import canonical
+from schemas.menu import Menu
 from services.learning.evaluation.answering import COUNTED, outcomes
 from services.learning.evaluation.figures import wilson
 from services.learning.evaluation.provenance import EvalRequest
@@ -23,13 +25,22 @@ from services.learning.evaluation.session import evaluate
 from services.learning.training.notation import read_menu, read_orders
 
 TOLD = REPOSITORY / "tests" / "told"
+SHOPS = REPOSITORY / "infra" / "samples" / "shops"
 OUT = REPOSITORY / "reports" / "turns"
+
+
+def menu_of(name: str) -> Menu:
+    """A sample shop's menu, or one that a writer's orders came with."""
+    shop = SHOPS / f"{name}.json"
+    if shop.exists():
+        return Menu.parse(json.loads(shop.read_text(encoding="utf-8")))
+    [file] = TOLD.glob(f"*/*/{name}.menu")
+    return read_menu(file)
 
 
 def request(written: Path, out: Path) -> EvalRequest:
     """One menu's orders, as gold rows under `out`; a ` | ` stands between two utterances."""
-    [file] = TOLD.glob(f"*/*/{written.stem}.menu")
-    menu = read_menu(file)
+    menu = menu_of(written.stem)
     orders, problems = read_orders(written, menu)
     if problems:
         raise SystemExit(f"{written.name}: {len(problems)} orders can't be read")
@@ -45,9 +56,10 @@ def request(written: Path, out: Path) -> EvalRequest:
 
 def main(halves: list[str]) -> int:
     config = settings().model_copy(update={"max_order_total": 10**9})  # prices of these menus mean nothing
-    for half in halves or ["tune", "sealed"]:
+    for half in halves or ["tune", "sealed", "shops"]:
         counts, total = Counter[str](), 0
-        for written in sorted((TOLD / "turns" / half).glob("*.orders")):
+        folder = TOLD / "shops" if half == "shops" else TOLD / "turns" / half
+        for written in sorted(folder.glob("*.orders")):
             run = evaluate(request(written, OUT / half), config, lambda _: None)
             total += len(run.rows) + len(run.broken)
             for row in run.rows:
