@@ -107,8 +107,8 @@ def test_a_no_goes_to_a_human_who_sees_what_was_asked(own_world: World, tmp_path
     assert review is not None
     assert (review.status, review.created_at) == ("open", before.created_at)
     assert review.version == before.version + 1
-    claimed = own_world.http.post(f"/v1/reviews/{review.id}/claim", json={"reviewer": "ada"}).json()
-    sent = {"reviewer": "ada", "version": claimed["version"], "action": "correct"}
+    claimed = own_world.http.post(f"/v1/reviews/{review.id}/claim").json()
+    sent = {"version": claimed["version"], "action": "correct"}
     sent |= {"cart": RIGHT.model_dump(mode="json")}
     decided = own_world.http.post(f"/v1/reviews/{review.id}/decision", json=sent)
     assert decided.status_code == 200, decided.text
