@@ -181,7 +181,7 @@ class Stack:
             if name == StageName.TRANSCRIBE:
                 # Turns divide the model and not the processor: recordings of a stranger must not slow the
                 # orders that are decoded.
-                argv = ("nice", "-n", "5", *argv)
+                argv = ("nice", "-n", "10", *argv)
             children.append(worker_child(config, name, argv, environment, needs))
         for name in ("sweeper", "courier") if config.webhook_endpoints != "off" else ("sweeper",):
             argv = (sys.executable, "-m", f"services.workers.{name}")

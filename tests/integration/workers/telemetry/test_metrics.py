@@ -105,7 +105,7 @@ def children(tmp_path: Path) -> list[Child]:
 
 
 def test_only_transcription_runs_at_a_lower_priority(children: list[Child]) -> None:
-    assert [child.name for child in children if child.argv[:3] == ("nice", "-n", "5")] == ["transcribe"]
+    assert [child.name for child in children if child.argv[:3] == ("nice", "-n", "10")] == ["transcribe"]
 
 
 def test_the_stack_gives_its_parts_one_folder_and_no_port(tmp_path: Path, children: list[Child]) -> None:
