@@ -137,8 +137,9 @@ def validate(order: OrderRecord, tools: Tools) -> Outcome:
     draft, answer = order.draft, order.answer or ModelAnswer()
     decided = decide(draft, transcript, menu, answer, tools.policy)
     if order.before is not None:
-        draft = with_kept_answers(draft, order.before, decided.findings)
-        decided = decide(draft, transcript, menu, answer, tools.policy)
+        kept = with_kept_answers(draft, order.before, decided.findings)
+        if kept != draft:
+            draft, decided = kept, decide(kept, transcript, menu, answer, tools.policy)
     if again := ask_again(order, draft, decided.findings, tools, StageName.VALIDATE):
         return again
     decision = decided.decision

@@ -23,10 +23,12 @@ from schemas.records.orders import OrderRecord
 from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.wording import least
 from services.api.gate.bodies import media_type, validated
-from services.api.intake import Accepted, accept, accept_text, accept_utterance, by_page
+from services.api.intake import accept, accept_text
+from services.api.receiving import Accepted, by_page
 from services.api.routes.audio import Number, recording
 from services.api.routes.events import stream
 from services.api.routes.orders import read
+from services.api.utterances import accept_utterance
 from services.shop_scope import ShopScope
 from services.validation.decide import judge_chosen
 from services.web.customers import customer_view

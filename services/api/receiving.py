@@ -1,0 +1,137 @@
+"""How a request that carries an order or an utterance is let in, and how its recording is received."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from infra.observability import tracing
+from schemas.records.orders import Idempotency, OrderRecord
+from schemas.shops.source import PAGE, source_of
+from services.api import uploads
+from services.api.deps import address
+from services.api.gate.bodies import declared_length, media_type
+from services.api.gate.pressure import Pressure, page_client
+from services.api.gate.rates import Payer, rates_of
+from services.api.problems import RequestRefused, invalid
+from services.recordings import new_recording
+from services.shop_scope import ShopScope
+from services.transcription.audio.containers import Container
+
+MAX_KEY_CHARS = 200
+MAX_TEXT_BYTES = 20_000
+"""Of words that come as text: they and the caller's note take 16,000 bytes at most, in UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An order that is stored. `created` is False when an idempotency key brought back an earlier one."""
+
+    order: OrderRecord
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose order it is: `backlog` is what it counts for, `keys` the space of its Idempotency-Keys, and
+    `confirm` whether its customer always says yes to the cart before it is completed."""
+
+    backlog: str
+    keys: str
+    confirm: bool = False
+
+
+def by_key(box: ShopScope) -> Caller:
+    """An integration, by its key."""
+    return Caller(backlog=box.access.actor, keys=box.access.actor)
+
+
+def by_page(request: Request, box: ShopScope, visitor: str) -> Caller:
+    """A customer at the order page; `visitor` is the browser's random name, with keys of its own."""
+    backlog = page_client(box.access.actor, address(request), visitor)
+    return Caller(backlog=backlog, keys=f"page:{visitor}", confirm=True)
+
+
+@asynccontextmanager
+async def admitted(request: Request, box: ShopScope, caller: Caller) -> AsyncIterator[str | None]:
+    """Let in by `pressure.py` for the block; gives the idempotency key, checked."""
+    key = idempotency_key(request)
+    pressure: Pressure = request.app.state.pressure
+    with tracing.span("accept", {"saycart.shop": box.shop}):
+        async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
+            yield key
+
+
+def is_spoken(request: Request) -> bool:
+    """Whether the request carries a recording. Raises RequestRefused if neither that nor JSON."""
+    kind = media_type(request)
+    if kind not in ("multipart/form-data", "application/json"):
+        raise RequestRefused(
+            "unsupported_media_type",
+            415,
+            f"Send it as multipart/form-data or application/json, not {kind or 'nothing'!r}.",
+        )
+    return kind == "multipart/form-data"
+
+
+@asynccontextmanager
+async def received(
+    request: Request, box: ShopScope, caller: Caller, caps: Mapping[str, int] = uploads.FIELD_CAPS
+) -> AsyncIterator[uploads.Upload]:
+    """The request's upload, counted; removed again unless the block has committed it."""
+    rates, payers = rates_of(request), _space(box.shop, caller.backlog)
+    await rates.check(*payers, cost=declared_length(request) or 1)
+    with tracing.span("receive recording"):
+        begin = partial(new_recording, box.blobs, box.settings)
+        upload = await uploads.receive(request, begin, box.settings.max_upload_bytes, caps)
+    try:
+        await rates.count(*payers, cost=upload.writer.size)
+        yield upload
+    except BaseException:
+        # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
+        with anyio.CancelScope(shield=True):
+            await run_in_threadpool(upload.writer.discard)
+        raise
+
+
+def _space(shop: str, client: str) -> list[Payer]:
+    """Whose space a recording takes: a page's leaves some to the shop's keys, an address some to others."""
+    if not client.startswith(PAGE):
+        return [("shop_recordings", shop)]
+    address = f"{shop} {source_of(client)}"
+    return [("address_recordings", address), ("page_recordings", shop), ("shop_recordings", shop)]
+
+
+def committed(upload: uploads.Upload) -> str:
+    with tracing.span("store recording"), uploads.disk():
+        return upload.writer.commit(Container(upload.audio_format).media_type)
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The Idempotency-Key header.
+
+    Raises:
+        RequestRefused: it is not 1 to 200 visible ASCII characters.
+    """
+    key = request.headers.get("idempotency-key")
+    if key is None or (0 < len(key) <= MAX_KEY_CHARS and all("!" <= c <= "~" for c in key)):
+        return key
+    sentence = f"must be 1 to {MAX_KEY_CHARS} visible ASCII characters"
+    raise invalid([("/header/Idempotency-Key", sentence)])
+
+
+def idempotency_of(caller: Caller, key: str | None, body: dict[str, Any]) -> Idempotency | None:
+    """`body`: what the caller asked for, before any default is filled in."""
+    if key is None:
+        return None
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return Idempotency(client=caller.keys, key=key, body_hash=digest)
