@@ -123,9 +123,9 @@ def joined(parts: Sequence[Transcript]) -> Transcript:
     twice = [part for part in spoken if part.second is not None]
     text, starts = "", list[int]()
     for part in parts:
-        sentence = _sentence(part.text)
-        text = f"{text} {sentence}".strip()
-        starts.append(len(text) - len(sentence))
+        added = sentence(part.text)
+        text = f"{text} {added}".strip()
+        starts.append(len(text) - len(added))
     return Transcript(
         text=text,
         starts=tuple(starts[1:]),
@@ -148,10 +148,10 @@ def _numbered(parts: Sequence[Transcript]) -> tuple[Word, ...]:
 
 
 def _sentences(texts: Iterable[str | None]) -> str | None:
-    return " ".join(_sentence(text) for text in texts if text) or None
+    return " ".join(sentence(text) for text in texts if text) or None
 
 
-def _sentence(text: str) -> str:
-    """The text with an end: the next utterance begins another sentence."""
+def sentence(text: str) -> str:
+    """Return an utterance's text with an end: the next one begins another sentence."""
     text = text.strip(" ,;")
     return f"{text}." if text and text[-1] not in ".!?…" else text

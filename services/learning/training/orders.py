@@ -17,6 +17,7 @@ from typing import Any, Literal
 from rapidfuzz.distance import Levenshtein
 
 from schemas.menu import Menu
+from schemas.transcript import sentence
 from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Line, Names
 from services.learning.evaluation.word_errors import plain_words
@@ -27,6 +28,8 @@ ROOT = Path(__file__).parents[3]
 TOLD = ROOT / "tests" / "told"
 JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
 GOLDEN = ROOT / "tests" / "golden"
+# Orders of two and three utterances, parted by a vertical bar, on menus of tests/told/taught.
+TURNS = TOLD / "turns" / "train"
 # What a recognizer made of some of them, spoken in noise by synthetic voices.
 TRANSCRIPTS = TOLD / "taught" / "transcripts.jsonl"
 # What two recognizers made of some of them, spoken in noise: `first` and `second`.
@@ -93,7 +96,11 @@ def shops(part: Part) -> list[Shop]:
         return [shop for shop in _written(TOLD / "taught") if shop.menu.id in TUNED]
     if part != "train":
         return list(_told(part))
-    taught = [shop for shop in _written(TOLD / "taught") if shop.menu.id not in TUNED]
+    taught = [
+        replace(shop, rows=[*shop.rows, *_turns(shop)])
+        for shop in _written(TOLD / "taught")
+        if shop.menu.id not in TUNED
+    ]
     noted = _Noted()
     return [replace(shop, rows=list(map(noted.of, shop.rows))) for shop in (*taught, *_told(part))]
 
@@ -154,15 +161,31 @@ def _numbers(text: str) -> Counter[str]:
 
 
 def _written(folder: Path) -> Iterator[Shop]:
-    for file in sorted(folder.glob("*/*.menu")):
-        orders_file = file.with_suffix(".orders")
-        if not orders_file.exists():
-            continue
-        menu = read_menu(file)
-        orders, _ = read_orders(orders_file, menu)
+    for file in sorted(folder.glob("*/*.orders")):
+        menu = written_menu(file)
+        orders, _ = read_orders(file, menu)
         source = f"{folder.name}/{file.parent.name}"
         rows = [_row(f"{menu.id}-{n}", source, order) for n, order in enumerate(orders)]
         yield Shop(MenuContext(menu), rows)
+
+
+def written_menu(orders: Path) -> Menu:
+    """The menu beside a file of orders: in the notation, or as JSON, which also says what is inside options.
+    Raises Misspelt."""
+    document = orders.with_suffix(".json")
+    return (
+        Menu.parse(json.loads(document.read_text()))
+        if document.exists()
+        else read_menu(orders.with_suffix(".menu"))
+    )
+
+
+def _turns(shop: Shop) -> Iterator[Row]:
+    """Orders of several utterances on a menu, each as it is served: a sentence each."""
+    file = TURNS / f"{shop.menu.id}.orders"
+    for n, order in enumerate(read_orders(file, shop.menu)[0] if file.exists() else ()):
+        row = _row(f"{shop.menu.id}-t{n}", "turns", order)
+        yield replace(row, utterance=" ".join(map(sentence, order.utterance.split(" | "))))
 
 
 def _row(key: str, source: str, order: WrittenOrder) -> Row:

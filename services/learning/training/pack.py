@@ -35,6 +35,7 @@ from services.learning.training.orders import Row, Shop, generated, shops
 SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
 MOST_TOKENS = 700  # of one order with two transcripts; the rest is left out
 SWAPPED = 1 / 3  # how often the second recognizer's words come first
+SCARCE = ("turns", "taught/m")  # sources that are learned twice an epoch
 GENERATED = 40  # generated orders of each menu and epoch
 
 Asked = tuple[list[int], list[int]]
@@ -86,6 +87,7 @@ def training(chat: Chat, *, epochs: int, seed: int, sequence: int = SEQUENCE) ->
             written = same.sample(shop.rows, len(shop.rows))
             rows = [
                 *written,
+                *(row for row in written if row.source in SCARCE),
                 *(replace(row, utterance=row.transcript) for row in written if row.transcript),
                 *_paired(written, dice),
                 *generated(shop, GENERATED, seed=1000 * seed + epoch),

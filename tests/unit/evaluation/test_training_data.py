@@ -22,7 +22,15 @@ from services.learning.training import pack
 from services.learning.training.asr_style import as_transcribed
 from services.learning.training.examples import Chat
 from services.learning.training.notation import Misspelt, read_menu, read_orders
-from services.learning.training.orders import TRANSCRIPTS, TUNED, Shop, keeps_order, shops
+from services.learning.training.orders import (
+    TRANSCRIPTS,
+    TUNED,
+    TURNS,
+    Shop,
+    keeps_order,
+    shops,
+    written_menu,
+)
 from services.learning.training.pack import Sequences, training
 
 TOLD = REPOSITORY / "tests" / "told"
@@ -105,12 +113,20 @@ def test_orders_are_read_and_each_problem_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", sorted((TOLD / "taught").glob("*/*.menu")), ids=lambda file: f"{file.parent.name}/{file.stem}"
+    "file", sorted((TOLD / "taught").glob("*/*.orders")), ids=lambda file: f"{file.parent.name}/{file.stem}"
 )
 def test_every_taught_file_is_read_whole(file: Path) -> None:
-    orders, problems = read_orders(file.with_suffix(".orders"), read_menu(file))
+    orders, problems = read_orders(file, written_menu(file))
     assert problems == []
-    assert len(orders) > 50
+    assert len(orders) >= 40
+
+
+def test_orders_of_several_utterances_are_read_whole_and_served_as_sentences() -> None:
+    rows = [row for shop in shops("train") for row in shop.rows if row.source == "turns"]
+    assert len(rows) == sum(
+        line.startswith("[") for file in TURNS.glob("*.orders") for line in file.read_text().splitlines()
+    )
+    assert not any(" | " in row.utterance for row in rows)
 
 
 def test_every_sealed_file_is_read_whole() -> None:
