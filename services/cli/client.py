@@ -15,21 +15,19 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from infra.private import read_key
 from infra.processes.child import ChildFailed, SupervisorError
+from infra.secret import read_key
 from infra.settings import settings
-from infra.sql.dumps import DumpFailed
 from infra.sql.prepare import prepare
-from infra.sql.revisions import TablesUnfit
 from infra.weights.lock import ModelError
-from schemas.errors import SaycartError
+from schemas.errors import SaycartError, StorageUnavailable
 from schemas.shops.access import ALL_SCOPES, Access
 from schemas.shops.audit import MAX_CHARS, Actor
 from schemas.writable import one_line
 from services.bootstrap import Container, bootstrap
 from services.shop_scope import ShopScope
 
-_WITH_HINT = (SaycartError, TablesUnfit, ModelError, SupervisorError, DumpFailed)
+_WITH_HINT = (SaycartError, ModelError, SupervisorError)
 
 
 def api(url: str | None = None) -> httpx.Client:
@@ -127,7 +125,9 @@ def errors_shown() -> Iterator[Console]:
     except (*_WITH_HINT, OSError) as error:
         if isinstance(error, ChildFailed) and error.tail:
             problem.print(f"[dim]{escape(error.tail)}[/]", soft_wrap=True)
-        problem.print(f"[bold red]error[/] {escape(str(error))}", soft_wrap=True)
+        # Drivers' words are for operators alone, so an error for everybody has them in its cause.
+        cause = f": {error.__cause__}" if isinstance(error, StorageUnavailable) and error.__cause__ else ""
+        problem.print(f"[bold red]error[/] {escape(str(error) + cause)}", soft_wrap=True)
         if isinstance(error, _WITH_HINT):
             problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
         raise typer.Exit(1) from None

@@ -9,7 +9,6 @@ import typer
 from services.cli import stack
 from services.cli.commands import (
     audit,
-    backup,
     doctor,
     evaluate,
     explain,
@@ -55,8 +54,6 @@ app.command("order")(order.order)
 app.command("explain")(explain.explain)
 app.command("masked")(masked.masked)
 app.command("replay")(replay.replay)
-app.command("backup")(backup.backup)
-app.command("restore")(backup.restore)
 app.command("erase")(privacy.erase)
 app.command("export")(privacy.export)
 app.add_typer(menu.app, name="menu", help="Import and export menus of the running stack.")

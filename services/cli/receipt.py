@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from schemas import wording
-from schemas.cart import CartLine
 from schemas.order import Order
+from schemas.priced_cart import CartLine
 from schemas.wording import heard, money, option
 from schemas.writable import one_line
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.settings import REPOSITORY
-from schemas.cart import Cart
 from schemas.compare import canonical
 from schemas.order import Order
+from schemas.priced_cart import Cart
 
 SAMPLES = REPOSITORY / "infra" / "samples"
 RECORDINGS = SAMPLES / "recordings"

@@ -13,8 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from infra.private import KEY_FILE
-from infra.processes.supervisor import StatusChange
+from infra.secret import KEY_FILE
 from infra.settings import Settings, settings
 from schemas.lifecycle import StageName
 from schemas.menu import Menu
@@ -31,11 +30,9 @@ _LABELS = {
 }
 
 
-def show_change(console: Console, change: StatusChange) -> None:
-    """Print a line for a change of one of the stack's parts; called by the supervisor's threads."""
-    label = _LABELS.get(change.name, change.name)
-    status = f"ready ({change.seconds:.1f} s)" if change.status == "ready" else change.status
-    console.print(f"{label}: {status}{f' ({escape(change.detail)})' if change.detail else ''}")
+def show_change(console: Console, name: str, status: str) -> None:
+    """Print a line for a change of one of the stack's parts; called by the supervisor's thread."""
+    console.print(f"{_LABELS.get(name, name)}: {escape(status)}")
 
 
 def run_stack(
@@ -65,7 +62,7 @@ def run_stack(
                     " API docs at /docs.\nCreate the first staff account with `saycart staff add NAME`."
                     f" Ctrl-C stops everything.\n{_credential(stack)}"
                 )
-                while not stack.wait(1.0):
+                while not stack.supervisor.wait(1.0):
                     pass
             return succeeded
         except KeyboardInterrupt:
@@ -97,7 +94,7 @@ def demo(
         succeeded = run_stack(
             settings(),
             console,
-            lambda stack: run_demo(stack.base_url, stack.key, console, stack.check),
+            lambda stack: run_demo(stack.base_url, stack.key, console, stack.supervisor.check),
             once=once,
             menus=menus,
         )

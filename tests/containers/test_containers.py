@@ -5,7 +5,6 @@ With the real Whisper and language model.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 
 from infra.settings import REPOSITORY
 from tests.containers.composed import BASES, BUILD_S, JOBS, NEW, WANTED, Composed, base_images, begun, docker
-from tests.containers.documented import backups
 from tests.containers.till import Lunch, Till
 from tests.unit.deployment.test_images import in_context
 
@@ -114,18 +112,6 @@ def test_the_database_keeps_shops_apart_for_the_role_that_parts_have(composed: C
     asked += " SELECT count(*) > 0 FROM pg_authid WHERE rolsuper AND rolpassword IS NOT NULL"
     told = composed.inside("postgres", "psql", "-U", "postgres", "-d", "saycart", "-Atc", asked)
     assert told.split() == ["f", "t", "f"]
-
-
-def test_a_backup_has_the_orders_and_what_was_spoken(composed: Composed, key: str) -> None:
-    """By the document's own commands; `storage/files/test_backup_elsewhere.py` brings it back."""
-    inside = [line.split(maxsplit=5)[5] for line in backups()[0].splitlines()]
-    dump, home = (words.partition(" >")[0] for words in inside)
-    tables = composed.inside("postgres", "sh", "-c", f"{dump} | pg_restore --list")
-    assert "TABLE DATA public orders " in tables
-    composed.inside("api", "touch", "/data/whatever-else")  # such as the secret, once a link was made
-    files = composed.inside("api", "sh", "-c", f"{home} | tar -tz")
-    assert re.search(r"^\./recordings/[0-9a-f]{2}/.+", files, re.MULTILINE)
-    assert "./whatever-else" in files.split()
 
 
 def test_killed_workers_lose_nothing(composed: Composed, key: str) -> None:

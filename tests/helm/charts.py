@@ -99,8 +99,7 @@ class Rendered:
 
     def _pods(self) -> Iterator[Pod]:
         for one in self.manifests:
-            spec = one.get("spec", {})
-            if template := spec.get("jobTemplate", {"spec": spec})["spec"].get("template"):
+            if template := one.get("spec", {}).get("template"):
                 labels = template["metadata"]["labels"]
                 yield Pod(labels[COMPONENT], one, labels, template["spec"])
 

@@ -21,7 +21,6 @@ REACHES: dict[str, set[str]] = {
     "sweeper": {"database", "redis", "recordings"},
     "courier": {"database", "webhook"},
     "migrate": {"database"},
-    "backup": {"database"},
     "weights": {"weights"},
     "vllm": set(),
     "reader": set(),
@@ -94,7 +93,7 @@ def test_who_comes_in(whole: Rendered) -> None:
     assert '"ingress"' in open_to("api")
     for part in ("api", "courier", "sweeper", *WORKERS):
         assert '"monitoring"' in open_to(part), part
-    for part in ("migrate", "weights", "backup"):
+    for part in ("migrate", "weights"):
         assert open_to(part) == "[]"
 
 
@@ -123,7 +122,7 @@ def test_selectors_are_their_own_pods(chart: Rendered) -> None:
         for one in chart.of(kind):
             found = [p for p in chart.pods.values() if selects(one["spec"]["selector"], p.labels)]
             assert [pod.part for pod in found] == [one["metadata"]["labels"][COMPONENT]]
-    serving = {part for part, pod in chart.pods.items() if pod.owner["kind"] not in ("Job", "CronJob")}
+    serving = {part for part, pod in chart.pods.items() if pod.owner["kind"] != "Job"}
     budgets = {one["metadata"]["labels"][COMPONENT] for one in chart.of("PodDisruptionBudget")}
     assert budgets == serving
 

@@ -20,9 +20,9 @@ from services.workers.worker import WORKERS
 from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
 
-FINISHES = {"migrate", "weights", "backup"}
+FINISHES = {"migrate", "weights"}
 # Started by words of others, which tests of their own look at.
-NOT_OURS = {"vllm", "backup"}
+NOT_OURS = {"vllm"}
 
 
 def test_no_container_is_root_or_writes_to_its_image(chart: Rendered) -> None:
@@ -59,7 +59,7 @@ def test_every_container_has_limits_and_a_pinned_image(chart: Rendered) -> None:
 
 def test_what_is_mounted_is_there_and_what_is_written_to_has_a_bound(chart: Rendered) -> None:
     claims = {claim["metadata"]["name"] for claim in chart.of("PersistentVolumeClaim")}
-    outside = {"qwen", "weights", "safetensors", "backups"}  # of the values' own
+    outside = {"qwen", "weights", "safetensors"}  # of the values' own
     for pod in chart.pods.values():
         volumes = {volume["name"]: volume for volume in pod.spec["volumes"]}
         mounted = {mount["name"] for container in pod.containers for mount in container["volumeMounts"]}

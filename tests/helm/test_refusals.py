@@ -25,15 +25,14 @@ images: { worker: { digest: 'sha256:12' } }
 decoder: { kind: gpt, url: 'http://one:8000,http://two:8000' }
 recordings: { url: 'https://bucket', accessModes: [ReadOnlyMany] }
 networkPolicy: { callers: [{}] }
-backup: { schedule: at night, keep: 0 }
 secrets: { create: { SAYCART_SECRET: 12345678901234567890123456789012, PASSWORD: hush } }
 """
 NAMED = [
     "replicaCount", "api.replicas", "api.proxies.0", "replica", "heard", "keda", "workers.transcribe.device",
     "workers.decode.concurrency", "workers.decode.resources.limits.memory", "settings.SAYCART_MAX_BACKLOG",
     "LOG_LEVEL", "images.worker.digest", "decoder.kind", "decoder.url", "recordings.url",
-    "reader.replicas", "backup.schedule", "backup.keep",
-    "recordings.accessModes.0", "networkPolicy.callers.0", "secrets.create.SAYCART_SECRET", "PASSWORD",
+    "reader.replicas", "recordings.accessModes.0", "networkPolicy.callers.0",
+    "secrets.create.SAYCART_SECRET", "PASSWORD",
 ]  # fmt: skip
 
 # Each is well by itself, and wants something of another.
@@ -51,10 +50,8 @@ UNFIT = [
         weights: { from: volume }
         ingress: { enabled: true, paths: [/metrics] }
         monitoring: { serviceMonitor: { enabled: true }, prometheusRule: { enabled: true } }
-        backup: { enabled: true }
         """,
         [
-            "backup.enabled wants backup.existingClaim",
             "settings.SAYCART_LLM_URL: the chart sets it itself; use decoder.url",
             "settings.SAYCART_SECRET: a secret does not belong in a ConfigMap",
             "settings.SAYCART_KEY: a secret does not belong in a ConfigMap",
@@ -78,7 +75,6 @@ UNFIT = [
     (
         """
         decoder: { kind: external, model: Qwen/Qwen2.5-Coder-7B-Instruct }
-        backup: { enabled: true, existingClaim: backups }
         """,
         [
             "name a Secret in secrets.existing, or set secrets.create.DATABASE_URL",

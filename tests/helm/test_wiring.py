@@ -13,7 +13,7 @@ from tests.helm.charts import CHART, VALUES, Rendered
 KNOWN = {f"SAYCART_{field.upper()}" for field in Settings.model_fields}
 NOT_SETTINGS = {"SAYCART_READY_FILE"}
 SECRETS: dict[str, set[str]] = {
-    "DATABASE_URL": {"api", "transcribe", "decode", "sweeper", "courier", "migrate", "backup"},
+    "DATABASE_URL": {"api", "transcribe", "decode", "sweeper", "courier", "migrate"},
     "REDIS_URL": {"api", "transcribe", "decode", "sweeper"},
     "SAYCART_SECRET": {"api"},
     "SAYCART_LLM_API_KEY": {"api", "decode"},
@@ -102,7 +102,7 @@ def test_recordings_outlive_the_release(whole: Rendered) -> None:
 
 def test_recordings_are_where_api_hearing_and_sweeper_find_them(chart: Rendered) -> None:
     users = {"api", "transcribe", "sweeper"}
-    for part in set(chart.pods) - {"vllm", "reader", "weights", "backup"}:
+    for part in set(chart.pods) - {"vllm", "reader", "weights"}:
         main = chart.pods[part].main
         mounted = any(mount["mountPath"] == "/data/recordings" for mount in main["volumeMounts"])
         keys = any(source.get("secretRef") for source in main["envFrom"])

@@ -80,32 +80,13 @@ def _is(file: Path, digest: str) -> bool:
 
 
 def _download(folder: Path) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-input",
-    ]
-    command += [
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--require-hashes",
-        "--retries",
-        "1",
-        "--timeout",
-        "15",
-    ]
+    options = "--quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: --require-hashes"
+    command = [sys.executable, "-m", "pip", "download", *options.split(), "--retries", "1", "--timeout", "15"]
     try:
         done = subprocess.run(
             [*command, "--dest", str(folder), "-r", str(LOCK)],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
+            capture_output=True, text=True, timeout=TIMEOUT_S,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise NoTools(f"pip was not done after {TIMEOUT_S} s") from None
     if done.returncode:

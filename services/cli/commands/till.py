@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from schemas.errors import InputError
-from schemas.shops.endpoint import Till
+from schemas.shops.webhook import Till
 from services.cli.client import errors_shown, opened, shown_json
 from services.tills.orders.sending import till_order
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from schemas.errors import InputError
 from schemas.shops.access import MAIN_SHOP
-from schemas.shops.endpoint import Till
+from schemas.shops.webhook import Till
 from services.cli.client import errors_shown, opened, operator
 
 app = typer.Typer(no_args_is_help=True)
@@ -20,18 +20,14 @@ app = typer.Typer(no_args_is_help=True)
 def list_(
     dead: Annotated[bool, typer.Option("--dead", help="messages that were given up on")] = False,
     limit: Annotated[int, typer.Option(min=1, help="number to show, oldest first")] = 50,
-    after: Annotated[str | None, typer.Option(help="cursor from the previous list")] = None,
 ) -> None:
     """List waiting messages."""
     with errors_shown() as console, opened() as box:
         table = Table("message", "order", "seq", "type", "endpoint", "tries", "last error", box=None)
-        shown = box.outbox.list(dead=dead, limit=limit, after=after)
-        for one in shown:
+        for one in box.outbox.list(dead=dead, limit=limit):
             cells = [one.id, one.order_id, str(one.seq), one.type, one.endpoint_id, str(one.attempt)]
             table.add_row(*cells, escape(one.last_error or ""))
         console.print(table)
-        if len(shown) == limit:
-            console.print(f"more: --after {shown[-1].cursor}", soft_wrap=True)
         console.print(", ".join(f"{count} {name}" for name, count in box.outbox.counts().items()))
 
 

@@ -32,9 +32,6 @@
 {{- range $v.ingress.paths -}}
 {{- if has . (list "/metrics" "/readyz" "/livez" "/docs" "/openapi.json") -}}{{- $bad = append $bad (printf "ingress.paths: %s is for the cluster alone" .) -}}{{- end -}}
 {{- end -}}
-{{- if $v.backup.enabled -}}
-{{- if not $v.backup.existingClaim -}}{{- $bad = append $bad "backup.enabled wants backup.existingClaim: a volume of yours, that outlives this cluster if it can" -}}{{- end -}}
-{{- end -}}
 {{- if and (eq $v.decoder.kind "external") (not $v.decoder.url) -}}{{- $bad = append $bad "decoder.kind is external: decoder.url names no server" -}}{{- end -}}
 {{- if and (ne $v.decoder.kind "external") $v.decoder.url -}}{{- $bad = append $bad (printf "decoder.url is for decoder.kind external, and it is %s" $v.decoder.kind) -}}{{- end -}}
 {{- if and (eq $v.decoder.kind "vllm") (hasSuffix ".gguf" $v.decoder.model) -}}

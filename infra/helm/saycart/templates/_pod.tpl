@@ -76,9 +76,6 @@ affinity:
 {{/* Keys of the Secret that a part reads: no part has what it does not need. */}}
 {{- define "saycart.secretKeys" -}}
 {{- $values := .root.Values -}}
-{{- if eq .part "backup" -}}
-DATABASE_URL
-{{- else -}}
 {{- $keys := list "DATABASE_URL" -}}
 {{- if has .part (list "api" "transcribe" "decode" "sweeper") }}{{- $keys = append $keys "REDIS_URL" -}}{{- end }}
 {{- if eq .part "api" }}{{- $keys = append $keys "SAYCART_SECRET" -}}{{- end }}
@@ -86,7 +83,6 @@ DATABASE_URL
 {{- if and (eq .part "api") $values.settings.SAYCART_OIDC_URL (or $values.secrets.existing $values.secrets.create.SAYCART_OIDC_CLIENT_SECRET) }}{{- $keys = append $keys "SAYCART_OIDC_CLIENT_SECRET" -}}{{- end }}
 {{- if and (has .part (list "api" "decode")) $values.decoder.apiKey }}{{- $keys = append $keys "SAYCART_LLM_API_KEY" -}}{{- end }}
 {{- join " " $keys -}}
-{{- end -}}
 {{- end -}}
 
 {{/* (dict "root" $ "part" "api" "secret" NAME): variables from the Secret. */}}
