@@ -1,16 +1,19 @@
-"""The secret that signs customers' links: from the settings, or generated once and stored in the home."""
+"""The home's secrets: the one that signs customers' links, and the key of this machine."""
 
 from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
-from infra import private
 from schemas.errors import InputError
 
 _BYTES = 32
 MIN_CHARS = 32
+KEY_FILE = "key"
+"""In the home: the key of this machine's own commands. `saycart run` writes it, every command reads it."""
 
 
 def signing_keys(setting: str, home: Path) -> list[str]:
@@ -33,15 +36,18 @@ def signing_keys(setting: str, home: Path) -> list[str]:
 
 def _stored(file: Path) -> str:
     """Return the file's content, generated if missing. Safe when many processes start at once."""
-    try:
-        return file.read_text()
-    except FileNotFoundError:
-        pass
-    temporary = private.write_temporary(file, secrets.token_hex(_BYTES))
-    try:
-        os.link(temporary, file)  # unlike a rename it fails if another process was faster
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
+    if not file.exists():
+        with NamedTemporaryFile("w", dir=file.parent) as temporary:
+            temporary.write(secrets.token_hex(_BYTES))
+            temporary.flush()
+            with suppress(FileExistsError):  # another process was faster
+                os.link(temporary.name, file)
     return file.read_text()
+
+
+def read_key(home: Path) -> str:
+    """Return the token in the home, or an empty string."""
+    try:
+        return (home / KEY_FILE).read_text().strip()
+    except OSError:
+        return ""

@@ -6,6 +6,7 @@ framework.
 
 from __future__ import annotations
 
+import os
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ import structlog
 
 from infra.blobs.store import Blobs
 from infra.observability import tracing
-from infra.private import keep_private
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from schemas.decision import Policy
@@ -224,5 +224,5 @@ class Container(EngineParts):
 def bootstrap(settings: Settings) -> Container:
     """Return the container of a process, and make its files private to its user. Cheap: engines and
     connections are created on first use."""
-    keep_private()
+    os.umask(0o077)
     return Container(settings)

@@ -29,7 +29,6 @@ from obstore.store import S3Store
 from infra.blobs.store import BlobWriter, StoreAway, fill, is_key, name_of, space
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
     from obstore.store import ClientConfig, S3Config
 
 # Timeouts of one request, whose body is at most one upload. The client waits for the put meanwhile.
@@ -119,16 +118,12 @@ class BlobBucket:
     def older_than(self, seconds: float) -> Iterator[str]:
         """See `Blobs.older_than`, by the server's clock and ours."""
         until = datetime.now(UTC) - timedelta(seconds=seconds)
-        return (key for key, meta in self._listed() if meta["last_modified"] < until)
-
-    def _listed(self) -> Iterator[tuple[str, ObjectMeta]]:
-        """Yield keys with their metadata; one request lists a thousand."""
         with _answered():
             for objects in obstore.list(self._store):
                 for meta in objects:
                     folder, _, key = meta["path"].rpartition("/")
-                    if is_key(key) and folder == key[:2]:
-                        yield key, meta
+                    if is_key(key) and folder == key[:2] and meta["last_modified"] < until:
+                        yield key
 
     def clear_leftovers(self) -> None:
         """See `Blobs.clear_leftovers`: unnamed files leave nothing behind."""

@@ -2,7 +2,6 @@
 
 from alembic import context
 
-# SQLite can't alter a column in place: Alembic copies the table.
-context.configure(connection=context.config.attributes["connection"], render_as_batch=True)
+context.configure(connection=context.config.attributes["connection"])
 with context.begin_transaction():
     context.run_migrations()

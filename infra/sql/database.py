@@ -27,7 +27,6 @@ from infra.sql.dialects import (
     postgresql_engine,
     sqlite_engine,
 )
-from infra.sql.revisions import Standing, standing
 from infra.sql.row_security import RowSecurity
 from schemas.errors import StorageUnavailable
 
@@ -158,19 +157,17 @@ class Database:
         with self.read() as session:
             session.execute(text("SELECT 1"))
 
-    def migrate(self) -> tuple[str, str]:
-        """Bring the tables to the newest version; from which revision to which. Safe from many processes at
-        once. Raises as `infra.sql.migrating.migrate_server`."""
-        return (
-            migrating.migrate_file(self._engine) if self.is_sqlite else migrating.migrate_server(self._writer)
-        )
+    def migrate(self) -> str:
+        """Bring the tables to the newest revision; return the one before. Safe from many processes at once.
+        Raises as `infra.sql.migrating.migrate`."""
+        return migrating.migrate(self._engine if self.is_sqlite else self.everywhere()._writer)
 
-    def standing(self) -> Standing:
-        """What the tables are to this release."""
+    def revision(self) -> str:
+        """Return the tables' revision; raises as `infra.sql.migrating.revision`."""
         if self.is_sqlite and not Path(str(self.url.database)).exists():
-            return Standing("", "older")  # nor is a file made by looking
+            return ""  # nor is a file made by looking
         with self.read() as session:
-            return standing(session.connection())
+            return migrating.revision(session.connection())
 
     def row_security(self) -> RowSecurity:
         """Whether the database itself keeps shops apart."""

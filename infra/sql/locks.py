@@ -7,12 +7,11 @@ from contextlib import contextmanager, suppress
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import DBAPIError
 
 from infra.sql.dialects import neutral_errors
 from schemas.errors import StorageUnavailable
 
-# Seconds after which PostgreSQL takes a lock from a holder of whom nothing is heard any more.
+# Seconds after which PostgreSQL takes a lock from a silent holder.
 LOCK_S = 600
 _TAKE = text(
     "SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0)), "
@@ -27,11 +26,10 @@ def next_to_file(file: str) -> Iterator[bool]:
     Raises:
         StorageUnavailable: the file can't be made.
     """
-    lock = FileLock(file)
+    lock = FileLock(file, blocking=False)
     try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        pass
+        with suppress(Timeout):
+            lock.acquire()
     except OSError as error:
         raise StorageUnavailable(f"No place for a lock: {error}") from error
     try:
@@ -46,15 +44,7 @@ def on_server(engine: Engine, name: str) -> Iterator[bool]:
     another connection does.
 
     Raises:
-        StorageUnavailable: not reachable.
+        StorageUnavailable: not reachable, or no longer.
     """
-    with neutral_errors(), engine.connect() as connection:
-        held = connection.execute(_TAKE, {"name": name}).one()[0]
-        if not held:
-            connection.rollback()
-        try:
-            yield held
-        finally:
-            # Where that can't be done the lock is gone already, with its connection.
-            with suppress(DBAPIError):
-                connection.rollback()
+    with neutral_errors(), engine.begin() as connection:
+        yield bool(connection.scalar(_TAKE, {"name": name}))

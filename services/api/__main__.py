@@ -26,10 +26,8 @@ from infra.addresses import networks
 from infra.blobs.store import DiskFull
 from infra.observability import tracing
 from infra.observability.telemetry import configure_logging
-from infra.private import narrow
 from infra.settings import Settings, settings
 from infra.sql.prepare import prepare, tell_row_security
-from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError, StorageUnavailable
 from services.api.app import create_app
 from services.bootstrap import bootstrap
@@ -135,12 +133,11 @@ def main() -> None:
     except InputError as error:
         sys.exit(f"{error.detail}. {error.hint}")
     tracing.start(wanted, "api")
-    narrow(wanted.home)  # in containers it is the first on the home, as the stack is elsewhere
     try:
         prepare(container.database, at_start=wanted.migrate_at_start)
         tell_row_security(container.database)
         container.blobs.check()
-    except (StorageUnavailable, TablesUnfit, DiskFull, OSError) as error:
+    except (StorageUnavailable, DiskFull, OSError) as error:
         log.error("api.not_started", error=str(error.__cause__ or error), hint=getattr(error, "hint", None))
         sys.exit(1)
     except InputError as error:

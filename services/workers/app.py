@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -30,12 +29,10 @@ from celery.signals import (
 
 from infra.observability import measures, metrics, tracing
 from infra.observability.telemetry import configure_logging
-from infra.private import keep_private
 from infra.processes.ready_file import ReadyFile
 from infra.redis.broker import make_celery
 from infra.settings import settings
 from infra.sql.prepare import prepare
-from infra.sql.revisions import TablesUnfit
 from schemas.errors import EngineMisconfigured, InputError
 from schemas.lifecycle import StageName
 from services.bootstrap import Container, bootstrap
@@ -48,7 +45,7 @@ from services.workers.warming import Warming
 log = structlog.get_logger()
 
 # Here and not only in `bootstrap`: the main process, which wires nothing, makes files too.
-keep_private()
+os.umask(0o077)
 app: Celery = make_celery(settings().redis_url)
 _container: Container | None = None
 _runner: Runner | None = None
@@ -57,7 +54,6 @@ _threads = False
 _slots = 1  # of this process
 _drain: Drain | None = None
 _warming: Warming | None = None
-_PARTS = ("engines", "messages")
 
 
 def _task(stage: Stage) -> None:
@@ -78,8 +74,7 @@ for _stage in FLOW.values():
 def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
     """Which engines a worker loads at start follows from the queues that it serves."""
     global _queues
-    if name := os.environ.get("SAYCART_READY_FILE"):
-        _unready(name)  # of an earlier life
+    ReadyFile().remove()  # of an earlier life
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
     measures.begin("+".join(_queues))
@@ -101,7 +96,7 @@ def _check(**_: Any) -> None:
         log.critical("worker.decoder_refused", error=error.detail)
         # Whole: it was asked about a word of ours.
         sys.exit(f"No orders are taken: {error.whole}. {error.hint}")
-    except (TablesUnfit, InputError) as error:
+    except InputError as error:
         sys.exit(_why(error))
     finally:
         container.close()
@@ -155,24 +150,11 @@ def _start() -> None:
     if StageName.TRANSCRIBE in _queues:
         _container.load_recognizers()
     if StageName.DECODE in _queues:
-        _warming = Warming(_container.wanted_menus, _container.warm_menu, lambda: _ready("engines"))
+        _warming = Warming(_container.wanted_menus, _container.warm_menu, ReadyFile().beat)
         _warming.start()
     else:
-        _ready("engines")
+        ReadyFile().beat()
     log.info("worker.ready", queues=_queues)
-
-
-def _ready(part: str) -> None:
-    """One of `_PARTS` can work; the file that says so of the whole worker comes with the last of them."""
-    if name := os.environ.get("SAYCART_READY_FILE"):
-        Path(f"{name}.{part}").touch()
-        if all(Path(f"{name}.{part}").exists() for part in _PARTS):
-            Path(name).touch()
-
-
-def _unready(name: str) -> None:
-    for part in _PARTS:
-        Path(f"{name}.{part}").unlink(missing_ok=True)
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
@@ -182,13 +164,10 @@ def _listening(**_: Any) -> None:
     global _drain
     _drain = Drain(DRAIN_S, _give_back, lambda: [child.pid for child in active_children()])
     metrics.serve(settings().api_host, settings().metrics_port)
-    _ready("messages")
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _begin_to_stop(**_: Any) -> None:
-    if name := os.environ.get("SAYCART_READY_FILE"):
-        _unready(name)  # or one that gets ready while it stops would say so
     ReadyFile().remove()
     if _drain is not None:
         _drain.begin()

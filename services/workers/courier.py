@@ -34,8 +34,6 @@ AWAY_S = 5.0  # between looks at a database that is away
 # Seconds a message is held. Well over the time of one post, so that a lease never ends a live one.
 LEASE_S = 4 * TOTAL_S
 FIRST_WAIT_S = 2.0  # at most; doubled after each failed try, and drawn at random below it
-FORGET_AFTER_S = 7 * 86_400.0
-FORGET_EVERY_S = 3600.0
 GONE = 410
 
 
@@ -81,7 +79,6 @@ class Courier:
         self._form = form
         self._traces = traces
         self._in_flight = InFlight()
-        self._next_forgetting = 0.0
         self._pause_s = POLL_S
 
     def run(self, stopped: Callable[[float], bool]) -> None:
@@ -180,7 +177,6 @@ class Courier:
     def _due(self) -> Iterator[Message]:
         """What is due and has room; claimed as it is asked for."""
         try:
-            self._tidy()
             for endpoint_id, room in self._in_flight.capacities(self._outbox.endpoints_due()):
                 taken = self._outbox.claim(limit=room, lease_s=LEASE_S, endpoint_id=endpoint_id)
                 self._in_flight.sent(endpoint_id, len(taken))
@@ -189,11 +185,6 @@ class Courier:
         except StorageUnavailable as error:
             log.warning("webhook.storage_away", error=error.detail)
             self._pause_s = AWAY_S
-
-    def _tidy(self) -> None:
-        if time.monotonic() >= self._next_forgetting:
-            self._outbox.forget(FORGET_AFTER_S)
-            self._next_forgetting = time.monotonic() + FORGET_EVERY_S
 
 
 def _about(message: Message) -> tracing.Attributes:

@@ -11,7 +11,6 @@ from infra.processes.ready_file import ReadyFile
 from infra.processes.signals import StopSignal
 from infra.settings import settings
 from infra.sql.prepare import prepare
-from infra.sql.revisions import TablesUnfit
 from schemas.errors import InputError
 from services.bootstrap import Container, bootstrap
 
@@ -33,7 +32,7 @@ def running(name: str) -> Iterator[tuple[Container, Callable[[float], bool]]]:
         measures.watch(container.database)
         metrics.serve(config.api_host, config.metrics_port)
         prepare(container.database, at_start=False, pause=stop.wait)
-    except (InputError, TablesUnfit) as error:
+    except InputError as error:
         raise SystemExit(f"{error.detail}. {error.hint}") from None
     ready = ReadyFile()
 

@@ -9,19 +9,21 @@ their addresses, and every other setting, from the environment made here.
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from tempfile import NamedTemporaryFile
 
 import httpx
 
 from infra.observability import metrics, tracing
-from infra.private import KEY_FILE, keep_private, narrow, read_key, write
 from infra.processes.ports import any_free, listen
-from infra.processes.supervisor import Child, ChildFailed, StatusChange, Supervisor, SupervisorError
+from infra.processes.supervisor import Child, ChildFailed, Supervisor, SupervisorError
 from infra.redis.server import EmbeddedRedis
+from infra.secret import KEY_FILE, read_key
 from infra.settings import Settings
 from infra.sql.database import Database
 from infra.sql.prepare import prepare
@@ -29,20 +31,13 @@ from schemas.lifecycle import StageName
 from schemas.menu import Menu
 from schemas.shops.access import ALL_SCOPES, EVERY_SHOP, MAIN_SHOP, Scope
 from schemas.shops.audit import Actor
-from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, answers, engine_child, served_at
+from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, engine_child, served_at
 from services.decoding.hosts.variables import QUIET_OPENMP
 from services.settings_checks import check_addresses, check_tasks
 from services.storage.orders.store import OrderStore
 from services.storage.people.api_keys import KeyStore
 from services.storage.shops.menus import MenuStore
-from services.workers.children import (
-    PART_TIMEOUT_S,
-    api_child,
-    as_environment,
-    log_path,
-    metrics_folder,
-    worker_child,
-)
+from services.workers.children import PART_TIMEOUT_S, api_part, as_environment, metrics_folder, part
 from services.workers.worker import WORKERS, worker_argv
 
 _SELF = Actor("system:stack")
@@ -54,14 +49,14 @@ class Stack:
     def __init__(
         self,
         settings: Settings,
-        on_change: Callable[[StatusChange], None] = lambda _: None,
+        on_change: Callable[[str, str], None] = lambda *_: None,
         menus: Iterable[Menu] = (),
     ) -> None:
         """`menus`: checked ones that the main shop is to have before a part starts, so that they are read
         before anybody orders from them."""
         self._menus = tuple(menus)
         self.settings = settings.model_copy(update={"home": settings.home.resolve()})
-        self._supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
+        self.supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
         self._unready: dict[str, str] = {}
         self._listener: socket.socket | None = None
         self.parts: list[str] = []
@@ -81,20 +76,17 @@ class Stack:
 
         Raises:
             SupervisorError: home in use, API port taken, a part that does not start.
-            InputError: masked tasks that can't be loaded.
+            InputError: masked tasks that can't be loaded, or tables of another release.
             ModelError: the weights of the embedded language model are not here.
             StorageUnavailable: the database can't be migrated.
-            TablesTooNew: it is a later release's.
-            TablesTooOld: it is to be migrated, and not at a start.
         """
         config = self.settings
         check_addresses(config)
         tracing.check(config)
         check_tasks(config)
-        keep_private()
-        self._supervisor.claim()
+        os.umask(0o077)  # what the parts write is for this user alone
+        self.supervisor.claim()
         try:
-            narrow(config.home)
             metrics.empty(metrics_folder(config))
             self._listener = _api_listener(config)
             self._prepare_database()
@@ -104,7 +96,7 @@ class Stack:
             self.stop()
             raise
         try:
-            self._supervisor.start(children)
+            self.supervisor.start(children)
         except ChildFailed as error:
             if self._unready:
                 error.hint = f"/readyz says: {self._unready}. {error.hint}"
@@ -116,34 +108,13 @@ class Stack:
         # that a proxy before several machines gives it to another.
         if self._listener is not None:
             self._listener.close()
-        self._supervisor.stop()
-
-    def check(self) -> None:
-        """Raises `ChildFailed` when a part was given up on."""
-        self._supervisor.check()
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the stack ended (True) or `timeout_s` seconds went by; raises as `check`."""
-        return self._supervisor.wait(timeout_s)
-
-    def pid(self, part: str) -> int | None:
-        """Process id of a running part."""
-        return self._supervisor.pid(part)
-
-    def log_path(self, part: str) -> Path:
-        """As `children.log_path`."""
-        return log_path(self.settings, part)
+        self.supervisor.stop()
 
     def __enter__(self) -> Stack:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _prepare_database(self) -> None:
@@ -163,13 +134,14 @@ class Stack:
     def _children(self, listener: socket.socket) -> list[Child]:
         config, children = self.settings, list[Child]()
         if not config.redis_url:
-            server = EmbeddedRedis(config.home / "redis", any_free(), self.log_path("redis"))
+            server = EmbeddedRedis(config.home / "redis", any_free(), config.home / "logs" / "redis.log")
             children.append(server.child("redis"))
             config = config.model_copy(update={"redis_url": server.url})
         if not config.llm_url:
             port = any_free()
             config = served_at(config, port)
-            children.append(engine_child(config, port, self.log_path("reader"), config.home / "reader"))
+            log = config.home / "logs" / "reader.log"
+            children.append(engine_child(config, port, log, config.home / "reader"))
         # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
         self.settings = config = config.model_copy(update={"metrics_port": 0})
         environment = as_environment(config) | QUIET_OPENMP | {metrics.MEASURED: str(metrics_folder(config))}
@@ -182,18 +154,16 @@ class Stack:
                 # Turns divide the model and not the processor: recordings of a stranger must not slow the
                 # orders that are decoded.
                 argv = ("nice", "-n", "10", *argv)
-            children.append(worker_child(config, name, argv, environment, needs))
+            children.append(part(config, name, argv, environment, needs))
         for name in ("sweeper", "courier") if config.webhook_endpoints != "off" else ("sweeper",):
             argv = (sys.executable, "-m", f"services.workers.{name}")
-            children.append(worker_child(config, name, argv, environment, queue))
+            children.append(part(config, name, argv, environment, queue))
         # The API starts together with the language model, but reports ready only once that answers.
         patience_s = MODEL_TIMEOUT_S if model else PART_TIMEOUT_S
-        children.append(api_child(config, listener, self._api_ready, ready_timeout_s=patience_s, needs=queue))
-        return children
+        api = api_part(config, listener, queue)
+        return [*children, replace(api, ready=self._api_ready, ready_timeout_s=patience_s)]
 
     def _api_ready(self) -> bool:
-        if not answers(f"{self.base_url}/livez"):
-            return False
         try:
             answer = httpx.get(f"{self.base_url}/readyz", timeout=2.0, trust_env=False)
             checks = answer.json().get("checks", {})
@@ -219,5 +189,7 @@ def _first_key(home: Path, keys: KeyStore) -> str:
     token = read_key(home)
     if not token or keys.access(token) is None:
         _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=_SELF)
-        write(home / KEY_FILE, f"{token}\n")
+        with NamedTemporaryFile("w", dir=home, delete=False) as file:
+            file.write(f"{token}\n")
+        Path(file.name).replace(home / KEY_FILE)
     return token

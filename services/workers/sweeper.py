@@ -31,6 +31,8 @@ LOOK, RING = 50_000, 2_000
 FORGET_EVERY_S = 3600.0
 # How long an `Idempotency-Key` is remembered.
 KEYS_S = 7 * 86_400.0
+# How long a delivered message is kept.
+MESSAGES_S = 7 * 86_400.0
 # How often it is looked for what is over its time, once nothing is left.
 KEEP_EVERY_S = 600.0
 # Seconds of one sweep that go to retention, pauses included.
@@ -165,6 +167,7 @@ def main() -> None:
                 next_forgetting = time.monotonic() + FORGET_EVERY_S
                 _done("forget", partial(container.orders.forget_keys, KEYS_S))
                 _done("turns", partial(container.orders.forget_turns, FORGET_EVERY_S))
+                _done("messages", partial(container.outbox.forget, MESSAGES_S))
                 _done("collect", partial(collect_orphans, container))
                 _done("log", container.database.empty_log)
 

@@ -79,9 +79,6 @@ CREATE TABLE order_events (
     type VARCHAR NOT NULL,
     state VARCHAR NOT NULL,
     detail JSON NOT NULL,
-    stage VARCHAR,
-    attempt INTEGER,
-    worker VARCHAR,
     PRIMARY KEY (order_id, seq),
     FOREIGN KEY (order_id) REFERENCES orders (id)
 );

@@ -55,11 +55,8 @@ CREATE TABLE staff_sessions (
     token_hash VARCHAR NOT NULL,
     id VARCHAR NOT NULL,
     staff_id VARCHAR NOT NULL,
-    created_at {time} NOT NULL,
     used_at {time} NOT NULL,
     expires_at {time} NOT NULL,
-    address VARCHAR NOT NULL,
-    browser VARCHAR NOT NULL,
     id_token VARCHAR,
     PRIMARY KEY (token_hash),
     FOREIGN KEY (staff_id) REFERENCES staff (id)

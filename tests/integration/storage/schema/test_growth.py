@@ -83,16 +83,6 @@ def test_a_message_that_comes_while_the_one_before_is_closed_goes(
     assert [(one.order_id, one.seq) for one in claim(outbox)] == [(order.id, first.seq + 1)]
 
 
-def test_the_list_goes_on_where_it_ended(orders: OrderStore, outbox: Outbox) -> None:
-    for _ in range(5):
-        moved(orders, *PROPOSED)
-    whole = [message.id for message in outbox.list(dead=False, limit=10)]
-    pages = [outbox.list(dead=False, limit=2)]
-    while len(pages[-1]) == 2:
-        pages.append(outbox.list(dead=False, limit=2, after=pages[-1][-1].cursor))
-    assert [message.id for page in pages for message in page] == whole
-
-
 def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders: OrderStore) -> None:
     outbox, reviews = Outbox(database), ReviewStore(database, "main")
     # SQLite takes the index of all messages of an order, which are few, for as good.
