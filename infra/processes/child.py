@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from infra.private import UMASK
-from infra.processes import record as processes
-from infra.processes.record import HOME_MARK, ProcessId
+from infra.processes.leftovers import MARK, end_group
 
 LOG_CAP = 10_000_000
 """Bytes after which a log is rotated."""
+SETTLED_S, MAX_DELAY_S = 10.0, 10.0
 _PR_SET_PDEATHSIG = 1
 # Loaded before the fork: after it another thread may hold the loader's lock.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -47,34 +46,28 @@ class ChildFailed(SupervisorError):
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
-    """The restart policy: waits `delay_s` before a restart, doubled up to `max_delay_s`. A death within
-    `settle_s` of the start is a quick one; after `quick_deaths` in a row the stack gives up. In seconds."""
-
-    delay_s: float = 0.5
-    max_delay_s: float = 10.0
-    settle_s: float = 10.0
-    quick_deaths: int = 3
-
-
-@dataclass(frozen=True, slots=True)
 class Child:
     """One process. `env` is added to the supervisor's own; `needs` are names that must be ready first.
 
-    `ready` is called about ten times a second and must return within about a second. `prepare` runs before
-    each start. `stop_s` is how many seconds the child may take to exit after TERM. `pass_fds` are inherited.
+    It is ready once `ready` is true and `ready_file` exists, which is removed before each start and named to
+    the child as SAYCART_READY_FILE. `ready` is called about ten times a second and must return within about a
+    second. `stop_s` is how many seconds the child may take to exit after TERM. `pass_fds` are inherited.
+
+    A restart waits `restart_delay_s`, doubled by each death within 10 s of the start. After `quick_deaths` of
+    those in a row the stack gives up.
     """
 
     name: str
     argv: tuple[str, ...]
     log_path: Path
-    ready: Callable[[], bool]
+    ready: Callable[[], bool] = lambda: True
+    ready_file: Path | None = None
     ready_timeout_s: float = 60.0
     env: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
-    restart: Restart = Restart()
+    restart_delay_s: float = 0.5
+    quick_deaths: int = 3
     stop_s: float = 10.0
-    prepare: Callable[[], None] = lambda: None
     pass_fds: tuple[int, ...] = ()
 
 
@@ -84,13 +77,13 @@ class Run:
     def __init__(self, child: Child, mark: str) -> None:
         self.child = child
         self.process: subprocess.Popen[bytes] | None = None
-        self.identity = ProcessId(0, -1, child.name)
         self.ready = False
         self._mark = mark
         self._began = 0.0
         self._log_from = 0
         self._deaths = 0
         self._again_at = 0.0
+        self._stop_by = 0.0
 
     @property
     def age_s(self) -> float:
@@ -99,8 +92,8 @@ class Run:
 
     @property
     def due(self) -> bool:
-        """True if it is not running and its restart delay is over."""
-        return self.process is None and time.monotonic() >= self._again_at
+        """True if its restart delay is over."""
+        return time.monotonic() >= self._again_at
 
     def spawn(self) -> None:
         """Start it.
@@ -109,9 +102,12 @@ class Run:
             ChildFailed: the program is missing or may not be run.
         """
         child, parent = self.child, os.getpid()
-        child.prepare()
+        env = {**os.environ, **child.env, MARK: self._mark}
+        if child.ready_file:
+            child.ready_file.parent.mkdir(parents=True, exist_ok=True)
+            child.ready_file.unlink(missing_ok=True)
+            env["SAYCART_READY_FILE"] = str(child.ready_file)
         child.log_path.parent.mkdir(parents=True, exist_ok=True)
-        self.rotate_log()
 
         def die_with_parent() -> None:
             if _LIBC is not None:
@@ -125,18 +121,22 @@ class Run:
             try:
                 self.process = subprocess.Popen(
                     child.argv,
-                    env={**os.environ, **child.env, HOME_MARK: self._mark},
+                    env=env,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     preexec_fn=die_with_parent,
                     pass_fds=child.pass_fds,
-                    umask=UMASK,
                 )
             except OSError as error:
                 raise self.failed(f"could not be started: {error}") from error
-        self.identity = processes.identify(self.process.pid, child.name)
+
+    def becomes_ready(self) -> bool:
+        """Return whether it is ready by now."""
+        file = self.child.ready_file
+        self.ready = (file is None or file.exists()) and self.child.ready()
+        return self.ready
 
     def rotate_log(self) -> None:
         """Rotate the log if it is too long."""
@@ -150,35 +150,37 @@ class Run:
             ChildFailed: it died quickly too often in a row.
         """
         assert self.process is not None
-        code, lived, policy = self.process.returncode, self.age_s, self.child.restart
+        code, quick = self.process.returncode, self.age_s < SETTLED_S
         what = (
             f"ended with signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         )
-        processes.end((self.identity,), self._mark, grace_s=0.0)
-        self.process, self.ready = None, False
-        quick = lived < policy.settle_s
+        self._end()
         self._deaths = self._deaths + 1 if quick else 0
-        if self._deaths >= policy.quick_deaths:
+        if self._deaths >= self.child.quick_deaths:
             raise self.failed(f"{what}, {self._deaths} times in a row")
-        delay = min(policy.max_delay_s, policy.delay_s * 2 ** max(0, self._deaths - 1))
-        self._again_at = time.monotonic() + delay
+        delay_s = self.child.restart_delay_s * 2 ** max(0, self._deaths - 1)
+        self._again_at = time.monotonic() + min(MAX_DELAY_S, delay_s)
         return what
 
+    def terminate(self) -> None:
+        """Send TERM: it has `stop_s` seconds from now."""
+        self._stop_by = time.monotonic() + self.child.stop_s
+        if self.process is not None:
+            self.process.terminate()
+
     def stop(self, hurry: Event) -> None:
-        """Send TERM, wait up to `stop_s` seconds (none once `hurry` is set), then KILL its whole session."""
+        """Wait until its time is over, or `hurry` is set, then KILL it with its own children."""
         if self.process is None:
             return
-        began = time.monotonic()
-        if self.process.poll() is None:
-            self.process.terminate()
-        while self.process.poll() is None and not hurry.is_set():
-            if time.monotonic() - began > self.child.stop_s:
-                break
+        while self.process.poll() is None and time.monotonic() < self._stop_by and not hurry.is_set():
             time.sleep(0.02)
-        if self.process.poll() is None:
-            processes.send(processes.members(self.identity, self._mark), signal.SIGKILL)
+        self._end()
+
+    def _end(self) -> None:
+        assert self.process is not None
+        self.process.kill()
         self.process.wait()
-        processes.end((self.identity,), self._mark, grace_s=0.0)
+        end_group(self.process.pid)
         self.process, self.ready = None, False
 
     def failed(self, what: str) -> ChildFailed:

@@ -1,11 +1,11 @@
 """Start child processes in order of dependency, restart them, and leave none behind.
 
-Knows no orders. Each child leads its own session and writes to a log file, which is rotated while it runs.
-Children are ended:
+Knows no orders. Each child leads its own process group and writes to a log file, which is rotated while it
+runs. Children are ended:
 
-1. by `stop` (also at exit): TERM, wait, KILL, to the whole session, in reverse order of dependency.
+1. by `stop` (also at exit): TERM, wait, KILL to its whole group, in reverse order of dependency.
 2. if the supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG).
-3. if a child survives that: the next start on this home ends the processes of the record (`record.py`).
+3. if a child survives that: the next start on this home ends it (`leftovers.py`).
 
 One thread starts and stops all children, since the kernel ties PR_SET_PDEATHSIG to the thread that started
 the child: a child of a short-lived thread would die with it.
@@ -16,60 +16,42 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from infra.processes import record as processes
-from infra.processes.child import Child, ChildFailed, HomeInUse, Restart, Run, SupervisorError
-from infra.processes.record import Record
+from infra.processes.child import Child, ChildFailed, HomeInUse, Run, SupervisorError
+from infra.processes.leftovers import end_marked, mark_of
 
-__all__ = ["Child", "ChildFailed", "HomeInUse", "Restart", "StatusChange", "Supervisor", "SupervisorError"]
+__all__ = ["Child", "ChildFailed", "HomeInUse", "Supervisor", "SupervisorError"]
 
 _POLL_S = 0.1
-_LOGS_EVERY_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class StatusChange:
-    """A change of a child's status, for a progress display. `seconds` is the duration of the step before."""
-
-    name: str
-    status: str  # starting, ready, died, stopping, stopped
-    seconds: float = 0.0
-    detail: str = ""
 
 
 class Supervisor:
-    """Runs children on `home`, whose `run/` holds lock and record; `about` describes the stack to others.
+    """Runs children on `home`, whose `run/` holds a lock and the list of their pids.
 
-    `on_change` is called from the supervisor's threads and must be quick.
+    `on_change` is called from the supervisor's thread with a child's name and its new status in words, and
+    must be quick. `about` describes the stack to others.
     """
 
     def __init__(
-        self,
-        home: Path,
-        on_change: Callable[[StatusChange], None] = lambda _: None,
-        about: str = "",
+        self, home: Path, on_change: Callable[[str, str], None] = lambda *_: None, about: str = ""
     ) -> None:
-        self._mark = str(home.resolve())
+        self._home = home.resolve()
         self._runs: dict[str, Run] = {}
-        self._run_dir = home / "run"
-        self._record = self._run_dir / "children.json"
+        self._list = home / "run" / "processes"
         self._on_change = on_change
         self._about = about
-        self._logs_seen = 0.0
-        self._owner = processes.identify(os.getpid(), "supervisor")
-        self._lock = FileLock(self._run_dir / "stack.lock", thread_local=False)
+        self._lock = FileLock(home / "run" / "stack.lock", thread_local=False)
         self._thread = threading.Thread(target=self._live, name="supervisor", daemon=True)
         self._all_ready = threading.Event()
         self._stopping = threading.Event()
         self._hurry = threading.Event()
-        self._ended = threading.Event()
-        self._failure: BaseException | None = None
+        self._end: Future[None] = Future()
 
     def claim(self) -> None:
         """Lock the home, and end the leftovers of a killed stack. `start` does it too; call it for work
@@ -80,19 +62,19 @@ class Supervisor:
         """
         if self._lock.is_locked:
             return
-        self._run_dir.mkdir(parents=True, exist_ok=True)
+        self._list.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            other = Record.read(self._record)
-            who = f" (pid {other.owner.pid}{', ' + other.about if other.about else ''})" if other else ""
+            other = "starting"
+            with suppress(OSError):
+                other = self._list.read_text().partition("\n")[0]
             raise HomeInUse(
-                f"A stack is already running on {self._mark}{who}.",
+                f"A stack is already running on {self._home} ({other}).",
                 "Use that one, stop it with Ctrl-C or `kill PID`, or set SAYCART_HOME to another folder.",
             ) from None
-        if (stale := Record.read(self._record)) is not None:
-            processes.end(stale.children, self._mark, grace_s=3.0)
-        self._write_record()
+        end_marked(mark_of(self._home))
+        self._write_list()
 
     def start(self, children: Iterable[Child]) -> None:
         """Start all and wait until each is ready; on any failure or Ctrl-C all are stopped again.
@@ -102,12 +84,12 @@ class Supervisor:
             ChildFailed: a child was not ready in time, or died too often.
         """
         self.claim()
-        self._runs = {child.name: Run(child, self._mark) for child in children}
+        mark = mark_of(self._home)
+        self._runs = {child.name: Run(child, mark) for child in children}
         atexit.register(self.stop)
         self._thread.start()
         try:
-            while not self._all_ready.wait(_POLL_S) and not self._ended.is_set():
-                pass
+            self._all_ready.wait()
             self.check()
         except BaseException:
             self.stop()
@@ -115,14 +97,15 @@ class Supervisor:
 
     def check(self) -> None:
         """Raise the error that ended the supervisor, if any."""
-        if self._failure is not None:
-            raise self._failure
+        if self._end.done():
+            self._end.result()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for the end, and raise its cause; return False after `timeout_s` seconds."""
-        ended = self._ended.wait(timeout_s)
+        with suppress(TimeoutError):
+            self._end.result(timeout_s)
         self.check()
-        return ended
+        return self._end.done()
 
     def stop(self) -> None:
         """Stop all and unlock the home; harmless if repeated. Ctrl-C meanwhile turns TERM into KILL."""
@@ -144,67 +127,52 @@ class Supervisor:
 
     def _live(self) -> None:
         try:
-            while not self._stopping.wait(_POLL_S):
-                for run in list(self._runs.values()):
-                    self._step(run)
-                self._rotate_logs()
-                if all(run.ready for run in self._runs.values()):
-                    self._all_ready.set()
-        except BaseException as error:  # raised by `check`
-            self._failure = error
-        finally:
             try:
-                self._stop_all()
+                while not self._stopping.wait(_POLL_S):
+                    for run in self._runs.values():
+                        self._step(run)
+                    if all(run.ready for run in self._runs.values()):
+                        self._all_ready.set()
             finally:
-                self._ended.set()
+                self._stop_all()
+            self._end.set_result(None)
+        except BaseException as error:  # raised by `check`
+            self._end.set_exception(error)
+        finally:
+            self._all_ready.set()
 
     def _step(self, run: Run) -> None:
         name = run.child.name
+        run.rotate_log()
         if run.process is None:
             if run.due and all(self._runs[need].ready for need in run.child.needs):
                 run.spawn()
-                self._write_record()
-                self._on_change(StatusChange(name, "starting"))
+                self._write_list()
+                self._on_change(name, "starting")
         elif run.process.poll() is not None:
-            lived, what = run.age_s, run.reap()
-            self._on_change(StatusChange(name, "died", lived, f"{what}; starting it again"))
+            self._on_change(name, f"died ({run.reap()}; starting it again)")
         elif not run.ready:
-            if run.child.ready():
-                run.ready = True
-                self._on_change(StatusChange(name, "ready", run.age_s))
+            if run.becomes_ready():
+                self._on_change(name, f"ready ({run.age_s:.1f} s)")
             elif run.age_s > run.child.ready_timeout_s:
                 raise run.failed(f"was not ready within {run.child.ready_timeout_s:.0f} s")
-
-    def _rotate_logs(self) -> None:
-        if time.monotonic() >= self._logs_seen + _LOGS_EVERY_S:
-            for run in self._runs.values():
-                run.rotate_log()
-            self._logs_seen = time.monotonic()
-
-    def _stop_together(self, wave: list[Run]) -> None:
-        ends = [threading.Thread(target=self._stop_one, args=(run,)) for run in wave]
-        for thread in ends:
-            thread.start()
-        for thread in ends:
-            thread.join()
 
     def _stop_all(self) -> None:
         """Stop in waves: those together that no other running child needs."""
         running = {name: run for name, run in self._runs.items() if run.process is not None}
         while running:
             needed = {need for run in running.values() for need in run.child.needs}
-            wave = [run for name, run in running.items() if name not in needed] or list(running.values())
-            self._stop_together(wave)
-            for run in wave:
-                del running[run.child.name]
-        self._record.unlink(missing_ok=True)
+            wave = [name for name in running if name not in needed] or list(running)
+            for name in wave:
+                self._on_change(name, "stopping")
+                running[name].terminate()
+            for name in wave:
+                running.pop(name).stop(self._hurry)
+                self._on_change(name, "stopped")
+        self._list.unlink(missing_ok=True)
 
-    def _stop_one(self, run: Run) -> None:
-        began = time.monotonic()
-        self._on_change(StatusChange(run.child.name, "stopping"))
-        run.stop(self._hurry)
-        self._on_change(StatusChange(run.child.name, "stopped", time.monotonic() - began))
-
-    def _write_record(self) -> None:
-        children = tuple(run.identity for run in self._runs.values() if run.process is not None)
-        Record(self._owner, children, self._about).write(self._record)
+    def _write_list(self) -> None:
+        """Write the pids for people, and for the message of another supervisor."""
+        running = {name: run.process.pid for name, run in self._runs.items() if run.process is not None}
+        lines = [f"pid {os.getpid()} {self._about}", *(f"{name} {pid}" for name, pid in running.items())]
+        self._list.write_text("".join(f"{line.strip()}\n" for line in lines))

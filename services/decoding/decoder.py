@@ -12,7 +12,6 @@ from typing import Unpack
 import httpx
 import structlog
 
-from infra.caches import IdentityCache
 from infra.observability import measures, tracing
 from schemas.errors import EngineMisconfigured, EngineUnavailable, TooMuchToRead
 from schemas.menu import Menu
@@ -20,7 +19,7 @@ from schemas.writable import writable
 from services.clients.masked.saycart_masked import AnswerTruncated, Completed, How, Mask, Message
 from services.decoding import reading
 from services.decoding.completion import Completions, our_errors
-from services.decoding.menu_context import MenuContext
+from services.decoding.menu_context import context_of
 from services.decoding.ports import CartRequest, Reading
 
 log = structlog.get_logger()
@@ -61,7 +60,6 @@ class OpenAIDecoder:
         self._base = Completions(url, dialect=dialect, model=model, timeout_s=timeout_s, api_key=api_key)
         self._trained = self._base.with_adapter(adapter)
         self._key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._contexts = IdentityCache(MenuContext)
         self._has_reader: bool | None = None if adapter else False
 
     @tracing.span("decode")
@@ -77,7 +75,7 @@ class OpenAIDecoder:
         with measures.engine_took("decoder"):
             done = reading.read(
                 asked,
-                self._contexts.of(asked.menu),
+                context_of(asked.menu),
                 model,
                 score=True,
                 timeout_s=self._timeout_s,
@@ -128,7 +126,7 @@ class OpenAIDecoder:
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`."""
         model = self._model
-        chat = self._contexts.of(menu).messages(CartRequest("hello", menu), trained=bool(model.adapter))
+        chat = context_of(menu).messages(CartRequest("hello", menu), trained=bool(model.adapter))
         model.warm(chat, called_off)
 
     def health(self) -> str:

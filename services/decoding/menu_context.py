@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import Lock
+
+from cachetools import LRUCache, cached
 
 from schemas.menu import Menu
 from services.decoding.menu_names import Names
@@ -37,3 +40,9 @@ class MenuContext:
         other = self.retrieve(asked.second) if asked.second else None
         named = names_line(retrieval or self.retrieve(asked.transcript), self.names, other)
         return messages(self.text, asked.transcript, named, asked.second, trained=trained)
+
+
+@cached(LRUCache(64), key=id, lock=Lock())  # as `names_of`
+def context_of(menu: Menu) -> MenuContext:
+    """Return the context of a menu; the last 64 menus are cached."""
+    return MenuContext(menu)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from schemas.cart_schema import SCHEMA
+from schemas.cart import SCHEMA
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.decoding import wire

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from schemas.cart_schema import SCHEMA
+from schemas.cart import SCHEMA
 
 Schema = Mapping[str, Any]
 MenuPart = Literal["items", "sizes", "options"]

@@ -86,7 +86,8 @@ class Tasks(dict[str, Task[Any]]):
             self[task.name] = task
 
     def __missing__(self, name: str) -> Task[Any]:
-        raise UnknownTask(name, sorted(self))
+        hint = f"Registered tasks: {', '.join(sorted(self)) or 'none'}."
+        raise UnknownTask(f"No task named {name[:80]!r}", hint=hint)
 
 
 def registered(named: str) -> Tasks:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from schemas.cart_schema import SCHEMA_VERSION
+from schemas.cart import SCHEMA_VERSION
 from schemas.errors import InvalidMenu
 from schemas.menu import Item, Menu
 from services.clients.masked.saycart_masked import Mask

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Literal
 
 import jellyfish
+from cachetools import LRUCache, cached
 
-from infra.caches import IdentityCache
 from schemas.menu import Item, Menu, Option, Size
 from services.retrieval.words import english, stems
 
@@ -45,7 +46,7 @@ class MenuNames:
     """(letters, sound, stems) of each name, for what was misheard."""
 
     def __post_init__(self) -> None:
-        for name, part in self._parts():
+        for name, part, _ in self.parts():
             for called in (part.name, *part.aliases):
                 key = stems(called)
                 if key and name not in self.whole[key]:
@@ -67,14 +68,16 @@ class MenuNames:
                 self.numbered.add(key)
                 self.longest = max(self.longest, len(key))
 
-    def _parts(self) -> Iterable[tuple[Name, Item | Option | Size]]:
-        for size in self.menu.sizes:
-            yield Name("size", size.id, size.name), size
-        for item in self.menu.items:
-            yield Name("item", item.sku, item.name), item
-        for group in self.menu.option_groups:
-            for option in group.options:
-                yield Name("option", option.id, option.name, group.id), option
+    def parts(self) -> Iterable[tuple[Name, Item | Option | Size, str]]:
+        """Each thing that has a name, and the JSON pointer to that name in the document."""
+        for s, size in enumerate(self.menu.sizes):
+            yield Name("size", size.id, size.name), size, f"/sizes/{s}/name"
+        for i, item in enumerate(self.menu.items):
+            yield Name("item", item.sku, item.name), item, f"/items/{i}/name"
+        for g, group in enumerate(self.menu.option_groups):
+            for o, option in enumerate(group.options):
+                place = f"/option_groups/{g}/options/{o}/name"
+                yield Name("option", option.id, option.name, group.id), option, place
 
 
 def _spoken(number: int) -> Iterable[Stems]:
@@ -85,9 +88,9 @@ def _spoken(number: int) -> Iterable[Stems]:
     yield from ((word,) for word, value in english().numbers.items() if value == number)
 
 
-_KNOWN = IdentityCache(MenuNames)
-
-
+# By identity, since comparing two menus would take as long. An entry keeps its menu, so that no other gets
+# its id.
+@cached(LRUCache(64), key=id, lock=Lock())
 def names_of(menu: Menu) -> MenuNames:
-    """The names of a menu, made once for each menu in memory."""
-    return _KNOWN.of(menu)
+    """Return the names of a menu; the last 64 menus are cached."""
+    return MenuNames(menu)

@@ -43,7 +43,7 @@ def main() -> int:
         Stack(settings_in(Path(home)), menus=menus) as stack,
     ):
         _use(stack)
-        sizes = {part: sum(map(_pss, _family(stack.pid(part)))) for part in stack.parts}
+        sizes = {part: sum(map(_pss, _family(stack.supervisor.pid(part)))) for part in stack.parts}
     sizes["supervisor"] = _pss(psutil.Process(os.getpid()))
     for part, size in sorted(sizes.items(), key=lambda one: -one[1]):
         print(f"{part:12} {size / MB:6.0f} MB")

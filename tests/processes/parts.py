@@ -11,14 +11,13 @@ def part(
     name: str, argv: tuple[str, ...], home: Path, env: dict[str, str], fds: tuple[int, ...] = (), **more: str
 ) -> Child:
     """A child that says by a file in `home` when it can work, and waits for the child `redis`."""
-    ready = home / f"{name}.ready"
     return Child(
         name=name,
         argv=argv,
         log_path=home / f"{name}.log",
-        ready=ready.exists,
+        ready_file=home / f"{name}.ready",
         ready_timeout_s=120,
-        env={**env, "SAYCART_READY_FILE": str(ready), **more},
+        env={**env, **more},
         needs=("redis",),
         pass_fds=fds,
     )

@@ -8,8 +8,10 @@ milliseconds: after an order of another menu, and after a restart.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from infra.caches import ByteCache
+from cachetools import LRUCache
+
 from services.decoding.server.model import Llama, Row
 from services.decoding.server.states import StateFolder
 
@@ -43,7 +45,7 @@ class Prefixes:
         self._held: list[int] = []
         self._shared = 0  # so many are the menu's, once all is read
         self._aside: tuple[bool, list[int], bytes] = (adapted, [], b"")
-        self._kept: ByteCache[Key, bytes] = ByteCache(memory_bytes)
+        self._kept: LRUCache[Key, bytes] = LRUCache(memory_bytes, getsizeof=len)
 
     def take_up(self, prompt: Sequence[int], shared: int) -> int:
         """How many tokens of `prompt` need not be read; the model has read these and no others. The first
@@ -94,7 +96,7 @@ class Prefixes:
         if len(self._held) < LEAST_TOKENS or self._kept.get(key) is not None:
             return
         state = self.model.state()
-        self._kept.put(key, state, len(state))
+        self._remember(key, state)
         if self._states is not None:
             self._states.put(self.adapted, self._held, state)
 
@@ -119,8 +121,12 @@ class Prefixes:
             return None
         state = self._states.get(self.adapted, menu)
         if state is not None:
-            self._kept.put(key, state, len(state))
+            self._remember(key, state)
         return state
+
+    def _remember(self, key: Key, state: bytes) -> None:
+        with suppress(ValueError):  # larger than the whole cache
+            self._kept[key] = state
 
     def _put_aside(self, common: int) -> None:
         """A menu whose reading was called off is gone on with, though another's order came between."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import asdict, fields
+from threading import Lock
 
+from cachetools import LRUCache
 from sqlalchemy import ColumnElement, and_, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from infra.caches import ByteCache
 from infra.sql.database import Database
 from schemas.errors import Conflict, NotFound
-from schemas.menu import Menu
-from schemas.records.menus import MenuHeader, MenuVersion
+from schemas.menu import Menu, MenuHeader, MenuVersion
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
@@ -26,7 +27,8 @@ MAX_VERSION = 2**31 - 1
 _HEADER = [getattr(MenuRow, field.name) for field in fields(MenuHeader)]
 
 
-Known = ByteCache[tuple[str, str, int], MenuVersion]
+_LOCK = Lock()  # of every cache
+Known = LRUCache[tuple[str, str, int], MenuVersion]
 """By shop, menu and version. A version never changes, so what was read once is right for good."""
 
 
@@ -36,7 +38,7 @@ class MenuStore:
     def __init__(self, database: Database, shop: str, known: Known | None = None) -> None:
         """`known`: versions that the process's other menu stores remember too."""
         self._root, self._database, self._shop = database, database_of(database, shop), shop
-        self._known: Known = ByteCache(CACHED_BYTES) if known is None else known
+        self._known: Known = LRUCache(CACHED_BYTES, getsizeof=_size) if known is None else known
 
     def of(self, shop: str) -> MenuStore:
         """The same for another shop."""
@@ -77,7 +79,7 @@ class MenuStore:
         """
         if version is not None and not 1 <= version <= MAX_VERSION:
             raise NotFound(f"No version {version} of menu {menu_id}")
-        if version is not None and (known := self._known.get((self._shop, menu_id, version))) is not None:
+        if version is not None and (known := self._remembered(menu_id, version)) is not None:
             return known
         # No snapshot: a version never changes once it is there.
         with self._database.glance() as session:
@@ -88,12 +90,11 @@ class MenuStore:
                 raise NotFound(f"No version {number} of menu {menu_id}")
             return found
 
-    def versions(self, menu_id: str, *, limit: int) -> list[MenuVersion]:
+    def versions(self, menu_id: str, *, limit: int) -> list[MenuHeader]:
         """Up to `limit` versions of one menu, newest first; none for a menu that does not exist."""
-        numbers = select(MenuRow.version).where(self._named(menu_id)).order_by(MenuRow.version.desc())
+        query = select(*_HEADER).where(self._named(menu_id)).order_by(MenuRow.version.desc())
         with self._database.read() as session:
-            found = [self._read(session, menu_id, number) for number in session.scalars(numbers.limit(limit))]
-        return [version for version in found if version is not None]
+            return [MenuHeader(*row) for row in session.execute(query.limit(limit))]
 
     def headers(self, *, limit: int | None = None) -> list[MenuHeader]:
         """The newest version of each menu without its document, by id; the first `limit` of them."""
@@ -123,10 +124,9 @@ class MenuStore:
 
     def _read(self, session: Session, menu_id: str, version: int) -> MenuVersion | None:
         """A version as it is remembered, or stands in the database; None for one that is not there."""
-        key = (self._shop, menu_id, version)
-        if (known := self._known.get(key)) is not None:
+        if (known := self._remembered(menu_id, version)) is not None:
             return known
-        row = session.get(MenuRow, key)
+        row = session.get(MenuRow, (self._shop, menu_id, version))
         if row is None:
             return None
         found = MenuVersion(
@@ -136,11 +136,20 @@ class MenuStore:
             digest=row.digest,
             created_at=row.created_at,
         )
-        self._known.put(key, found, _TIMES * len(found.menu.model_dump_json(exclude_defaults=True)))
+        with _LOCK, suppress(ValueError):  # larger than the whole cache
+            self._known[self._shop, menu_id, version] = found
         return found
+
+    def _remembered(self, menu_id: str, version: int) -> MenuVersion | None:
+        with _LOCK:
+            return self._known.get((self._shop, menu_id, version))
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:
         return and_(MenuRow.shop_id == self._shop, MenuRow.id == menu_id)
+
+
+def _size(version: MenuVersion) -> int:
+    return _TIMES * len(version.menu.model_dump_json(exclude_defaults=True))
 
 
 def _digest(menu: Menu) -> str:

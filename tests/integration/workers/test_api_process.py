@@ -22,7 +22,7 @@ from infra.processes.supervisor import Supervisor
 from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
-from services.workers.children import api_child, as_environment
+from services.workers.children import api_part, as_environment
 from services.workers.stack import Stack
 from tests.credentials import UNLIMITED, header_for
 from tests.integration.api_world import MENU
@@ -54,7 +54,7 @@ class Api:
         self.supervisor = Supervisor(home)
 
     def __enter__(self) -> Api:
-        self.supervisor.start([api_child(self.settings, self.listener)])
+        self.supervisor.start([api_part(self.settings, self.listener)])
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -163,6 +163,6 @@ def test_a_stack_that_stops_refuses_connections_while_its_parts_end(
         with socket.socket() as client:
             seen.append(client.connect_ex(address))
 
-    monkeypatch.setattr(stack._supervisor, "stop", ending)
+    monkeypatch.setattr(stack.supervisor, "stop", ending)
     stack.stop()
     assert seen == [errno.ECONNREFUSED]

@@ -21,7 +21,7 @@ from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from infra.webhooks import Poster
 from schemas.shops.access import EVERY_SHOP
-from schemas.shops.endpoint import Allowed
+from schemas.shops.webhook import Allowed
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Message, Outbox

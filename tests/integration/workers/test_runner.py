@@ -14,20 +14,17 @@ from structlog.testing import capture_logs
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
 from schemas.compare import canonical_draft
+from schemas.decision import SecondTranscript
 from schemas.errors import AudioDamaged, DecodeInvalid, DecodeTruncated, EngineMisconfigured, TooMuchToRead
 from schemas.lifecycle import State
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline import runner as module
 from services.pipeline.runner import BACKOFF_MOST_S, BACKOFF_S, Runner
-from tests.stand_ins import (
-    ATTEMPTS,
-    AWAY,
-    RIGHT,
-    SAID,
-    Works,
-    speech,
-)
+from tests.stand_ins import AGREEMENT, ATTEMPTS, AWAY, RIGHT, SAID, ScriptedTranscriber, Works, speech
+
+LIKEWISE = "I'd have a large latte with oat milk and one blueberry muffin please"
+OTHERWISE = "a large latte with soy milk and a blueberry muffin"
 
 
 @pytest.fixture
@@ -72,6 +69,27 @@ def test_low_confidence_goes_to_review_with_its_cart(world: Works) -> None:
     assert review is not None
     assert review.proposed == order.cart
     assert world.types(order_id)[-1] == "doubted"
+
+
+@pytest.mark.parametrize(
+    ("second", "used", "shown", "confidence", "state"),
+    [
+        (LIKEWISE, SecondTranscript.AGREED, "", AGREEMENT, State.COMPLETED),
+        (OTHERWISE, SecondTranscript.SHOWN, OTHERWISE, 0.7, State.IN_REVIEW),
+    ],
+)
+def test_a_second_recognizer_confirms_an_unsure_first_or_is_shown_to_the_decoder(
+    world: Works, second: str, used: SecondTranscript, shown: str, confidence: float, state: State
+) -> None:
+    world.transcriber.script = [speech(SAID, probability=0.3, confidence=0.7)]
+    world.second = ScriptedTranscriber([speech(second)])
+    order = world.until_settled(world.spoken())
+    assert order.state is state
+    assert order.transcript is not None
+    assert order.transcript.confidence == confidence
+    assert order.decision is not None
+    assert order.decision.basis.second_transcript is used
+    assert [(asked.transcript, asked.second) for asked in world.decoder.asked] == [(SAID, shown)]
 
 
 def test_silence_goes_to_review_without_decoding(world: Works) -> None:

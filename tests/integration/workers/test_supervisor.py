@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
-from infra.processes import record as processes
-from infra.processes.record import ProcessId, Record
-from infra.processes.supervisor import Child, ChildFailed, HomeInUse, Restart, StatusChange, Supervisor
+from infra.processes.leftovers import MARK, mark_of
+from infra.processes.supervisor import Child, ChildFailed, HomeInUse, Supervisor
 from tests.waiting import until
 
 # Says that it is ready, and has a child of its own, as a Celery worker has.
@@ -49,7 +50,7 @@ supervisor.wait()
 
 
 def gone(pid: int) -> bool:
-    return processes.started(pid) is None
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def part(home: Path, code: str = PARENT, name: str = "part", **more: object) -> Child:
@@ -72,13 +73,13 @@ def pid_of(supervisor: Supervisor, name: str = "part") -> int:
 
 
 def test_starts_in_order_of_need_and_stops_in_reverse(tmp_path: Path) -> None:
-    seen: list[StatusChange] = []
-    supervisor = Supervisor(tmp_path, seen.append)
+    seen: list[tuple[str, str]] = []
+    supervisor = Supervisor(tmp_path, lambda *change: seen.append(change))
     supervisor.start([part(tmp_path, name="second", needs=("first",)), part(tmp_path, name="first")])
     pids = [pid_of(supervisor, name) for name in ("first", "second")]
     pids += [_inner(tmp_path / f"{name}.inner") for name in ("first", "second")]
     supervisor.stop()
-    assert [(c.name, c.status) for c in seen] == [
+    assert [(name, status.split()[0]) for name, status in seen] == [
         ("first", "starting"),
         ("first", "ready"),
         ("second", "starting"),
@@ -107,17 +108,17 @@ def environment(pid: int) -> bytes:
 
 @pytest.mark.parametrize("code", [PARENT, TITLED], ids=["marked", "environment written over"])
 def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path, code: str) -> None:
-    seen: list[StatusChange] = []
-    supervisor = Supervisor(tmp_path, seen.append)
-    supervisor.start([part(tmp_path, code, restart=Restart(delay_s=0.05))])
+    seen: list[tuple[str, str]] = []
+    supervisor = Supervisor(tmp_path, lambda *change: seen.append(change))
+    supervisor.start([part(tmp_path, code, restart_delay_s=0.05)])
     try:
         first, orphan = pid_of(supervisor), _inner(tmp_path / "part.inner")
-        until(lambda: (processes.HOME_MARK.encode() in environment(orphan)) == (code == PARENT))
+        until(lambda: (MARK.encode() in environment(orphan)) == (code == PARENT))
         os.kill(first, signal.SIGKILL)
         until(lambda: supervisor.pid("part") not in (None, first))
-        until(lambda: [c.status for c in seen].count("ready") == 2)
+        until(lambda: sum(status.startswith("ready") for _, status in seen) == 2)
         assert gone(orphan)
-        assert "signal SIGKILL" in next(c.detail for c in seen if c.status == "died")
+        assert any(status.startswith("died (ended with signal SIGKILL") for _, status in seen)
     finally:
         supervisor.stop()
 
@@ -125,7 +126,7 @@ def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path, code: st
 def test_gives_up_on_a_child_that_keeps_dying_and_quotes_it(tmp_path: Path) -> None:
     supervisor = Supervisor(tmp_path)
     other = part(tmp_path, name="other")
-    broken = part(tmp_path, "print('no such model: x'); raise SystemExit(7)", "broken", restart=Restart(0.02))
+    broken = part(tmp_path, "print('no such model: x'); raise SystemExit(7)", "broken", restart_delay_s=0.02)
     with pytest.raises(ChildFailed) as caught:
         supervisor.start([other, broken])
     assert "broken ended with exit code 7, 3 times in a row" in caught.value.detail
@@ -151,7 +152,7 @@ def test_two_on_one_home_are_refused(tmp_path: Path) -> None:
     try:
         with pytest.raises(HomeInUse) as caught:
             Supervisor(tmp_path).start([])
-        assert f"pid {os.getpid()}, http://127.0.0.1:8420" in caught.value.detail
+        assert f"pid {os.getpid()} http://127.0.0.1:8420" in caught.value.detail
         assert "SAYCART_HOME" in caught.value.hint
     finally:
         first.stop()
@@ -181,24 +182,26 @@ def test_what_a_killed_supervisor_leaves_the_next_one_ends(tmp_path: Path, code:
 
 
 def test_what_a_dead_stack_left_is_ended_by_the_next_and_strangers_are_not(tmp_path: Path) -> None:
-    env = {**os.environ, processes.HOME_MARK: str(tmp_path)}
-    ready = tmp_path / "left.inner"
-    left = subprocess.Popen([sys.executable, "-c", PARENT, str(ready)], env=env, start_new_session=True)
-    stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    other = tmp_path / "other"
+    other.mkdir()
+    left, stranger = (
+        subprocess.Popen(
+            [sys.executable, "-c", PARENT, str(tmp_path / f"{home.name}.inner")],
+            env={**os.environ, MARK: mark_of(home)},
+            start_new_session=True,
+        )
+        for home in (tmp_path, other)
+    )
+    inner = [tmp_path / f"{home.name}.inner" for home in (tmp_path, other)]
     try:
-        until(lambda: _inner(ready))
-        reused = ProcessId(stranger.pid, (processes.started(stranger.pid) or 0) - 5, "reused id")
-        dead_owner = ProcessId(os.getpid(), -5, "supervisor")
-        record = Record(dead_owner, (processes.identify(left.pid, "left"), reused))
-        (tmp_path / "run").mkdir()
-        record.write(tmp_path / "run" / "children.json")
+        until(lambda: all(map(_inner, inner)))
         supervisor = Supervisor(tmp_path)
         supervisor.claim()
         supervisor.stop()
-        assert left.wait(5) == -signal.SIGTERM
-        assert gone(_inner(ready))
-        assert stranger.poll() is None
+        assert [gone(left.pid), gone(_inner(inner[0]))] == [True, True]
+        assert [gone(stranger.pid), gone(_inner(inner[1]))] == [False, False]
     finally:
         for process in (left, stranger):
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -167,17 +167,12 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     worker.until(lambda: worker.measured(STAGES, stage="decode", outcome="dropped") == 1)
     assert worker.measured("saycart_lease_troubles_total", trouble="lost") <= 1
     assert world.types(long) == ["received", "transcribed", "decoded", "accepted"]
-    assert [event.worker for event in world.orders.events(long)] == [None, None, "other", "other"]
 
     # Redis loses everything while it listens: a sweep is all that it takes.
     worker.redis.flushall()
     orders = [world.typed() for _ in range(5)]
     assert sweep(worker.parts, idle_s=0) == 5
     worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
-    event = world.orders.events(orders[0])[-1]
-    assert (event.stage, event.attempt) == ("validate", 1)
-    assert event.worker is not None
-    assert f":{worker.process.pid}:" in event.worker
 
     # Its metrics say so, though the work is done in a child of the process that is asked.
     for stage in ("decode", "validate"):

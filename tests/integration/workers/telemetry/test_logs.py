@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra.processes import child as children
-from infra.processes.child import Child, ChildFailed, Restart, log_tail, rotate
+from infra.processes.child import Child, ChildFailed, log_tail, rotate
 from infra.processes.supervisor import Supervisor
 from tests.waiting import until
 
@@ -86,7 +86,7 @@ def test_the_last_words_are_found_after_the_log_was_put_aside(tmp_path: Path) ->
     log = tmp_path / "logs" / "dies.log"
     log.parent.mkdir()
     log.write_bytes(b"an earlier life\n" * 5_000)
-    child = Child("dies", (sys.executable, "-c", DIES), log, lambda: True, restart=Restart(quick_deaths=1))
+    child = Child("dies", (sys.executable, "-c", DIES), log, lambda: True, quick_deaths=1)
     supervisor = Supervisor(tmp_path)
     supervisor.start([child])
     with pytest.raises(ChildFailed, match="Its last log line: its last words"):
