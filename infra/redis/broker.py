@@ -42,8 +42,6 @@ def make_celery(redis_url: str) -> Celery:
     """
     url = checked(redis_url or NOWHERE)
     app = Celery("saycart", broker=url)
-    if url.startswith("redis://"):
-        app.conf.broker_transport = "infra.redis.transport:Transport"
     app.conf.update(
         task_serializer="json",
         accept_content=["json"],

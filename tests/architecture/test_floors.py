@@ -143,7 +143,7 @@ HOSTS: dict[str, tuple[str, ...]] = {
         "services.decoding.server",
         "services.learning.training.answer",
     ),
-    "kombu": ("infra.redis.broker", "infra.redis.transport"),
+    "kombu": ("infra.redis.broker",),
     "fastapi": ("services.api", "services.web"),
     "starlette": ("services.api", "services.web", "services.decoding.server"),
     "uvicorn": ("services.api", "services.decoding.server"),
