@@ -1,18 +1,25 @@
 """Decode a recording to samples, in a child process with limits.
 
-A call takes about 10 ms on an idle core, the first one of a process 0.12 s more (`audio_parent.py`).
-
-FFmpeg is a large C library that parses untrusted data, so it runs in a sandbox: a child with an empty
-environment, no files or sockets, and limits on memory, CPU, wall time and output. The demuxer is fixed to the
-detected container (see `containers.py`).
+FFmpeg is a large C library that parses untrusted data, so it runs in a sandbox: a child for each recording,
+with an empty environment, no files or sockets, and limits on memory, CPU, wall time and output
+(`audio_child.py`). The demuxer is fixed to the detected container (`containers.py`). Loading FFmpeg takes
+0.12 s, so the next recording's child is started ahead.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +35,7 @@ from schemas.errors import (
     SaycartError,
     UnsupportedAudio,
 )
-from services.transcription.audio import audio_child, audio_parent
+from services.transcription.audio import audio_child
 from services.transcription.audio.containers import Container, sniff_file
 from services.transcription.audio.cut_off import is_cut_off
 
@@ -65,6 +72,10 @@ class DecodeLimits:
         """The CPU limit in whole seconds, at least 1."""
         return max(1, math.floor(min(self.cpu_s, self.child_s / 2)))
 
+    @property
+    def max_samples(self) -> int:
+        return int(self.max_audio_s * RATE)
+
 
 def read(path: Path, limits: DecodeLimits) -> Samples:
     """Detect a recording's container, and decode it, unless it is cut off.
@@ -95,21 +106,76 @@ def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:
     size = path.stat().st_size
     if size > limits.max_bytes:
         raise AudioTooLarge(f"The recording has {size} bytes; at most {limits.max_bytes} are accepted.")
-    request = f"{DEMUXERS[container]} {limits.max_audio_s} {limits.memory_bytes} {limits.whole_cpu_s}"
-    max_output = int(limits.max_audio_s * RATE) * 4
     with path.open("rb") as recording:
-        result = audio_parent.run(recording, request, max_output=max_output, limit_s=limits.child_s)
-    if result.timed_out:
-        raise EngineUnavailable(f"Decoding took longer than {limits.child_s:.0f} s.")
-    if result.too_long:
+        raw, status = _run(recording, DEMUXERS[container], limits)
+    if len(raw) > limits.max_samples * 4:  # the child counts too, unless it was taken over
         raise _too_long(limits)
-    if result.status:
-        raise _error(result.status, limits)
-    samples: Samples = np.frombuffer(result.raw, dtype=np.float32)
+    if status:
+        raise _error(status, limits)
+    samples: Samples = np.frombuffer(raw, dtype=np.float32)
     if not samples.size:
         raise AudioDamaged("There is no audio in it.")
     # Float recordings can hold anything, and a single NaN ruins the whole spectrogram.
     return np.clip(np.nan_to_num(samples, posinf=0.0, neginf=0.0), -1.0, 1.0)
+
+
+class _Child:
+    """A child that has loaded FFmpeg, or is about to, and waits for its recording."""
+
+    _ahead: _Child | None = None
+    _lock = threading.Lock()
+
+    def __init__(self) -> None:
+        """Raises EngineUnavailable: it couldn't be started."""
+        self.line, its = socket.socketpair()
+        # -I ignores PYTHON* variables, the user's site and the working directory.
+        command = [sys.executable, "-I", audio_child.__file__]
+        out, errors = subprocess.PIPE, subprocess.DEVNULL
+        try:
+            with its:
+                self.process = subprocess.Popen(
+                    command, stdin=its.fileno(), stdout=out, stderr=errors, env={}, cwd=os.sep
+                )
+        except OSError as error:
+            raise EngineUnavailable(f"The decoding process couldn't be started: {error}.") from error
+
+    @classmethod
+    def take(cls) -> _Child:
+        """Return the one that was started ahead, or a new one."""
+        with cls._lock:
+            child, cls._ahead = cls._ahead, None
+        return child if child and child.process.poll() is None else cls()
+
+    @classmethod
+    def start_ahead(cls) -> None:
+        """Start the next recording's child. It ends when this process does, since its line closes."""
+        with cls._lock:
+            cls._ahead = cls._ahead or cls()
+
+
+def _run(recording: IO[bytes], demuxer: str, limits: DecodeLimits) -> tuple[bytes, int]:
+    """Return a child's output, and its exit status or minus the signal that ended it.
+
+    Raises:
+        EngineUnavailable: it couldn't be started, or was stopped after `child_s` seconds.
+    """
+    given = (demuxer, limits.max_audio_s, limits.memory_bytes, limits.whole_cpu_s)
+    began, child = time.monotonic(), _Child.take()
+    process = child.process
+    timer = threading.Timer(limits.child_s, process.kill)
+    timer.start()
+    with process:
+        assert process.stdout is not None
+        with child.line, suppress(BrokenPipeError):  # it ended: so does its output
+            socket.send_fds(child.line, [" ".join(map(str, given)).encode()], [recording.fileno()])
+        raw = process.stdout.read(limits.max_samples * 4 + 1)
+        if len(raw) > limits.max_samples * 4:
+            process.kill()
+    timer.cancel()
+    _Child.start_ahead()
+    if process.returncode == -signal.SIGKILL and time.monotonic() - began >= limits.child_s:
+        raise EngineUnavailable(f"Decoding took longer than {limits.child_s:.0f} s.")
+    return raw, process.returncode
 
 
 def _too_long(limits: DecodeLimits) -> AudioTooLong:

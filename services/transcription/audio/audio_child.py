@@ -1,17 +1,11 @@
-"""The children that decode recordings: the only place where FFmpeg meets a stranger's bytes.
+"""Decode one recording: the only place where FFmpeg meets a stranger's bytes.
 
-    python -I audio_child.py <>SOCKET
+    python -I audio_child.py <SOCKET >SAMPLES
 
-Run by `audio_parent.py`, once for many recordings: loading FFmpeg takes 0.1 s, ten times what decoding an
-order takes. This process loads it, touches no recording, and forks a child for each one, which decodes it
-under its own limits and ends. A child knows one recording alone and hands nothing on but its exit
-status, so a decoder that a file took over or broke is gone with that file.
-
-A request on the socket is a line `DEMUXER MAX_SECONDS MEMORY_BYTES CPU_SECONDS`
-with two descriptors: the recording (a seekable file), which is the child's stdin, and a pipe for raw float32
-mono 16 kHz samples in native byte order, its stdout. The answer is the child's exit status (below), or minus
-the signal that ended it, as a line; one recording at a time. Run as a file, not as a module, and with nothing
-but PyAV imported: it starts faster, and there is nothing of ours in it to steal. numpy is not imported.
+Run by `audio.py`, once for each recording. stdin is a Unix socket, over which come "DEMUXER MAX_SECONDS
+MEMORY_BYTES CPU_SECONDS" and with them the recording, an open, seekable file, which replaces it; stdout is a
+pipe for raw float32 mono 16 kHz samples in native byte order; the exit status is one of those below. Run as a
+file, not as a module, and with nothing but PyAV imported: there is nothing of ours in it to steal.
 """
 
 from __future__ import annotations
@@ -53,8 +47,12 @@ class Verdict(Exception):
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
     """Limits that nothing below can lift. The memory limit covers the libraries, under 150 MB, too."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    # From here on no file and no socket can be opened, whatever a container asks for.
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
 
 
 def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
@@ -143,11 +141,21 @@ def load() -> Any:
     return av
 
 
+def received() -> list[str]:
+    """The recording comes as stdin; returns what came with it, nothing where the other side has ended."""
+    with socket.socket(fileno=0) as line:
+        message, files, *_ = socket.recv_fds(line, 200, 1)
+        for file in files:
+            os.dup2(file, 0)
+            os.close(file)
+        if files:
+            line.detach()
+    return message.decode().split()
+
+
 def decode(av: Any, demuxer: str, max_seconds: str, memory_bytes: str, cpu_seconds: str) -> int:
-    """Decode stdin to stdout, in a child of its own; its exit status."""
+    """Decode stdin to stdout; the exit status."""
     confine(int(memory_bytes), int(cpu_seconds))
-    # From here on no file and no socket can be opened, whatever a container asks for.
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
     room = int(float(max_seconds) * RATE) * 4
     try:
         for samples in resampled(av, frames_of(av, demuxer)):
@@ -166,38 +174,11 @@ def decode(av: Any, demuxer: str, max_seconds: str, memory_bytes: str, cpu_secon
     return 0
 
 
-def child(av: Any, request: bytes, recording: int, samples: int) -> int:
-    """The pid of a new child at work on `request`."""
-    pid = os.fork()
-    if pid:
-        return pid
+if __name__ == "__main__":
     status = 1
     try:
-        os.dup2(recording, 0)
-        os.dup2(samples, 1)
-        # The socket was stdin, so that no way to answer is left but the exit status.
-        os.closerange(3, 256)
-        status = decode(av, *request.decode().split())
+        ffmpeg = load()
+        if asked := received():
+            status = decode(ffmpeg, *asked)
     finally:
         os._exit(status)  # tearing the libraries down takes longer than the decoding, and may crash
-
-
-def serve(requests: socket.socket) -> None:
-    """Fork a child for each request, until the other side is gone."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    av = load()
-    while True:
-        request, given, _, _ = socket.recv_fds(requests, 1024, 2)
-        if not request:
-            return
-        pid = child(av, request, *given)
-        for descriptor in given:
-            os.close(descriptor)
-        _, status = os.waitpid(pid, 0)
-        requests.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
-
-
-if __name__ == "__main__":
-    with socket.socket(fileno=0) as requests:
-        serve(requests)

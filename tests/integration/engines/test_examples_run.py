@@ -1,4 +1,4 @@
-"""The examples' runner against a staged server, and every example on a real model, the smallest."""
+"""The examples' runner against a staged server."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from infra.settings import settings
 from services.decoding.completion import Completions
-from services.examples import __main__ as command
 from services.examples.runner import run
 from services.examples.triage import EXAMPLE
 from tests.servers.staged_server import StagedServer, completion, staged_server
 
-MODEL = "smollm2-135m-instruct-q4_1.gguf"
 RIGHT = '{"category":"other","priority":"low","needs_human":true}'
 
 
@@ -41,26 +38,3 @@ def test_an_answer_counts_as_valid_and_exact(
     assert (found.milliseconds is None) == (not valid)
     (body,) = server.bodies
     assert body["grammar"] == EXAMPLE.task.output.mask.lark
-
-
-@pytest.mark.parametrize(
-    ("names", "setting", "named"),
-    [
-        (["poetry"], {}, "known are triage"),
-        (["triage"], {"LLM_MODEL": "absent.gguf"}, "absent.gguf"),
-        (["triage", "--limit", "1"], {"LLM_URL": "http://127.0.0.1:9"}, "did not answer"),
-    ],
-)
-def test_the_command_says_what_it_lacks(
-    names: list[str],
-    setting: dict[str, str],
-    named: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name, value in setting.items():
-        monkeypatch.setenv(f"SAYCART_{name}", value)
-    settings.cache_clear()
-    assert command.main(names) == 2
-    settings.cache_clear()
-    assert named in capsys.readouterr().err

@@ -10,7 +10,6 @@ import pytest
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
-from schemas.cart import Severity
 from schemas.compare import canonical_draft
 from schemas.decision import ModelAnswer, UnsurePiece, Verdict
 from schemas.lifecycle import State
@@ -42,10 +41,6 @@ def settled(world: Works, *script: Reading, said: str = SAID) -> OrderRecord:
     return world.until_settled(world.typed(said))
 
 
-def blocking(order: OrderRecord) -> list[str]:
-    return [finding.code for finding in order.findings if finding.severity is Severity.BLOCKING]
-
-
 def test_a_cart_that_the_model_is_sure_of_completes(world: Works) -> None:
     order = settled(world, reading(0.995))
     assert order.state is State.COMPLETED
@@ -57,18 +52,6 @@ def test_a_cart_that_the_model_is_sure_of_completes(world: Works) -> None:
     assert order.decision.verdict is Verdict.ACCEPTED
     assert order.decision.basis.cart_probability == 0.995
     assert world.types(order.id) == ["received", "transcribed", "decoded", "accepted"]
-
-
-@pytest.mark.parametrize(("probability", "asks"), [(0.98, True), (0.5, True), (0.4, False)])
-def test_a_doubtful_cart_is_shown_to_the_customer_and_an_unlikely_one_to_a_person(
-    world: Works, probability: float, asks: bool
-) -> None:
-    order = settled(world, reading(probability))
-    assert order.state is State.IN_REVIEW
-    assert blocking(order) == ["reading_unsure"]
-    assert order.decision is not None
-    assert order.decision.verdict is (Verdict.ASKS if asks else Verdict.NEEDS_REVIEW)
-    assert (order.decision.question is not None) is asks
 
 
 @pytest.mark.parametrize("change", [{"trained": False}, {"overruled": 1}], ids=["untrained", "overruled"])
@@ -102,12 +85,6 @@ def test_an_allergy_that_the_model_noted_waits_for_a_person(world: Works) -> Non
     noted = reading(0.999, CART[:-1] + ',"notes":[{"allergy":"walnuts burn my tongue"}]}')
     order = settled(world, noted, said=SAID + " walnuts burn my tongue")
     assert order.state is State.IN_REVIEW
-    assert "allergy_said" in blocking(order)
+    assert "allergy_said" in [finding.code for finding in order.findings if finding.blocks]
     (entry,) = world.reviews.queue(9).entries
     assert entry.allergy
-
-
-def test_a_wish_off_the_menu_goes_to_a_person_however_sure_the_model_is(world: Works) -> None:
-    order = settled(world, reading(1.0, '{"lines":[{"not_on_menu":"bicycle"}]}'), said="a bicycle please")
-    assert order.state is State.IN_REVIEW
-    assert "not_on_menu" in blocking(order)

@@ -14,8 +14,7 @@ from infra.processes.supervisor import Child, SupervisorError
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import DecodeCancelled, EngineUnavailable
-from schemas.menu import Menu
-from schemas.records.menus import MenuVersion
+from schemas.menu import Menu, MenuVersion
 from schemas.shops.access import MAIN_SHOP
 from services.storage.shops.menus import MenuStore
 from services.workers import warming as module

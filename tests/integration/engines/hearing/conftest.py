@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from services.transcription.audio import audio_child, audio_parent
+from services.transcription.audio import audio, audio_child
 
 
 @pytest.fixture
-def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Have the child do something once it is confined, before it decodes."""
 
     source = Path(audio_child.__file__).read_text()
@@ -22,7 +22,6 @@ def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
         program = tmp_path / "child.py"
         program.write_text(source.replace(before, f"    {code}\n{before}"))
         monkeypatch.setattr(audio_child, "__file__", str(program))
-        audio_parent.end()
+        monkeypatch.setattr(audio._Child, "_ahead", None)  # it may have been started without the code
 
-    yield tampered
-    audio_parent.end()
+    return tampered

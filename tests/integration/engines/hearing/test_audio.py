@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import av
@@ -24,10 +20,9 @@ from schemas.errors import (
     SaycartError,
     UnsupportedAudio,
 )
-from services.transcription.audio import audio, audio_parent
+from services.transcription.audio import audio
 from services.transcription.audio.audio import RATE, DecodeLimits, decode, read
 from services.transcription.audio.containers import Container
-from tests.waiting import until
 
 SECONDS = 2.5
 KINDS = {
@@ -211,7 +206,6 @@ def test_a_slow_machine_is_not_the_recordings_fault(tones: Path, child_that: Cal
         ("os.kill(os.getpid(), 24)", AudioTooCostly),  # SIGXCPU
         ("os.kill(os.getpid(), 9)", EngineUnavailable),
         ("raise SystemExit(1)", EngineUnavailable),
-        ("os.kill(os.getppid(), 9)", EngineUnavailable),
         ("[sys.stdout.buffer.write(bytes(1 << 20)) for _ in range(100)]", AudioTooLong),
     ],
 )
@@ -257,56 +251,6 @@ def test_the_child_is_confined(tones: Path, child_that: Callable[[str], None]) -
         )
         with pytest.raises(AudioDamaged, match="no audio"):
             hear(tones / "pcm.wav", DecodeLimits(memory_bytes=500_000_000, child_s=7))
-
-
-def test_one_broken_recording_leaves_the_next_one_alone(tones: Path, tmp_path: Path) -> None:
-    """A child that is stopped, killed or used up by its file is nothing to the recording after it."""
-    whole = hear(tones / "pcm.wav")
-    broken = tmp_path / "order"
-    broken.write_bytes(HOSTILE["huge declared data"]())
-    for limits in (DecodeLimits(), DecodeLimits(child_s=0.001), DecodeLimits(memory_bytes=40_000_000)):
-        with pytest.raises(SaycartError):
-            hear(broken, limits)
-        assert np.array_equal(hear(tones / "pcm.wav"), whole)
-
-
-def test_no_parent_outlives_its_owner(tones: Path) -> None:
-    """A worker that is killed leaves none behind: their socket ends with it."""
-    script = (
-        "import os, sys; from pathlib import Path\n"
-        "from services.transcription.audio import audio, audio_parent\n"
-        f"audio.read(Path({str(tones / 'pcm.wav')!r}), audio.DecodeLimits())\n"
-        "print(audio_parent._parent._process.pid, flush=True); os.kill(os.getpid(), 9)"
-    )
-    owner = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False)
-    assert owner.returncode == -9
-    until(lambda: not Path(f"/proc/{int(owner.stdout)}").exists(), 10)
-
-
-def test_a_forked_process_has_a_parent_of_its_own(tones: Path) -> None:
-    """Two that share a socket would get each other's answers."""
-    hear(tones / "pcm.wav")
-    mine = audio_parent._parent
-    assert mine is not None
-    with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
-        given = [(tones / name, DecodeLimits()) for name in ("pcm.wav", "t.flac") * 4]
-        found = list(pool.map(read, *zip(*given, strict=True)))
-    assert all(samples.size / RATE == pytest.approx(SECONDS, abs=0.1) for samples in found)
-    hear(tones / "pcm.wav")
-    assert audio_parent._parent is mine
-
-
-def test_children_come_from_one_parent_and_each_decodes_one_recording(
-    tones: Path, child_that: Callable[[str], None]
-) -> None:
-    child_that(
-        "os.write(1, b''.join(n.to_bytes(4, sys.byteorder) for n in (os.getpid(), os.getppid())));"
-        " os._exit(0)"
-    )
-    # Small integers are denormal floats, which come through as they are.
-    told = [decode(tones / "pcm.wav", Container.WAV, DecodeLimits()).view(np.int32) for _ in range(3)]
-    assert len({int(child) for child, _ in told}) == 3
-    assert len({int(parent) for _, parent in told}) == 1
 
 
 def test_the_child_can_open_nothing(tmp_path: Path, child_that: Callable[[str], None]) -> None:
