@@ -16,15 +16,13 @@ from contextlib import contextmanager
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from schemas.errors import SignInBusy
+
 AT_ONCE = 2
 # How many may wait: anyone, and known visitors, whose longer queue strangers can't fill.
 QUEUE, KNOWN_QUEUE = 6, 12
 
 _HASHER = PasswordHasher()
-
-
-class PasswordsBusy(Exception):
-    """Too many attempts are hashing or waiting."""
 
 
 class HashQueue:
@@ -40,11 +38,11 @@ class HashQueue:
         """Hold one of `AT_ONCE` turns, in order of arrival.
 
         Raises:
-            PasswordsBusy: the queue is full.
+            SignInBusy: the queue is full.
         """
         with self._lock:
             if self._inside >= AT_ONCE + (KNOWN_QUEUE if known else QUEUE):
-                raise PasswordsBusy
+                raise SignInBusy("Too many people are signing in", wait_s=2)
             self._inside += 1
         try:
             with self._turn:
@@ -61,7 +59,7 @@ def hash_password(password: str) -> str:
     """Return the hash to store, with its salt and costs.
 
     Raises:
-        PasswordsBusy: see there.
+        SignInBusy: see there.
     """
     with _hashing.turn(known=True):
         return _HASHER.hash(password)
@@ -73,7 +71,7 @@ def verify_password(stored: str | None, password: str, *, known: bool = False) -
     Without a stored hash a decoy is verified, so that an unknown name takes as long as a known one.
 
     Raises:
-        PasswordsBusy: see there.
+        SignInBusy: see there.
     """
     with _hashing.turn(known=known):
         try:

@@ -20,7 +20,7 @@ from standardwebhooks.webhooks import Webhook
 
 from infra.observability import tracing
 from infra.outward import AddressRefused, resolved, usable
-from schemas.shops.endpoint import Till
+from schemas.shops.webhook import Till
 
 PREFIX = "whsec_"
 CONNECT_S = 3.0

@@ -10,6 +10,7 @@ Its parts, and the rules that they keep, are in `schemas/menus`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
@@ -18,9 +19,17 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from schemas.errors import InvalidMenu
 from schemas.field_problems import MAX_PROBLEMS, field_problems
-from schemas.menus.checks import group_problems, item_problems, too_many
+from schemas.menus.checks import (
+    Note,
+    clashes,
+    group_problems,
+    item_problems,
+    name_clashes,
+    spoken_key,
+    tidied,
+    too_many,
+)
 from schemas.menus.hours import Offered, TimeZone
-from schemas.menus.names import Note, clashes, name_clashes, spoken_key, tidied
 from schemas.menus.nesting import nesting_problems, source, with_nested
 from schemas.menus.parts import Id, Item, Name, Option, OptionGroup, Part, Ref, Size, Tax
 
@@ -74,6 +83,12 @@ class Menu(Part):
         nested = (inner for g in self.option_groups if g.id == top for inner in with_nested(g, self))
         return next((inner for inner in nested if inner.id == group_id), None) or self.group(source(group_id))
 
+    def option_name(self, group_id: str, option_id: str) -> str:
+        """What an option is called; its id where the menu doesn't have it."""
+        group = self.group(group_id)
+        known = group.options if group else self.sizes  # where it isn't known of which option it is the size
+        return next((one.name for one in known if one.id == option_id), option_id)
+
     def size(self, size_id: str) -> Size | None:
         return next((size for size in self.sizes if size.id == size_id), None)
 
@@ -99,6 +114,53 @@ class Menu(Part):
         )
         items = tuple(item.at(local) for item in self.items)
         return self.model_copy(update={"items": items, "option_groups": groups})
+
+
+@dataclass(frozen=True, slots=True)
+class MenuHeader:
+    """What a list shows of one menu version, without its document: `items` is how many there are, `sold_out`
+    how many of them."""
+
+    id: str
+    version: int
+    digest: str
+    name: str
+    currency: str
+    language: str
+    items: int
+    sold_out: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MenuVersion:
+    """One immutable version of a shop's menu; `version` counts from 1, `digest` is of the document."""
+
+    shop: str
+    menu: Menu
+    version: int
+    digest: str
+    created_at: datetime
+
+    def at(self, moment: datetime) -> MenuVersion:
+        """The version with its menu as it is at a moment."""
+        menu = self.menu.at(moment)
+        return self if menu is self.menu else replace(self, menu=menu)
+
+    @property
+    def header(self) -> MenuHeader:
+        menu = self.menu
+        return MenuHeader(
+            id=menu.id,
+            version=self.version,
+            digest=self.digest,
+            name=menu.name,
+            currency=menu.currency,
+            language=menu.language,
+            items=len(menu.items),
+            sold_out=sum(not item.available for item in menu.items),
+            created_at=self.created_at,
+        )
 
 
 def _tidied(menu: Menu) -> tuple[Menu, tuple[Note, ...]]:

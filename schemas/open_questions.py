@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Sequence
 
-from schemas.cart import Finding
 from schemas.lifecycle import OPEN, State
 from schemas.order import MAX_UTTERANCES
+from schemas.priced_cart import Finding
 from schemas.question import Question
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.cart import Cart, CartDraft, Finding, MenuRef
+from schemas.cart import CartDraft
 from schemas.decision import Decision
 from schemas.moment import Moment
+from schemas.priced_cart import Cart, Finding, MenuRef
 from schemas.question import Question
 from schemas.review import Review
 from schemas.transcript import Transcript
@@ -149,22 +150,13 @@ class OrderPage(BaseModel):
     next_cursor: str | None = None
 
 
-class DoneBy(BaseModel):
-    """The stage run that an event comes from. `worker` tells one worker from another, and nothing else."""
-
-    stage: str
-    attempt: int
-    worker: str
-
-
 class OrderEvent(BaseModel):
     """One entry of an order's history; `seq` is the server-sent event id. `stage` is what the order waits
-    for afterwards; `by` is null for what a client, a reviewer or an operator did."""
+    for afterwards."""
 
     seq: int
     at: Moment
     type: str
     status: str
     stage: str | None = None
-    by: DoneBy | None = None
     detail: dict[str, Any] = {}

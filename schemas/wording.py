@@ -8,21 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from schemas.cart import (
-    Amount,
-    Cart,
-    CartDraft,
-    CartLine,
-    CartNote,
-    CartOption,
-    CartTax,
-    Finding,
-    HeardSpan,
-    Portion,
-    Severity,
-)
-from schemas.compare import Chosen, LineKey, canonical_draft
+from schemas.cart import CartDraft, Portion
+from schemas.compare import LineKey, canonical_draft
 from schemas.menu import Menu
+from schemas.priced_cart import Cart, CartLine, CartNote, CartOption, CartTax, Finding, HeardSpan, Severity
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, Sentences, sentences
 
@@ -81,21 +70,15 @@ def heard(span: HeardSpan) -> str:
     return f"“{span.text}” {span.start_s:.1f}–{span.end_s:.1f} s"
 
 
-def amount_name(amount: Amount, name: str, language: str = ENGLISH) -> str:
-    """Return an option with its amount: `no foam`, `extra oat milk`."""
-    return sentences(language)(f"amount_{amount.value}", name=name)
-
-
-def portion_name(portion: Portion, name: str, language: str = ENGLISH) -> str:
-    """Return an option with its part of the item: `olives on the first half`."""
-    return name if portion is Portion.WHOLE else sentences(language)(f"portion_{portion.value}", name=name)
-
-
 def option_name(chosen: CartOption, language: str = ENGLISH) -> str:
     """`2 × espresso shot`, `no whipped cream`, `ham on the second half`."""
     count = f"{chosen.count} × " if chosen.count > 1 else ""
-    name = amount_name(chosen.amount, chosen.name, language)
-    return portion_name(chosen.portion, f"{count}{name}", language)
+    name = sentences(language)(f"amount_{chosen.amount}", name=chosen.name)
+    return _on_part(chosen.portion, f"{count}{name}", language)
+
+
+def _on_part(portion: str, name: str, language: str) -> str:
+    return name if portion == Portion.WHOLE else sentences(language)(f"portion_{portion}", name=name)
 
 
 def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
@@ -104,26 +87,8 @@ def option(chosen: CartOption, currency: str, language: str = ENGLISH) -> str:
     return f"{option_name(chosen, language)}{price}"
 
 
-_REASONS = {
-    ReviewReason.ALLERGY_SAID: "an allergy or a diet was mentioned",
-    ReviewReason.LOW_ASR_CONFIDENCE: "hard to hear",
-    ReviewReason.NOTHING_HEARD: "nothing was heard",
-    ReviewReason.NOT_ON_MENU: "not on the menu",
-    ReviewReason.BLOCKING_FINDING: "order unclear",
-    ReviewReason.DECODE_FAILED: "no cart could be made",
-    ReviewReason.DECODE_TRUNCATED: "order too long",
-    ReviewReason.DECODER_UNAVAILABLE: "decoder was down",
-    ReviewReason.STAGE_FAILED: "processing failed",
-    ReviewReason.TOO_MUCH_TO_READ: "too much to process",
-}
-
 # Findings that name the words that were hard to hear.
 _HARD_TO_HEAR = {"heard_quietly", "nothing_heard"}
-
-
-def reason(cause: ReviewReason) -> str:
-    """Return why a person must look, in a few words for staff."""
-    return _REASONS[cause]
 
 
 def customer_reason(cause: ReviewReason, language: str = ENGLISH) -> str:
@@ -172,28 +137,23 @@ def tax(one: CartTax) -> str:
     return f"{one.name} {one.rate}%{', included' if one.included else ''}"
 
 
-def drafted_line(key: LineKey, quantity: int, menu: Menu, language: str = ENGLISH) -> str:
-    """Return a compared line of a draft as text: `2 × large latte (no foam, 2 espresso shot)`."""
-    _, sku, size, options = key
-    parts = [menu.size(size) if size else None, menu.item(sku) if sku else None]
-    named = " ".join(part.name for part in parts if part is not None)
-    chosen = ", ".join(_drafted_option(option, menu, language) for option in sorted(options))
-    return f"{quantity} × {named or sentences(language)('off_menu')}" + (f" ({chosen})" if chosen else "")
-
-
-def _drafted_option(chosen: Chosen, menu: Menu, language: str) -> str:
-    group, ref, amount, count, portion = chosen
-    known = menu.group(group)
-    name = next((o.name for o in known.options if o.id == ref), ref) if known else ref
-    counted = f"{count} {name}" if count > 1 else name
-    return portion_name(Portion(portion), amount_name(Amount(amount), counted, language), language)
-
-
 def drafted(draft: CartDraft, menu: Menu, language: str = ENGLISH) -> str:
     """Return a draft as text, equal lines merged: `2 × large latte (oat milk); 1 × blueberry muffin`."""
     lines = canonical_draft(draft).items()
-    text = "; ".join(drafted_line(key, n, menu, language) for key, n in lines)
+    text = "; ".join(_drafted_line(key, quantity, menu, language) for key, quantity in lines)
     return text or sentences(language)("something_else")
+
+
+def _drafted_line(key: LineKey, quantity: int, menu: Menu, language: str) -> str:
+    say, (_, sku, size, options) = sentences(language), key
+    parts = [menu.size(size) if size else None, menu.item(sku) if sku else None]
+    named = " ".join(part.name for part in parts if part is not None) or say("off_menu")
+    chosen = []
+    for group, option, amount, count, portion in sorted(options):
+        name = menu.option_name(group, option)
+        counted = say(f"amount_{amount}", name=f"{count} {name}" if count > 1 else name)
+        chosen.append(_on_part(portion, counted, language))
+    return f"{quantity} × {named}" + (f" ({', '.join(chosen)})" if chosen else "")
 
 
 def capitalized(text: str) -> str:

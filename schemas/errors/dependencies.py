@@ -6,45 +6,38 @@ from schemas.errors.requests import SaycartError
 
 
 class TooMuchToRead(SaycartError):
-    code = "too_much_to_read"
     hint = "Ask for a shorter order; a person can take this one."
 
 
 class EngineError(SaycartError):
-    code = "engine_error"
+    pass
 
 
 class EngineUnavailable(EngineError):
-    code = "engine_unavailable"
     retryable = True
     hint = "Check that the server is up: `saycart doctor` shows which engines respond."
 
 
 class EngineMisconfigured(EngineError):
-    code = "engine_misconfigured"
     hint = "Start the server with llguidance guided decoding and the model named in the settings."
 
 
 class DecodeTruncated(EngineError):
-    code = "decode_truncated"
     hint = "The server's context or token limit is below the mask's bound; raise it."
 
 
 class DecodeInvalid(EngineError):
-    code = "decode_invalid"
     hint = "The server didn't apply the mask; run `saycart doctor`."
 
 
 class MenuBeingRead(EngineError):
     """The order's turn comes again, and no attempt is used up."""
 
-    code = "menu_being_read"
     retryable = True
     hint = "Wait: a new menu is read once, in pieces between other orders."
 
 
 class DecodeCancelled(EngineError):
-    code = "decode_cancelled"
     hint = "The order was cancelled or moved to another worker; this result is dropped."
 
 
@@ -52,7 +45,6 @@ class AnswerRefused(EngineError):
     """`problems` is a list of (JSON pointer, sentence). A validator's sentence may repeat the answer, so it
     goes to the caller alone; `detail`, which is logged, has only the places."""
 
-    code = "answer_refused"
     hint = "Rephrase the request or use a larger model; the mask can't enforce what a validator checks."
 
     def __init__(self, problems: list[tuple[str, str]], *, quoted: str = "") -> None:
@@ -62,25 +54,22 @@ class AnswerRefused(EngineError):
 
 
 class StorageError(SaycartError):
-    code = "storage_error"
+    pass
 
 
 class RecordingLost(StorageError):
     """The order was accepted, so the recording is looked for again (a shared disk may lag); then a person
     asks the customer. It never ends an order by itself."""
 
-    code = "recording_lost"
     retryable = True
     hint = "Do all machines share one SAYCART_RECORDINGS_URL? If it's gone, ask for the order again."
 
 
 class StaleState(StorageError):
-    code = "stale_state"
     hint = "Another worker has moved the order on; this result is dropped."
 
 
 class StorageUnavailable(StorageError):
-    code = "storage_unavailable"
     retryable = True
     hint = "Nothing was stored. Try again shortly."
 
@@ -88,10 +77,8 @@ class StorageUnavailable(StorageError):
 class RecordingsAway(StorageUnavailable):
     """Unlike with `RecordingLost`, the recording may well exist; it is tried again too."""
 
-    code = "recordings_away"
     hint = "Try again shortly. Can this machine reach the store in SAYCART_RECORDINGS_URL?"
 
 
 class StorageFull(StorageUnavailable):
-    code = "storage_full"
     hint = "Nothing was stored: the disk is full. Free some space, then try again."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from typing import Any
 
 
 def again(wait_s: float) -> str:
@@ -23,6 +25,12 @@ class SaycartError(Exception):
     hint = "This is a bug in saycart. Look up the request id in the logs."
     wait_s: float | None = None
     title: str | None = None
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        """A class's own `code` is its name: `NotFound` has `not_found`."""
+        super().__init_subclass__(**how)
+        if "code" not in cls.__dict__:
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def __init__(
         self,
@@ -52,42 +60,36 @@ class InputError(SaycartError):
 
 
 class Unauthorized(InputError):
-    code = "unauthorized"
     hint = "Send `Authorization: Bearer KEY`; `saycart keys add` makes a key."
 
 
 class Forbidden(InputError):
-    code = "forbidden"
     hint = "Use a key with that scope (`saycart keys add --scope ...`) or an account that has it."
 
 
 class NotFound(InputError):
-    code = "not_found"
     hint = "Check the id. List calls show what exists."
 
 
 class RecordingRemoved(NotFound):
-    code = "recording_removed"
     hint = "Recordings go when the order is cancelled or erased, if unplayable, or after the shop's limit."
 
 
 class Conflict(InputError):
-    code = "conflict"
     hint = "Fetch it again and decide based on its current state."
 
 
 class OtherTotal(Conflict):
+    code = "conflict"
     hint = "Show the customer what it costs now, and confirm that."
     title = "The cart has another total"
 
 
 class IdempotencyMismatch(Conflict):
-    code = "idempotency_mismatch"
     hint = "Use a new Idempotency-Key for a new order. Repeat a key only with exactly the same body."
 
 
 class IdempotencyInFlight(Conflict):
-    code = "idempotency_in_flight"
     retryable = True
     hint = "Wait, then send the same request again to get the first one's order."
 
@@ -95,7 +97,6 @@ class IdempotencyInFlight(Conflict):
 class UnknownMenu(InputError):
     """Not `NotFound`: the URL is right, a field of the body is not."""
 
-    code = "unknown_menu"
     hint = "`GET /v1/menus` lists the menus; `saycart menu import FILE` adds one."
     problems = (("/menu", "no such menu"),)
 
@@ -113,57 +114,44 @@ class _InvalidParts(InputError):
 
 
 class InvalidMenu(_InvalidParts):
-    code = "invalid_menu"
     about = "The menu can't be used: "
     hint = "Fix every listed path and import the whole menu again. Nothing was stored."
 
 
 class InvalidCart(_InvalidParts):
-    code = "invalid_cart"
     hint = "Choose items, sizes and options from the order's menu version."
 
 
 class UnknownTask(NotFound):
-    code = "unknown_task"
-
-    def __init__(self, name: str, known: list[str]) -> None:
-        listed = ", ".join(known) or "none"
-        super().__init__(f"No task named {name[:80]!r}", hint=f"Registered tasks: {listed}.")
+    pass
 
 
 class AudioRefused(InputError):
     """Unplayable: its file is deleted when the order ends."""
 
-    code = "audio_refused"
-
 
 class UnsupportedAudio(AudioRefused):
-    code = "unsupported_audio"
     hint = "Send WAV, FLAC, Ogg/Opus, MP3, M4A or WebM. The file's first bytes decide, not its name."
 
 
 class AudioTooLarge(AudioRefused):
-    code = "audio_too_large"
     hint = "Send a shorter recording or a compressed one (Opus at 24 kbit/s is plenty for speech)."
 
 
 class AudioTooLong(AudioRefused):
-    code = "audio_too_long"
     hint = "Send one order per recording, without long silences."
 
 
 class AudioTooCostly(AudioRefused):
-    code = "audio_too_costly"
     hint = "Record it again, with one sample rate and the same channels throughout."
 
 
 class AudioDamaged(AudioRefused):
-    code = "audio_damaged"
     hint = "The upload was probably cut off. Send the whole file again."
 
 
-class _OverLimit(InputError):
-    """Over a limit; the same fits again in `wait_s` seconds."""
+class _Wait(SaycartError):
+    """Too much is asked for now; the same fits again in `wait_s` seconds."""
 
     retryable = True
     hint = "Nothing was stored. Wait, then try again."
@@ -172,62 +160,41 @@ class _OverLimit(InputError):
         super().__init__(f"{detail}; {again(wait_s)}", wait_s=wait_s)
 
 
-class TooManyOrders(_OverLimit):
-    code = "too_many_orders"
+class TooManyOrders(_Wait, InputError):
+    pass
 
 
-class TooManyAttempts(_OverLimit):
-    code = "too_many_attempts"
+class TooManyAttempts(_Wait, InputError):
     hint = "Wait, then try again."
 
 
-class TooManyRequests(_OverLimit):
-    code = "too_many_requests"
+class TooManyRequests(_Wait, InputError):
     hint = "Nothing was done. Wait, then try again."
 
 
-class Overloaded(SaycartError):
-    code = "overloaded"
-    retryable = True
-    hint = "Nothing was stored. Wait, then try again."
-
-    def __init__(self, detail: str, wait_s: float) -> None:
-        super().__init__(f"{detail}; {again(wait_s)}", wait_s=wait_s)
+class Overloaded(_Wait):
+    pass
 
 
-class SignInBusy(SaycartError):
-    code = "sign_in_busy"
-    retryable = True
+class SignInBusy(_Wait):
     hint = "Wait a moment, then try again."
 
-    def __init__(self) -> None:
-        super().__init__("Too many people are signing in; try again in a few seconds", wait_s=2.0)
 
-
-class MaskedBusy(SaycartError):
+class MaskedBusy(_Wait):
     """Masked calls share the decode servers with orders, so each process limits how many it runs."""
 
-    code = "masked_busy"
-    retryable = True
     hint = "Wait a moment, then try again. Nothing was sent to the model."
-    wait_s = 2.0
-
-    def __init__(self, in_hand: int) -> None:
-        super().__init__(f"{in_hand} masked calls are already running; try again in a few seconds")
 
 
 class NotBegunHere(InputError):
-    code = "not_begun_here"
     hint = "Start again on the sign-in page. Each sign-in works once, in the browser where it started."
 
 
 class NotLetIn(InputError):
-    code = "not_let_in"
     hint = "Ask your saycart administrator; the audit log and the logs say why."
 
 
 class ProviderAway(SaycartError):
-    code = "provider_away"
     retryable = True
     hint = "Try again in a minute, or sign in with name and password if you have one."
     wait_s = 5.0

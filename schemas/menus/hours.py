@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,10 +16,7 @@ MAX_ENTRIES = 50
 
 
 def _clock(text: str) -> str:
-    hours, colon, minutes = text.partition(":")
-    digits = hours + minutes
-    known = colon and len(hours) == len(minutes) == 2 and digits.isascii() and digits.isdecimal()
-    if not known or _minutes(text) > 24 * 60 or int(minutes) > 59:
+    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d|24:00", text, re.ASCII):
         raise ValueError("must be a time such as 07:30, from 00:00 to 24:00")
     return text
 

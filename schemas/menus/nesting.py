@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from schemas.menus.names import Note
+from schemas.menus.checks import Note
 from schemas.menus.parts import Item, Option, OptionGroup, Size
 from schemas.sentences.sentences import sentences
 

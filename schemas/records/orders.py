@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.cart import Cart, CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import Decision, ModelAnswer
 from schemas.errors import InputError
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
+from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 
@@ -172,7 +173,6 @@ class Outcome:
 class StoredEvent:
     """One entry of an order's history. `seq` is the order's version after the event: it grows, with gaps,
     since a claim changes the version and is no event. `type` is `received`, `retry` or a lifecycle event.
-    `stage`, `attempt` and `worker` are None for what a client, a reviewer or an operator did.
     """
 
     seq: int
@@ -180,6 +180,3 @@ class StoredEvent:
     type: str
     state: State
     detail: dict[str, Any]
-    stage: str | None = None
-    attempt: int | None = None
-    worker: str | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.cart import Cart, Finding
+from schemas.priced_cart import Cart, Finding
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 
@@ -88,11 +88,15 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What reviewers decided in some hours, counted. Times are in whole seconds."""
+    """What reviewers decided in some days, counted; `wait_s` is the median wait, None without decisions."""
 
-    by_hour: Counter[datetime]
     actions: Counter[str]
     people: Counter[str]
-    waits_s: Counter[int]
-    works_s: Counter[int]
+    wait_s: float | None
     changes: Counter[str]
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of sold orders that were approved unchanged; a rejection says nothing about the cart."""
+        sold = self.actions["approve"] + self.actions["correct"]
+        return self.actions["approve"] / sold if sold else None

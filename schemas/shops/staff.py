@@ -1,22 +1,12 @@
-"""Plain values about staff who sign in: where from, how far they got, and their sessions."""
+"""Plain values about staff who sign in: how far they got, and their sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from schemas.shops.access import Access
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """Where an attempt comes from. `address` is the peer's IP address, `browser` a few words such as
-    `Firefox on Linux`."""
-
-    address: str
-    browser: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +26,7 @@ class Halfway:
 @dataclass(frozen=True, slots=True)
 class StaffSession:
     """One session. `second_step` says whether its account has one, `needs_second_step` whether its shop
-    wants one of all; `id` is for lists and no secret. `by_provider`: it was begun by the provider's word, and
+    wants one of all; `id` is no secret. `by_provider`: it was begun by the provider's word, and
     not by a password."""
 
     id: str
@@ -44,10 +34,6 @@ class StaffSession:
     name: str
     second_step: bool
     needs_second_step: bool
-    started_at: datetime
-    used_at: datetime
-    address: str
-    browser: str
     access: Access
     by_provider: bool = False
 

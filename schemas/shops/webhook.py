@@ -1,16 +1,43 @@
-"""What the shop's system is told of an order, and when; how it is sent: docs/webhooks.md."""
+"""A shop's webhook endpoints, and what they are told of an order (docs/webhooks.md)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from schemas.cart import Cart, MenuRef
 from schemas.lifecycle import State
 from schemas.order import OrderError
+from schemas.priced_cart import Cart, MenuRef
 from schemas.question import Question
+
+MAX_ENDPOINTS = 10
+"""Of one shop: each is one more message for each order that settles."""
+
+Till = Literal["square", "toast", "deliverect"]
+"""A till whose form completed orders are sent in."""
+
+Allowed = Literal["off", "public", "private"]
+"""The setting `webhook_endpoints`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One endpoint without its secret; `events` is None for all. With a `till`, completed orders are sent in
+    its form, for its `location` (docs/tills.md)."""
+
+    id: str
+    shop: str
+    url: str
+    events: tuple[str, ...] | None
+    created_at: datetime
+    waiting: int = 0
+    dead: int = 0
+    till: Till | None = None
+    location: str | None = None
+
 
 # A state that is not here is nothing to tell: the order is still under way.
 TYPES: dict[State, str] = {

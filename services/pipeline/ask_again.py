@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from schemas.order import SAY_IT_AGAIN, OrderError
+from schemas.priced_cart import Finding
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.sentences.sentences import sentences
-from schemas.shops.source import is_page
+from schemas.shops.access import is_page
 from services.pipeline.ports import Tools
 
 TIMES = 2

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from schemas.decision import Policy
 from schemas.lifecycle import State
-from schemas.records.menus import MenuVersion
+from schemas.menu import MenuVersion
 from schemas.records.orders import OrderRecord, StoredRecording
 from services.decoding.ports import CartDecoder
 from services.transcription.ports import Recording, Transcriber
@@ -55,7 +55,6 @@ class Tools:
     policy: Policy
     compact: Callable[[Recording], StoredRecording | None] = lambda _: None
     """Store a smaller copy of the recording; None if it is small already."""
-    """Delete the order's released recordings now rather than in the sweeper."""
     drop_recording: Callable[[str], object] = lambda _: None
     """Delete a stored recording, by its key, that no order refers to."""
     times_asked_again: Callable[[OrderRecord], int] = lambda _: 2**31

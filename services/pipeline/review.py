@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.compare import canonical_draft
 from schemas.decision import ModelAnswer, Policy, Verdict
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event
-from schemas.menu import Menu
+from schemas.menu import Menu, MenuVersion
 from schemas.open_questions import question_of
+from schemas.priced_cart import Finding
 from schemas.question import CustomerAnswer, Question
-from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
@@ -158,12 +158,12 @@ def _priced(
     detail: dict[str, Any],
     overruled: frozenset[str] = frozenset(),
 ) -> Outcome:
-    judged = judge_chosen(draft, menu, _transcript(order))
+    cart, findings = judge_chosen(draft, menu, _transcript(order))
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
-        for f in judged.findings
+        for f in findings
         if f.severity == "blocking" and f.code not in overruled
     ]
     if problems:
         raise InvalidCart(problems)
-    return Outcome(event, draft=draft, cart=judged.cart, findings=judged.findings, detail=detail)
+    return Outcome(event, draft=draft, cart=cart, findings=findings, detail=detail)

@@ -9,10 +9,10 @@ import math
 import time
 from typing import Any
 
-from schemas.cart import Finding
 from schemas.decision import ModelAnswer, UnsurePiece, Verdict
 from schemas.errors import AudioRefused, TooMuchToRead
 from schemas.lifecycle import Event, StageName
+from schemas.priced_cart import Finding
 from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
@@ -30,7 +30,7 @@ from services.transcription.transcribe import transcribe_recording
 from services.validation.alignment import aligned
 from services.validation.decide import decide, doubts
 from services.validation.inner_sizes import CORRECTED, without_inner_sizes
-from services.validation.placing import has_nested, placed
+from services.validation.portions import has_nested, placed
 from services.validation.questions import with_kept_answers
 
 DOUBTED = 0.9

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, CartNote, HeardSpan, NoteDraft, NoteKind
+from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, NoteDraft, NoteKind
 from schemas.menus.nesting import source
+from schemas.priced_cart import CartNote, HeardSpan
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
 from services.retrieval.retrieval import Match, Mention, Number, Retrieval

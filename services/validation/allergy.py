@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from schemas.cart import DIETARY, CartDraft, Finding, ItemLine
+from schemas.cart import DIETARY, CartDraft, ItemLine
 from schemas.menu import Menu
+from schemas.priced_cart import Finding
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
 

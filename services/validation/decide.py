@@ -23,10 +23,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemas.cart import Cart, CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import Basis, Decision, Doubt, ModelAnswer, Policy, SecondTranscript, Verdict
+from schemas.menu import MenuVersion
 from schemas.open_questions import open_question
-from schemas.records.menus import MenuVersion
+from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
@@ -108,16 +109,9 @@ def doubts(
     return tuple(reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A cart priced from its menu version, and all that a reader of it should know."""
-
-    cart: Cart
-    findings: tuple[Finding, ...]
-
-
-def judge_chosen(draft: CartDraft, menu: MenuVersion, transcript: Transcript) -> Judged:
+def judge_chosen(
+    draft: CartDraft, menu: MenuVersion, transcript: Transcript
+) -> tuple[Cart, tuple[Finding, ...]]:
     """Price a cart that a person chose: it has to be true of the menu, whatever the transcript says."""
     findings = check_facts(draft, menu.menu)
-    cart = price_cart(draft, menu.menu, menu.version, transcript, findings)
-    return Judged(cart, tuple(findings))
+    return price_cart(draft, menu.menu, menu.version, transcript, findings), tuple(findings)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from schemas.cart import Amount, CartDraft, Finding, ItemLine, NotOnMenuLine, OptionDraft, Portion
+from schemas.cart import Amount, CartDraft, ItemLine, NotOnMenuLine, OptionDraft, Portion
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.menus.nesting import source, under
+from schemas.priced_cart import Finding
 from schemas.sentences.sentences import Sentences, sentences
-from services.validation.naming import listed, option_name, size_called
 from services.validation.portions import by_half, chosen_of, counted, kept_defaults, open_groups
 from services.validation.price import price_in
 from services.validation.questions import which_option, which_size
@@ -54,7 +54,7 @@ def _line_facts(index: int, line: ItemLine, item: Item, menu: Menu) -> Iterator[
     halves = [Counter((o.group, o.id) for o in half) for half in by_half(line.options)]
     repeated = next((o for half in halves for o, n in half.items() if n > 1), None)
     if repeated is not None:
-        message = say("option_repeated", option=option_name(*repeated, menu), item=item.name)
+        message = say("option_repeated", option=menu.option_name(*repeated), item=item.name)
         yield Finding.blocking("option_repeated", message)
     for group in groups:
         yield from _too_much(line, item, group, menu)
@@ -67,7 +67,7 @@ def _option_facts(
     say = sentences(menu.language)
     group = next((group for group in groups if group.id == option.group), None)
     if _is_unclear(option, group):
-        name = option_name(option.group, option.id, menu)
+        name = menu.option_name(option.group, option.id)
         yield Finding.blocking("option_unclear", say("option_unclear", option=name))
         return
     if group is None:
@@ -99,7 +99,7 @@ def _too_much(line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Ite
     say, chosen = sentences(menu.language), chosen_of(line, group)
     rivals = max(by_half(chosen), key=len)
     if group.choose == "one" and len(rivals) > 1:
-        choices = listed((option_name(o.group, o.id, menu) for o in rivals), "or", menu.language)
+        choices = say.joined((f"“{menu.option_name(o.group, o.id)}”" for o in rivals), "or")
         message = say("too_many_choices", group=group.name, item=item.name, choices=choices)
         yield Finding.blocking("too_many_choices", message)
     elif group.max is not None and (count := counted(line, group)) > group.max:
@@ -107,7 +107,7 @@ def _too_much(line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Ite
         yield Finding.blocking("too_many_choices", message)
     for option in chosen:
         if group.max_each is not None and option.count > group.max_each:
-            name = option_name(option.group, option.id, menu)
+            name = menu.option_name(option.group, option.id)
             message = say("option_over_limit", option=name, item=item.name, most=group.max_each)
             yield Finding.blocking("option_over_limit", message)
 
@@ -121,9 +121,7 @@ def _too_little(index: int, line: ItemLine, item: Item, group: OptionGroup, menu
         message = say(key, group=group.name, item=item.name)
         yield Finding.blocking("missing_required_option", message, question=question)
     elif group.least and not chosen_of(line, group):
-        names = listed(
-            (option_name(group.id, o, menu) for o in kept_defaults(line, group)), "and", menu.language
-        )
+        names = say.joined(f"“{menu.option_name(group.id, o)}”" for o in kept_defaults(line, group))
         message = say("option_defaulted", group=group.name, item=item.name, options=names)
         yield Finding.info("option_defaulted", message)
 
@@ -131,7 +129,8 @@ def _too_little(index: int, line: ItemLine, item: Item, group: OptionGroup, menu
 def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentences) -> Iterator[Finding]:
     if line.size is not None:
         if line.size not in item.size_ids:
-            message = say("size_not_offered", item=item.name, size=size_called(line.size, menu))
+            size = menu.size(line.size)
+            message = say("size_not_offered", item=item.name, size=f"“{size.name if size else line.size}”")
             yield Finding.blocking("size_not_offered", message)
     elif len({price_in(size, line, item, menu) for size in item.size_ids}) > 1:
         default = menu.size(item.default_size) if item.default_size else None

@@ -1,35 +1,28 @@
 """Price: the draft joined with the menu's names and prices. The menu alone knows a price.
 
-Every amount is an integer in minor units; `charges.py` says what options cost, `taxes.py` what tax there is.
+Every amount is an integer in minor units; `charges.py` says what options cost. A class of tax is rounded
+once, on the sum of its lines: to the nearest minor unit, and a half up. One that prices have included is the
+part of them that is tax.
+
 While a size or a required option is open, a line costs the least that any answer makes of it, and says so;
 so it does while it isn't known which option another goes with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from schemas.cart import (
-    Cart,
-    CartDraft,
-    CartLine,
-    CartOption,
-    Finding,
-    ItemLine,
-    LineDraft,
-    MenuRef,
-    OptionDraft,
-    OptionRef,
-)
+from schemas.cart import CartDraft, ItemLine, LineDraft, OptionDraft
 from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.menus.nesting import is_within, sizes_under, source, under
+from schemas.priced_cart import Cart, CartLine, CartOption, CartTax, Finding, MenuRef, OptionRef
 from schemas.transcript import Transcript
 from services.validation.alignment import notes_of, span_of
 from services.validation.charges import charges, size_of
-from services.validation.naming import option_name
 from services.validation.portions import counted, open_groups
-from services.validation.taxes import taxes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +114,7 @@ def price_cart(
         _line(line, menu, transcript, [f for f in findings if f.line == index])
         for index, line in enumerate(draft.lines)
     ]
-    subtotal, taxes = sum(line.line_total for line in lines), taxes_of(lines, menu)
+    subtotal, taxes = sum(line.line_total for line in lines), _taxes(lines, menu)
     return Cart(
         currency=menu.currency,
         menu=MenuRef(id=menu.id, version=menu_version),
@@ -132,6 +125,33 @@ def price_cart(
         total=subtotal + sum(tax.amount for tax in taxes if not tax.included),
         total_is_minimum=any(line.price_is_minimum for line in lines),
     )
+
+
+def _taxes(lines: Iterable[CartLine], menu: Menu) -> list[CartTax]:
+    """The taxes of priced lines, in the menu's order."""
+    if not menu.taxes:
+        return []
+    sums: Counter[str] = Counter()
+    for line in lines:
+        item = menu.item(line.sku) if line.sku is not None else None
+        if item is not None and item.tax is not None:
+            sums[item.tax] += line.line_total
+    return [
+        CartTax(
+            id=tax.id,
+            name=tax.name,
+            rate=tax.percent,
+            included=tax.included,
+            amount=_rounded(sums[tax.id] * (tax.share / (1 + tax.share) if tax.included else tax.share)),
+            ref=tax.ref,
+        )
+        for tax in menu.taxes
+        if tax.id in sums
+    ]
+
+
+def _rounded(amount: Fraction) -> int:
+    return (2 * amount.numerator + amount.denominator) // (2 * amount.denominator)
 
 
 def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Finding]) -> CartLine:
@@ -187,7 +207,7 @@ def _options(line: ItemLine, item: Item, menu: Menu) -> list[CartOption]:
         found.append(
             CartOption(
                 **chosen.model_dump(),
-                name=option_name(chosen.group, chosen.id, menu),
+                name=menu.option_name(chosen.group, chosen.id),
                 price=prices[index],
                 ref=option.ref if option else None,
                 under=OptionRef(group=above[0], id=above[1]) if above and above[1] else None,

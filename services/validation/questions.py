@@ -10,19 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemas.cart import (
-    MAX_COUNT,
-    Amount,
-    Cart,
-    CartDraft,
-    Finding,
-    ItemLine,
-    LineDraft,
-    OptionDraft,
-    Portion,
-)
+from schemas.cart import MAX_COUNT, Amount, CartDraft, ItemLine, LineDraft, OptionDraft, Portion
 from schemas.menu import Item, Menu, OptionGroup
 from schemas.open_questions import PLACE
+from schemas.priced_cart import Cart, Finding
 from schemas.question import Choice, Question
 from schemas.sentences.sentences import sentences
 from schemas.wording import capitalized

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schemas import wording
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import ModelAnswer, Policy
 from schemas.menu import Menu
+from schemas.priced_cart import Finding
 from schemas.question import Choice, Question
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript

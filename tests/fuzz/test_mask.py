@@ -5,21 +5,18 @@ The default is the same each time; `make fuzz` draws SAYCART_FUZZ new examples a
 
 from __future__ import annotations
 
-import json
 import os
 import random
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, Amount
-from schemas.cart_schema import SCHEMA_VERSION
+from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, SCHEMA_VERSION, Amount
 from schemas.menu import Item, Menu
 from schemas.writable import clean
 from services.decoding import wire
-from services.decoding.menu_names import Line, Names, Unreadable
+from services.decoding.menu_names import Line, Names
 from services.decoding.wire_mask import check_menu, wire_mask
 from tests.any_text import any_text, takes, tokenizer_of
 from tests.fuzz.menus import any_menu, any_order
@@ -148,18 +145,3 @@ def test_without_words_nothing_off_the_menu_can_be_written(transcript: str) -> N
 
 def test_a_menu_of_two_thousand_awkward_names_compiles() -> None:
     check_menu(any_menu(random.Random(2), 2_000))
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        [],
-        "lines",
-        {"lines": [[]]},
-        {"lines": [{"item": ["latte"]}]},
-        {"lines": [{"item": "latte", "count": 1}]},
-    ],
-)
-def test_what_is_no_cart_is_an_error_of_ours(document: Any) -> None:
-    with pytest.raises(Unreadable):
-        wire.read_cart(json.dumps(document), Names(CAFE))

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.compare import LineKey, canonical, canonical_draft
 from schemas.open_questions import line_of, open_questions
+from schemas.priced_cart import Finding
 from schemas.question import Question
 from schemas.review import ReviewReason
 from services.validation.questions import NOTHING, REST, RIGHT, answered

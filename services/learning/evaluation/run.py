@@ -15,9 +15,8 @@ from pydantic import BaseModel
 from schemas.compare import canonical
 from schemas.errors import SaycartError
 from schemas.lifecycle import StageName, State, advance
-from schemas.menu import Menu
+from schemas.menu import Menu, MenuVersion
 from schemas.open_questions import open_question
-from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP

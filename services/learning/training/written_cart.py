@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from schemas.cart import Amount, ItemLine, OptionDraft, Portion
 from schemas.menu import Item
 from services.decoding.menu_names import Line, Names, Unreadable
-from services.validation.placing import placed_line
+from services.validation.portions import placed_line
 
 Key = TypeVar("Key")
 
@@ -55,12 +55,12 @@ def _line(part: str, names: Names) -> Line:
         "sku": sku,
         "quantity": int(number),
         "size": _one(size.strip(), offered, f"size of {name.strip()}") if bar else None,
-        "options": _in_place([_option(text, item, names) for text in options], item, names),
+        "options": in_place([_option(text, item, names) for text in options], item, names),
     }
 
 
-def _in_place(options: list[Line], item: Item, names: Names) -> list[Line]:
-    """Options inside options with the one that each is under."""
+def in_place(options: list[Line], item: Item, names: Names) -> list[Line]:
+    """Return an item's options, those inside another with the one that each is under."""
     chosen = tuple(map(OptionDraft.model_validate, options))
     line = ItemLine(kind="item", heard=item.name, sku=item.sku, quantity=1, options=chosen)
     groups = (option.group for option in placed_line(line, item, names.menu).options)

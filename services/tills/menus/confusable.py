@@ -22,7 +22,8 @@ _CODE = re.compile(r"[A-Za-z]+\d\w*|\d+[A-Za-z]{2,}\w*|[B-DF-HJ-NP-TV-XZ]{2,}|\d
 
 def warnings(menu: Menu) -> Iterator[Note]:
     """(JSON pointer, sentence) of each; none of them keeps a menu from serving orders."""
-    names, places = MenuNames(menu), dict(_places(menu))
+    names = MenuNames(menu)
+    places = {name: place for name, _, place in names.parts()}
     for key in names.whole:
         for name in _printed(key, names):
             if rivals := [f"“{other.text}”" for other in _longer(name, key, names)]:
@@ -41,17 +42,6 @@ def _codes(menu: Menu) -> Iterator[Note]:
     for g, group in enumerate(menu.option_groups):
         if group.least and _is_code(group.name):
             yield f"/option_groups/{g}/name", f"“{group.name}” is a code, and customers are asked for it"
-
-
-def _places(menu: Menu) -> Iterator[tuple[Name, str]]:
-    for s, size in enumerate(menu.sizes):
-        yield Name("size", size.id, size.name), f"/sizes/{s}/name"
-    for i, item in enumerate(menu.items):
-        yield Name("item", item.sku, item.name), f"/items/{i}/name"
-    for g, group in enumerate(menu.option_groups):
-        for o, option in enumerate(group.options):
-            name = Name("option", option.id, option.name, group.id)
-            yield name, f"/option_groups/{g}/options/{o}/name"
 
 
 def _longer(name: Name, key: Stems, names: MenuNames) -> Iterator[Name]:

@@ -13,19 +13,10 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from schemas.cart import (
-    DIETARY,
-    Amount,
-    Cart,
-    CartDraft,
-    CartLine,
-    CartOption,
-    ItemLine,
-    OptionDraft,
-    Portion,
-)
+from schemas.cart import DIETARY, Amount, CartDraft, ItemLine, OptionDraft, Portion
 from schemas.menu import Item, Menu, Option, OptionGroup
 from schemas.menus.nesting import under
+from schemas.priced_cart import Cart, CartLine, CartOption
 from schemas.sentences.sentences import Sentences, sentences
 from schemas.shops.webhook import Refusal
 from schemas.wording import capitalized, money, option_name

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from infra.webhooks import Target
-from schemas.cart import Cart
 from schemas.lifecycle import State
-from schemas.shops.endpoint import Till
-from schemas.shops.webhook import TYPES
+from schemas.priced_cart import Cart
+from schemas.shops.webhook import TYPES, Till
 from services.storage.shops.menus import MenuStore
 from services.tills.orders.common import TillCart, TillOrder, till_cart
 from services.tills.orders.deliverect import deliverect_order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from schemas.menus.nesting import source
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
 from services.learning.training.orders import shops
@@ -30,7 +31,7 @@ def test_things_of_a_menu_are_written_differently_and_shown_as_they_are_written(
         assert len(set(shop.names.items.values())) == len(shop.menu.items), name
         text = menu_text(shop.menu, shop.names)
         for item in shop.menu.items:
-            choices = [choice.name for choice in shop.names.choices(item)]
-            assert len(set(choices)) == len(choices), (name, item.name)
+            choices = {(choice.name, source(choice.group), choice.id) for choice in shop.names.choices(item)}
+            assert len({written for written, *_ in choices}) == len(choices), (name, item.name)
             written = (shop.names.items[item.sku], *(shop.names.sizes[size] for size in item.size_ids))
             assert [one for one in written if one not in text] == [], name

@@ -82,7 +82,6 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     api = Metrics(box, pressure, waiting, rates)
     api.saw("GET", "/", 200, 0.1)
     api.saw_masked("ticket-triage", "done", 0.1)
-    api.saw_masked_tokens("ticket-triage", prompt=2, cached=1, completion=1)
     works = Works(box.database, BlobFolder(home / "blobs"))
     works.decoder.script = [AWAY]
     works.until_settled(works.typed())

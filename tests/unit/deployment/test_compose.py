@@ -83,7 +83,7 @@ def test_variables_are_settings() -> None:
     text = "".join((REPOSITORY / file).read_text() for file in files) + DOCKERFILE
     assert set(re.findall(r"SAYCART_[A-Z_]+", text)) <= known | {COMMIT_ENV}
     for name in NOT_SETTINGS:
-        assert f'"{name}"' in (REPOSITORY / "services/workers/app.py").read_text()
+        assert f'"{name}"' in (REPOSITORY / "infra/processes/ready_file.py").read_text()
     for service in OURS:
         for variable in SERVICES[service]["environment"]:
             assert variable in known | {"DATABASE_URL", "REDIS_URL"} or variable.startswith("AWS_")

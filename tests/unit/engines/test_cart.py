@@ -14,13 +14,12 @@ from schemas.cart import (
     MAX_OPTIONS,
     MAX_QUANTITY,
     Amount,
-    Cart,
     CartDraft,
-    CartLine,
     ItemLine,
     NotOnMenuLine,
     OptionDraft,
 )
+from schemas.priced_cart import Cart, CartLine
 
 ITEM: dict[str, Any] = {"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}
 OFF: dict[str, Any] = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import Finding
 from schemas.compare import canonical
+from schemas.priced_cart import Finding
 from schemas.question import Choice, Question
 from services.learning.evaluation.answering import COUNTED, outcomes
 from services.learning.evaluation.figures import figures, judge

@@ -8,6 +8,7 @@ from schemas.menu import Menu
 from services.learning.training.orders import shops
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Match, retrieve
+from tests.stand_ins import options
 
 OPTIONS = ["cheese", "mozzarella cheese", "hot peppers", "peppers", "oat milk", "whipped cream"]
 MENU = MenuNames(
@@ -18,12 +19,7 @@ MENU = MenuNames(
             "currency": "USD",
             "sizes": [{"id": "L", "name": "large", "aliases": ["big"]}],
             "option_groups": [
-                {
-                    "id": "extras",
-                    "name": "extras",
-                    "choose": "many",
-                    "options": [{"id": name.replace(" ", "-"), "name": name} for name in OPTIONS],
-                }
+                {"id": "extras", "name": "extras", "choose": "many", "options": options(*OPTIONS)}
             ],
             "items": [
                 {"sku": "latte", "name": "Caffè Latte", "aliases": ["latte"], "prices": {"L": 500}},

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft
-from schemas.corrections import corrections
+from schemas.compare import corrections
 from schemas.decision import ModelAnswer, Policy
-from schemas.records.menus import MenuVersion
+from schemas.menu import MenuVersion
 from schemas.transcript import Transcript, joined
 from services.validation.alignment import span_of
 from services.validation.decide import decide

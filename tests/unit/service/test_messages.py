@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from schemas import wording
-from schemas.cart import CartDraft, CartNote, Finding, NoteKind, Severity
+from schemas.cart import CartDraft, NoteKind
 from schemas.order import MenuRef, Order
+from schemas.priced_cart import CartNote, Finding, Severity
 from schemas.review import Review, ReviewReason
 from services.cli.receipt import cart_table, doubts, headline
 from services.pipeline.stages import ask_human

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -19,26 +18,15 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return named
 
 
-@pytest.mark.parametrize("parts", list(permutations(("engines", "messages"))))
-def test_a_worker_is_ready_with_its_last_part(file: Path, parts: tuple[str, str]) -> None:
-    """The process with the models may be there before the one that takes messages, or after it."""
-    for part in parts:
-        assert not file.exists()
-        app._ready(part)
-    assert file.exists()
-
-
 def test_what_an_earlier_life_left_does_not_count(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "_queues", ())
-    app._ready("engines")
+    file.touch()
     app._remember_queues(options={"queues": "decode"})
-    app._ready("messages")
     assert not file.exists()
 
 
 def test_a_worker_that_is_told_to_stop_is_ready_no_more(file: Path) -> None:
-    app._ready("engines")
-    app._ready("messages")
+    file.touch()
     app._begin_to_stop()
     assert not file.exists()
 

@@ -360,13 +360,3 @@ def test_names_that_will_be_confused_are_warned_of(tmp_path: Path) -> None:
         "menu.csv row 12 (name): “MOD2 GRP” is a code, and customers are asked for it",
         "menu: 8 items, 1 option groups, no problems",
     ]
-
-
-@pytest.mark.parametrize("data", [b"PK\x03\x04 not a workbook", b"\x89PNG\r\n\x1a\n\x00\x00"])
-def test_a_file_that_is_no_table_is_one_sentence(tmp_path: Path, data: bytes) -> None:
-    file = tmp_path / "menu.xlsx"
-    file.write_bytes(data)
-    shown = CliRunner().invoke(app, ["check", str(file)])
-    assert shown.exit_code == 1
-    assert shown.output.startswith("error menu.xlsx is not a menu: it is ")
-    assert len(shown.output.splitlines()) == 2

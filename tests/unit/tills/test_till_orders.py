@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from square.types.create_order_request import CreateOrderRequest
 
-from schemas.cart import Cart, CartDraft
+from schemas.cart import CartDraft
 from schemas.menu import Menu
+from schemas.priced_cart import Cart
 from schemas.transcript import Transcript
 from services.tills.orders.common import TillCart, TillOption, TillOrder, till_cart
 from services.tills.orders.deliverect import deliverect_order
@@ -56,10 +57,6 @@ def sold(cart: Cart, **changed: Any) -> TillCart:
     return till_cart("ord_01", cart, Menu.parse(MENU | changed))
 
 
-def written(order: TillOrder) -> Any:
-    return order.body
-
-
 def unknown_fields(model: object) -> Iterator[str]:
     """Fields that a published model lacks: its SDK takes any."""
     for part in model if isinstance(model, list) else [model]:
@@ -75,7 +72,7 @@ BOTH = cart_of(LATTES, PIE, notes=(ALLERGY,))
 def test_a_square_order_names_variations_modifiers_and_taxes_of_the_catalog() -> None:
     order = square_order(sold(BOTH), "LOCATION")
     assert not order.refusals
-    body = written(order)
+    body = order.body
     free = {"amount": 0, "currency": "USD"}
     assert body == {
         "idempotency_key": "ord_01",
@@ -110,7 +107,7 @@ def test_a_square_order_names_variations_modifiers_and_taxes_of_the_catalog() ->
 def test_a_toast_order_has_sizes_and_portions_as_modifiers_and_notes_as_special_requests() -> None:
     order = toast_order(sold(BOTH), "DINING")
     assert not order.refusals
-    body = written(order)
+    body = order.body
     jsonschema.validate(body, json.loads((DATA / "toast-order.schema.json").read_text()))
     [check] = body["checks"]
     latte, pie = check["selections"]
@@ -127,7 +124,7 @@ def test_a_toast_order_has_sizes_and_portions_as_modifiers_and_notes_as_special_
 def test_a_deliverect_order_has_items_whose_prices_add_up_to_the_payment() -> None:
     order = deliverect_order(sold(BOTH), None)
     assert not order.refusals
-    body = written(order)
+    body = order.body
     jsonschema.validate(body, json.loads((DATA / "deliverect-order.schema.json").read_text()))
     assert body["note"] == "ALLERGY: nuts"
     latte = body["items"][0]
@@ -143,7 +140,7 @@ def test_a_deliverect_order_has_items_whose_prices_add_up_to_the_payment() -> No
 
 def test_defaults_that_were_not_named_are_sent() -> None:
     plain = sold(cart_of(line("latte", size="S")))
-    [_size, milk] = written(toast_order(plain, "D"))["checks"][0]["selections"][0]["modifiers"]
+    [_size, milk] = toast_order(plain, "D").body["checks"][0]["selections"][0]["modifiers"]
     assert milk["item"] == {"guid": "WHOLE"}
 
 
@@ -154,7 +151,7 @@ MEALS = cart_of(
 
 
 def test_what_is_inside_an_option_is_inside_it_at_the_till() -> None:
-    square = written(square_order(sold(MEALS), "L"))["order"]["line_items"]
+    square = square_order(sold(MEALS), "L").body["order"]["line_items"]
     assert [
         [(one["catalog_object_id"], one.get("parent_modifier_uid")) for one in meal["modifiers"]]
         for meal in square
@@ -162,12 +159,12 @@ def test_what_is_inside_an_option_is_inside_it_at_the_till() -> None:
         [("COFFEE", None), ("SIZES/LATTE-L", "0-0.0"), ("OAT", "0-0.0")],
         [("COLA", None), ("LEMON", "1-0.0"), ("COLA", None), ("LEMON", "1-0.1")],
     ]
-    toast = written(toast_order(sold(MEALS), "D"))["checks"][0]["selections"]
+    toast = toast_order(sold(MEALS), "D").body["checks"][0]["selections"]
     assert [
         [(one["item"]["guid"], [i["item"]["guid"] for i in one["modifiers"]]) for one in meal["modifiers"]]
         for meal in toast
     ] == [[("COFFEE", ["LATTE-L", "OAT"])], [("COLA", ["LEMON"])] * 2]
-    items = written(deliverect_order(sold(MEALS), None))["items"]
+    items = deliverect_order(sold(MEALS), None).body["items"]
     assert sum(map(total, items)) == MEALS.total
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import ACCEPT, ASK, ModelAnswer, Policy, SecondTranscript, UnsurePiece, Verdict
 from schemas.lifecycle import Event
+from schemas.menu import MenuVersion
 from schemas.open_questions import open_question
+from schemas.priced_cart import Finding
 from schemas.question import CustomerAnswer
-from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript

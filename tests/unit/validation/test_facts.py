@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import CartDraft, Severity
+from schemas.cart import CartDraft
+from schemas.priced_cart import Severity
 from services.validation.facts import check_facts, check_total
 from tests.stand_ins import CAFE
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.corrections import corrections
+from schemas.compare import corrections
 from schemas.transcript import Transcript
 from services.validation.facts import check_facts
 from services.validation.price import price_cart

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import Cart, CartDraft
+from schemas.cart import CartDraft
 from schemas.decision import ModelAnswer, Policy
-from schemas.menu import Menu
-from schemas.records.menus import MenuVersion
+from schemas.menu import Menu, MenuVersion
+from schemas.priced_cart import Cart
 from schemas.transcript import Transcript
 from services.cli.commands.menu import TEMPLATE
 from services.pipeline.stages import validate

@@ -22,11 +22,10 @@ from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
 from services.validation.alignment import aligned
 from services.validation.facts import check_facts
-from services.validation.placing import has_nested, placed, without_closed
+from services.validation.portions import has_nested, placed, without_closed
 from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
 from services.web.customers.order_form import line_forms
-from services.web.staff.menu_diff import changes
 from services.web.staff.review_controls import SelectOption, controls_of
 from services.web.staff.review_form import lines_of
 
@@ -189,17 +188,6 @@ def test_forms_show_what_is_open_and_ask_staff_what_one_without_a_place_is() -> 
     (line,) = controls_of(lines_of(ordered("1 taco meal + water + large")), MENU)
     assert line.options[1][0].groups[0] == ("", (SelectOption("", "Choose an option…"),))
     assert "horchata size" in dict(line.options[1][0].groups)
-
-
-def test_a_change_of_what_an_item_or_option_opens_is_listed() -> None:
-    document = copy.deepcopy(DOCUMENT)
-    document["items"][0]["option_groups"] = ["drink"]
-    document["option_groups"][3]["options"][0]["option_groups"] = []
-    listed = [(one.where, one.field, one.before, one.after) for one in changes(MENU, Menu.parse(document))]
-    assert listed == [
-        ("salsa › red salsa", "option groups", "heat", "none"),
-        ("taco meal", "option groups", "drink, tacos", "drink"),
-    ]
 
 
 @pytest.mark.parametrize(

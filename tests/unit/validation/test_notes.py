@@ -9,7 +9,7 @@ import pytest
 
 from schemas.cart import NoteKind
 from schemas.decision import ModelAnswer, Policy
-from schemas.records.menus import MenuVersion
+from schemas.menu import MenuVersion
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.validation.allergy import check_allergy

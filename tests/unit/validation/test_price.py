@@ -6,16 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import (
-    Amount,
-    Cart,
-    CartDraft,
-    Finding,
-    ItemLine,
-    NotOnMenuLine,
-    OptionDraft,
-    Severity,
-)
+from schemas.cart import Amount, CartDraft, ItemLine, NotOnMenuLine, OptionDraft
+from schemas.priced_cart import Cart, Finding, Severity
 from schemas.transcript import Transcript
 from services.validation.price import price_cart
 from tests.stand_ins import CAFE, speech

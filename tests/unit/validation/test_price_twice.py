@@ -10,8 +10,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.cart import Cart, CartDraft, ItemLine, OptionDraft
+from schemas.cart import CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
+from schemas.priced_cart import Cart
 from schemas.transcript import Transcript
 from services.validation.facts import check_facts
 from services.validation.price import price_cart, unit_price

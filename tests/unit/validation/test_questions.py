@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import ModelAnswer, Policy
 from schemas.errors import Conflict, InvalidCart
 from schemas.lifecycle import Event, State
-from schemas.menu import Menu
+from schemas.menu import Menu, MenuVersion
 from schemas.open_questions import open_question
+from schemas.priced_cart import Finding
 from schemas.question import Choice, CustomerAnswer, Question
-from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
