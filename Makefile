@@ -15,7 +15,7 @@ TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots examples calibrate ladder chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools test-containers test-containers-short reference docs help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools images test-containers test-containers-short reference docs help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -140,8 +140,8 @@ gate: setup ## recorded orders again, without a model: exit 1 if a set got worse
 calibrate: setup ## measure the ASR confidence table anew (DATA=folder with gold.jsonl, menu.json and audio/)
 	@$(BIN)/python -m tests.bench.calibration.calibrate_asr --data $(DATA) $(ARGS)
 
-ladder: setup ## recordings made again in babble, in a car, over a telephone (DATA=folder of recordings, OUT=folder)
-	@$(BIN)/python -m tests.golden.ladder --data $(DATA) --out $(OUT) $(ARGS)
+images: $(SUPPLY)/.installed ## the images of this release, an SBOM of each in dist/ (a Docker engine; ARGS=api: one of them; docs/containers.md)
+	@infra/docker/images.sh $(SUPPLY)/bin/python $(ARGS)
 
 test-containers: setup ## build the images, start docker-compose.yml and speak an order into it, kill, upgrade (a Docker engine; a quarter of an hour; docs/containers.md)
 	@SAYCART_TEST_CONTAINERS=1 $(BIN)/python -m pytest tests/containers -x $(ARGS)

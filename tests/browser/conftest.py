@@ -148,3 +148,9 @@ def assert_fits(page: Page) -> None:
     """Nothing sticks out to the side: a phone must not scroll sideways."""
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0, f"{page.url} is {wide} px too wide"
+
+
+def assert_usable(page: Page) -> None:
+    """Accessible, and no wider than its window."""
+    assert_accessible(page)
+    assert_fits(page)

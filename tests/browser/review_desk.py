@@ -13,10 +13,11 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import ModelAnswer
 from schemas.lifecycle import Event
-from schemas.records.orders import NewOrder, Outcome
+from schemas.priced_cart import Cart, Finding
+from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
@@ -56,6 +57,22 @@ def take(page: Page, review_id: str) -> None:
     expect(page.locator("#settle")).to_be_visible()
 
 
+def decoded(
+    world: World,
+    order: OrderRecord,
+    lines: Sequence[dict[str, Any]],
+    notes: Sequence[dict[str, str]] = (),
+    more: Sequence[Finding] = (),
+) -> tuple[OrderRecord, Cart, tuple[Finding, ...]]:
+    """The order once this draft was decoded, with the cart and the findings that its menu makes of it."""
+    menu = world.parts.menus.get(order.menu_id, order.menu_version)
+    draft = CartDraft.model_validate({"lines": lines, "notes": notes})
+    findings = (*check_facts(draft, menu.menu), *more)
+    cart = price_cart(draft, menu.menu, menu.version, order.transcript, findings)
+    order = world.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
+    return order, cart, findings
+
+
 @dataclass
 class Desk:
     """One café with staff, and orders put in front of them."""
@@ -92,12 +109,9 @@ class Desk:
         order, _ = parts.orders.create(new)
         if key:
             order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
-        draft = CartDraft.model_validate({"lines": [LATTE] if lines is None else lines, "notes": notes})
-        findings = [*check_facts(draft, menu.menu), *more]
-        cart = price_cart(draft, menu.menu, menu.version, heard, findings)
-        order = parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
-        doubted = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
-        parts.orders.commit(order, doubted)
+        lines = [LATTE] if lines is None else lines
+        order, cart, findings = decoded(self.world, order, lines, notes, more)
+        parts.orders.commit(order, Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons))
         review = parts.reviews.by_order(order.id)
         assert review is not None
         return review

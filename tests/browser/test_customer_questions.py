@@ -9,17 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from schemas.cart import CartDraft
-from schemas.decision import ModelAnswer
 from schemas.lifecycle import Event, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
-from services.validation.facts import check_facts
-from services.validation.price import price_cart
-from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
-from tests.browser.review_desk import Desk, take
+from tests.browser.conftest import PHONE, assert_usable, watched
+from tests.browser.review_desk import Desk, decoded, take
 from tests.browser.test_customer import LATTE, placed, proposed
 from tests.integration.api_world import MENU, World
+from tests.stand_ins import options
 
 TAQUERIA: dict[str, Any] = {
     "id": "taqueria",
@@ -28,33 +25,21 @@ TAQUERIA: dict[str, Any] = {
     "language": "en",
     "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large"}],
     "option_groups": [
-        {
-            "id": "filling",
-            "name": "filling",
-            "required": True,
-            "options": [
-                {"id": "chicken", "name": "chicken", "price": 0},
-                {"id": "steak", "name": "steak", "price": 150},
-            ],
-        },
-        {
-            "id": "salsa",
-            "name": "salsa",
-            "required": True,
-            "options": [{"id": f"salsa-{n}", "name": f"salsa number {n}", "price": 0} for n in range(1, 9)],
-        },
+        {"id": "filling", "name": "filling", "required": True, "options": [
+            *options("chicken", price=0), *options("steak", price=150)]},
+        {"id": "salsa", "name": "salsa", "required": True, "options": options(
+            *(f"salsa number {n}" for n in range(1, 9)), price=0)},
     ],
     "items": [
         {"sku": "burrito", "name": "burrito", "price": 825, "option_groups": ["filling", "salsa"]},
         {"sku": "horchata", "name": "horchata", "prices": {"S": 300, "L": 450}},
     ],
-}
+}  # fmt: skip
 BURRITO: dict[str, Any] = {"kind": "item", "heard": "a burrito", "sku": "burrito", "quantity": 1}
 HORCHATAS: dict[str, Any] = {"kind": "item", "heard": "two horchatas", "sku": "horchata", "quantity": 2}
-CHICKEN = {"options": [{"group": "filling", "id": "chicken"}, {"group": "salsa", "id": "salsa-1"}]}
+CHICKEN = {"options": [{"group": "filling", "id": "chicken"}, {"group": "salsa", "id": "salsa-number-1"}]}
 SAID = "a burrito and two horchatas"
 UNCLEAR = (ReviewReason.BLOCKING_FINDING,)
-SURE = ModelAnswer(probability=1.0)
 
 
 @pytest.fixture
@@ -76,13 +61,8 @@ def doubted(
     text: str = SAID,
 ) -> OrderRecord:
     """An order of the page in review, with what the menu leaves open of these lines."""
-    order = placed(cafe, text, menu)
-    stored = cafe.parts.menus.get(order.menu_id, order.menu_version)
-    draft = CartDraft.model_validate({"lines": lines})
-    findings = check_facts(draft, stored.menu)
-    cart = price_cart(draft, stored.menu, stored.version, order.transcript, findings)
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
-    outcome = Outcome(Event.DOUBTED, cart=cart, findings=tuple(findings), reasons=reasons)
+    order, cart, findings = decoded(cafe, placed(cafe, text, menu), lines)
+    outcome = Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons)
     final: OrderRecord = cafe.parts.orders.commit(order, outcome)
     return final
 
@@ -101,8 +81,7 @@ def test_several_open_choices_are_asked_in_turn_each_with_its_cost(page: Page, c
     shown = []
     for answer in ("steak, from $9.75", "salsa number 7, $9.75", "small, $3.00 each"):
         shown.append((page.locator("h1").inner_text(), total(page)))
-        assert_accessible(page)
-        assert_fits(page)
+        assert_usable(page)
         press(page, answer)
         page.wait_for_load_state()
     assert shown == [
@@ -140,8 +119,7 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
     expect(page.locator(".lines .badge")).to_have_text("changed by us")
     expect(page.locator(".cart .doubt")).to_have_text("Left out: horchata")
     assert total(page) == "Total $16.50"
-    assert_accessible(page)
-    assert_fits(page)
+    assert_usable(page)
     page.get_by_role("button", name="Yes, order for $16.50").click()
     expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
     assert cafe.parts.orders.get(order.id).state is State.COMPLETED
@@ -166,5 +144,4 @@ def test_a_customer_reads_what_is_doubted_once_and_in_words(page: Page, cafe: Wo
     shown = page.locator("main").inner_text()
     assert shown.count("isn't on the menu") == 1
     assert not re.search(r"0\.\d|_| line \d", shown)
-    assert_fits(page)
-    assert_accessible(page)
+    assert_usable(page)

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from services.workers.stack import Stack
-from tests.browser.conftest import PHONE, assert_accessible, assert_fits, spoken_wav, watched
+from tests.browser.conftest import PHONE, assert_usable, spoken_wav, watched
 from tests.processes.running_stack import RECORDINGS
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
@@ -64,8 +64,7 @@ def test_an_order_is_spoken_into_the_microphone(
         page.mouse.up()
         page.wait_for_url("**/orders/ord_*")
         expect(page.get_by_role("heading", name="Is this right?")).to_be_visible(timeout=SETTLE_MS)
-        assert_fits(page)
-        assert_accessible(page)
+        assert_usable(page)
         play = page.locator("button.play").first
         start = float(play.get_attribute("data-start") or "nan")
         play.click()

@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from schemas.cart import CartDraft
-from schemas.lifecycle import Event, State
-from schemas.records.orders import OrderRecord, Outcome
+from schemas.lifecycle import State
 from schemas.shops.brand import logo_url, parse_colour
-from services.validation.facts import check_facts
-from services.validation.price import price_cart
-from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_fits, watched
-from tests.browser.test_customer import LATTE, SURE, placed, proposed
+from tests.browser.conftest import DESKTOP, PHONE, assert_accessible, assert_usable, watched
+from tests.browser.test_customer import LATTE, placed, propose, proposed
 from tests.browser.test_customer_questions import BURRITO, HORCHATAS, doubted
 from tests.integration.api_world import MENU, World
 from tests.stand_ins import TESTER
@@ -43,16 +39,6 @@ def spoken(page: Page) -> str:
     return " ".join(filter(None, page.evaluate("spoken")))
 
 
-def propose(cafe: World, order: OrderRecord, *lines: dict[str, Any]) -> OrderRecord:
-    """What the pipeline makes of the order now."""
-    menu = cafe.parts.menus.get(order.menu_id, order.menu_version)
-    draft = CartDraft.model_validate({"lines": lines})
-    cart = price_cart(draft, menu.menu, menu.version, order.transcript, check_facts(draft, menu.menu))
-    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=SURE))
-    final: OrderRecord = cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
-    return final
-
-
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_a_kiosk_order_is_tapped_and_ends_with_its_number_and_name(
     browser: Browser, cafe: World, viewport: dict[str, int]
@@ -64,8 +50,7 @@ def test_a_kiosk_order_is_tapped_and_ends_with_its_number_and_name(
         for tile in ("latte", "bagel", "latte"):
             page.get_by_role("button", name=re.compile(rf"^{tile}")).click()
         expect(page.get_by_label("Your order")).to_have_value("2 latte, one bagel")
-        assert_accessible(page)
-        assert_fits(page)
+        assert_usable(page)
         page.get_by_label("Your name").fill("Ann")
         page.get_by_role("button", name="Send order").click()
         page.wait_for_url("**/orders/ord_*")
@@ -75,8 +60,7 @@ def test_a_kiosk_order_is_tapped_and_ends_with_its_number_and_name(
         page.get_by_role("button", name="Yes, order for $9.49").click()
         expect(page.locator("#number")).to_have_text(order.id[-4:].upper())
         expect(page.locator(".receipt")).to_contain_text("Ann")
-        assert_accessible(page)
-        assert_fits(page)
+        assert_usable(page)
         page.get_by_role("link", name="Order something else").click()
         page.wait_for_url(f"**{KIOSK}")
 
@@ -110,8 +94,7 @@ def test_what_is_added_is_marked_and_read_aloud(page: Page, cafe: World) -> None
     words = "Is this right? 1 bagel. Changed: 1 bagel. Left out: latte. Total: $3.99."
     expect(page.locator("#news")).to_have_text(words)
     assert spoken(page).endswith(words)
-    assert_accessible(page)
-    assert_fits(page)
+    assert_usable(page)
 
 
 def test_a_question_is_read_with_its_answers_until_the_toggle_is_off(page: Page, cafe: World) -> None:

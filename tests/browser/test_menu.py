@@ -92,10 +92,8 @@ def test_an_edit_makes_a_new_version(staff: Page, cafe: World, menu_id: str) -> 
     assert item.prices == {"S": 450, "L": 575}
     assert item.aliases == ("caffe latte", SCRIPT)
     staff.get_by_role("link", name="Versions").click()
-    expect(staff.get_by_role("heading", name="Version 2")).to_be_visible()
-    rows = staff.locator("tbody tr")
-    expect(rows.nth(0)).to_have_text(f"latte aliases none caffe latte, {SCRIPT}", use_inner_text=True)
-    expect(rows.nth(1)).to_have_text("latte price L $5.50 $5.75", use_inner_text=True)
+    expect(staff.get_by_role("row", name="current")).to_contain_text("Corner Cafe")
+    expect(staff.locator("tbody tr")).to_have_count(2)
     assert "owned" not in staff.title()
     assert_accessible(staff)
 
@@ -143,7 +141,7 @@ def test_a_menu_is_imported_from_a_file(staff: Page, cafe: World, menu_id: str, 
     assert cafe.parts.menus.get(menu_id).version == 1
     send({**MENU, "id": menu_id, "name": SCRIPT})
     staff.wait_for_url(f"**/menu/{menu_id}/versions")
-    expect(staff.locator("tbody tr")).to_have_text(f"{SCRIPT} name Corner Cafe {SCRIPT}", use_inner_text=True)
+    expect(staff.locator("tbody tr td:nth-child(2)")).to_have_text([SCRIPT, "Corner Cafe"])
 
 
 def test_the_menu_pages_are_accessible_and_fit_a_phone(staff: Page, cafe: World, menu_id: str) -> None:

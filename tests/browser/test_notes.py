@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from schemas.menu import Menu
-from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
+from tests.browser.conftest import PHONE, assert_fits, assert_usable, watched
 from tests.browser.review_desk import Desk, take
 from tests.browser.test_customer import proposed
 from tests.integration.api_world import World
@@ -29,8 +29,7 @@ def test_a_customer_sees_notes_and_halves_and_keeps_them(browser: Browser, cafe:
         page.goto(cafe.link(order.id))
         expect(page.locator(".notes li")).to_have_text(TOLD)
         expect(page.locator(".lines")).to_contain_text("ham on the first half (+$1.01)")
-        assert_fits(page)
-        assert_accessible(page)
+        assert_usable(page)
         page.get_by_text("Change something", exact=True).click()
         page.get_by_label("How many").fill("2")
         page.get_by_label("How many").blur()
@@ -62,8 +61,7 @@ def test_a_reviewer_edits_a_note_and_nothing_else_is_lost(pizzas: Desk, browser:
         assert_fits(page)
         take(page, review.id)
         expect(page.get_by_label("Part", exact=True)).to_have_count(2)
-        assert_fits(page)
-        assert_accessible(page)
+        assert_usable(page)
         page.get_by_label("Note for the kitchen", exact=True).first.fill("well done, cut in four")
         expect(page.locator("#changes .new")).to_contain_text("well done, cut in four")
         page.get_by_role("button", name="Send correction").click()

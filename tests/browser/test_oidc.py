@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
-from tests.browser.conftest import PHONE, Watch, assert_accessible, assert_fits
+from tests.browser.conftest import PHONE, Watch, assert_usable
 from tests.integration.api_world import World, running
 from tests.integration.oidc_world import bind
 from tests.servers.oidc_provider import OidcProvider, oidc_provider
@@ -39,11 +39,6 @@ class Between(Watch):
             self.faults.append(text)
 
 
-def sound(page: Page) -> None:
-    assert_accessible(page)
-    assert_fits(page)
-
-
 def test_there_and_back_and_out_again(desk: World, browser: Browser) -> None:
     watch = Between(urlsplit(desk.url).netloc)
     context = browser.new_context(base_url=desk.url, viewport=PHONE)
@@ -54,7 +49,7 @@ def test_there_and_back_and_out_again(desk: World, browser: Browser) -> None:
     page.goto("/review/stats")
     button = page.get_by_role("button", name="Sign in with Harbor Login")
     expect(button).to_be_visible()
-    sound(page)
+    assert_usable(page)
     button.click()
     page.wait_for_url("**/oauth2/authorize?**")
     page.locator("input[name=sub]").fill("bob-1")
@@ -63,7 +58,7 @@ def test_there_and_back_and_out_again(desk: World, browser: Browser) -> None:
     page.goto("/account")
     expect(page.get_by_text("You signed in with Harbor Login")).to_be_visible()
     expect(page.get_by_label("New password")).to_have_count(0)
-    sound(page)
+    assert_usable(page)
     page.get_by_role("button", name="Sign out here").click()
     page.wait_for_url("**/oauth2/end_session?**")
     page.goto("/review")

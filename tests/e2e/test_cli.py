@@ -50,13 +50,6 @@ def test_order_follows_a_recording_to_its_cart(saycart) -> None:
     assert "We didn't hear anything" in shown.stdout
 
 
-def test_an_unknown_menu_is_told_with_a_hint(saycart) -> None:
-    refused = saycart("order", RECORDINGS / "hc-01.flac", "--menu", "nowhere")
-    assert refused.returncode == 1
-    assert "nowhere" in refused.stderr
-    assert "hint" in refused.stderr
-
-
 def test_a_menu_is_exported_as_it_can_be_imported(saycart, tmp_path: Path) -> None:
     exported = saycart("menu", "export", "harbor-coffee")
     assert exported.returncode == 0, exported.stderr

@@ -51,25 +51,3 @@ def test_plain_recordings_come_out_right(done: dict[str, dict[str, Any]]) -> Non
     assert wrong == []
     reviewed = {row["id"]: done[row["id"]]["findings"] for row in plain if row not in accepted}
     assert len(reviewed) <= 2, reviewed
-
-
-def test_every_line_has_its_price_and_the_words_it_came_from(
-    client: httpx.Client, done: dict[str, dict[str, Any]]
-) -> None:
-    lines = 0
-    for row in gold_rows():
-        order = done[row["id"]]
-        if order["status"] != "completed":
-            continue
-        menu = client.get(f"/v1/menus/{row['menu']}").json()
-        items = {item["sku"]: item for item in menu["items"]}
-        for line in order["cart"]["lines"]:
-            lines += 1
-            item = items[line["sku"]]
-            base = item["price"] if "price" in item else item["prices"][line["size"]]
-            assert line["unit_price"] == base + sum(option["price"] for option in line["options"])
-            assert line["line_total"] == line["unit_price"] * line["quantity"]
-            assert line["heard"]["text"] in order["transcript"]["text"]
-            assert 0 <= line["heard"]["start_s"] < line["heard"]["end_s"]
-        assert order["cart"]["total"] == sum(line["line_total"] for line in order["cart"]["lines"])
-    assert lines >= 10

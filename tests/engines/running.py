@@ -27,7 +27,6 @@ from infra.weights.models import resolve
 from infra.weights.safetensors import weights
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.hosts.embedded import engine_child, served_at
-from services.decoding.hosts.variables import OPENMP_ENV
 from tests.servers import llama_cpp
 from tests.servers import vllm as vllm_server
 from tests.waiting import until
@@ -120,23 +119,22 @@ def _child(home: Path, engine: Engine, argv: Any, env: Any) -> Child:
 
 
 @contextmanager
-def embedded(home: Path, model: str = SMALL) -> Iterator[Engine]:
+def embedded(home: Path) -> Iterator[Engine]:
     """Ours, as a stack starts it."""
     port = any_free()
-    config = settings().model_copy(update={"llm_model": model})
+    config = settings().model_copy(update={"llm_model": SMALL})
     child = engine_child(served_at(config, port), port, home / "log")
-    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
+    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", SMALL, None, slow=1)
     with _started(home, engine, replace(child, env={})) as running:
         yield running
 
 
 @contextmanager
-def llama(home: Path, model: str = SMALL, *, threads: int = 2) -> Iterator[Engine]:
+def llama(home: Path) -> Iterator[Engine]:
     port = any_free()
-    file = Path(resolve(model, settings().models_dir))
-    argv = llama_cpp.command(file, port, threads=threads, slots=2, context=8192)
-    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
-    with _started(home, engine, _child(home, engine, argv, OPENMP_ENV)) as running:
+    argv = llama_cpp.command(Path(resolve(SMALL, settings().models_dir)), port, slots=2, context=8192)
+    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", SMALL, None, slow=1)
+    with _started(home, engine, _child(home, engine, argv, {})) as running:
         yield running
 
 
@@ -152,14 +150,8 @@ def vllm(home: Path) -> Iterator[Engine]:
     adapter = adapter_for(name)
     argv = vllm_server.command(python, model, name, port, host="127.0.0.1", device="cpu", adapter=adapter)
     env = {**vllm_server.environment("cpu", threads=2), "HF_HUB_OFFLINE": "1"}
-    engine = Engine(
-        "vllm",
-        f"http://127.0.0.1:{port}",
-        name,
-        None,
-        slow=10,
-        adapter=adapter.name if adapter else "",
-    )
+    read = adapter.name if adapter else ""
+    engine = Engine("vllm", f"http://127.0.0.1:{port}", name, None, slow=10, adapter=read)
     with _started(home, engine, _child(home, engine, argv, env)) as running:
         yield running
 

@@ -9,39 +9,35 @@ from schemas.records.orders import NewOrder
 from services.api import __main__ as api
 from services.doorbell import CeleryDoorbell
 from services.storage.orders.store import OrderStore
-from tests.faults.points import folder, strike
+from tests.faults.points import folder, strike, wrap
 
 # Metadata of the orders that this process has stored: the doorbell is told an id alone.
 _known: dict[str, dict[str, Any] | None] = {}
 
 
-def _create(store: Callable[..., Any]) -> Callable[..., Any]:
-    def create(self: OrderStore, new: NewOrder, **named: Any) -> Any:
-        strike(new.metadata, "accept/before_commit")
-        order, created = store(self, new, **named)
-        _known[order.id] = new.metadata
-        strike(new.metadata, "accept/after_commit")
-        return order, created
-
-    return create
+def _create(original: Callable[..., Any], store: OrderStore, new: NewOrder, **named: Any) -> Any:
+    strike(new.metadata, "accept/before_commit")
+    order, created = original(store, new, **named)
+    _known[order.id] = new.metadata
+    strike(new.metadata, "accept/after_commit")
+    return order, created
 
 
-def _ring(ring: Callable[..., bool]) -> Callable[..., bool]:
-    def rung(self: CeleryDoorbell, order_id: str, state: Any, **named: Any) -> bool:
-        metadata = _known.pop(order_id, None)
-        strike(metadata, "accept/before_enqueue")
-        done = ring(self, order_id, state, **named)
-        strike(metadata, "accept/after_enqueue")
-        return done
-
-    return rung
+def _ring(
+    original: Callable[..., bool], bell: CeleryDoorbell, order_id: str, state: Any, **named: Any
+) -> bool:
+    metadata = _known.pop(order_id, None)
+    strike(metadata, "accept/before_enqueue")
+    done = original(bell, order_id, state, **named)
+    strike(metadata, "accept/after_enqueue")
+    return done
 
 
 def main() -> None:
     """Serve, as `python -m services.api` does."""
     if folder() is not None:
-        OrderStore.create = _create(OrderStore.create)  # type: ignore[method-assign]
-    CeleryDoorbell.ring = _ring(CeleryDoorbell.ring)  # type: ignore[method-assign]
+        wrap(OrderStore, "create", _create)
+        wrap(CeleryDoorbell, "ring", _ring)
     api.main()
 
 

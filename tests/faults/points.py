@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,13 @@ def strike(metadata: dict[str, Any] | None, here: str) -> None:
     if number % ALONE_EVERY == 0 and not here.endswith("ack"):
         os.kill(os.getpid(), signal.SIGKILL)
     os.killpg(0, signal.SIGKILL)
+
+
+def wrap(home: type, name: str, around: Callable[..., Any]) -> None:
+    """Put `around(original, self, ...)` in the place of a method."""
+    original = getattr(home, name)
+
+    def wrapped(self: Any, *args: Any, **named: Any) -> Any:
+        return around(original, self, *args, **named)
+
+    setattr(home, name, wrapped)

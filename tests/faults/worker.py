@@ -29,7 +29,7 @@ from services.storage.orders import turns
 from services.storage.orders.store import OrderStore
 from services.transcription.ports import Recording
 from services.workers.app import app
-from tests.faults.points import folder, planned, strike
+from tests.faults.points import folder, planned, strike, wrap
 from tests.stand_ins import RIGHT, SAID, read_as, speech
 
 __all__ = ["app"]
@@ -82,16 +82,6 @@ def counted(stage: flow.Stage) -> Callable[[OrderRecord, Tools], Outcome]:
         return outcome
 
     return step
-
-
-def wrap(home: type, name: str, around: Callable[..., Any]) -> None:
-    """Put `around(original, self, ...)` in the place of a method."""
-    original = getattr(home, name)
-
-    def wrapped(self: Any, *args: Any, **named: Any) -> Any:
-        return around(original, self, *args, **named)
-
-    setattr(home, name, wrapped)
 
 
 def _claim(original: Callable[..., Any], store: OrderStore, expected: Any, **named: Any) -> Any:

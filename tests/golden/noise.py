@@ -1,7 +1,4 @@
-"""Sounds that a counter, a car and a telephone add to speech. Every random draw comes from a given seed.
-
-numpy alone, so that both the speaking tool and the noise ladder of an ordinary install can use it.
-"""
+"""Café babble around speech. Every random draw comes from a given seed."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ Audio = NDArray[np.float32]
 
 _FRAME_S = 0.02
 _ACTIVE_BELOW_PEAK_DB = 35.0
-_RING_S = 1.0  # the slowest filter below has died away long before
+_RING_S = 1.0  # the filter below has died away long before
 
 
 def speech_rms(audio: Audio, rate: int) -> float:
@@ -43,45 +40,16 @@ def babble(talkers: Sequence[Audio], samples: int, rate: int, seed: int) -> Audi
         voice = np.tile(talker, repeats)[start : start + samples]
         # Nobody at the other tables stands equally far away.
         out += voice / speech_rms(talker, rate) * 10 ** (rng.uniform(-6.0, 0.0) / 20)
-    return _butterworth(out, rate, 1, high=3000).astype(np.float32)
+    return _lowpass(out, rate, 3000).astype(np.float32)
 
 
-def car(samples: int, rate: int, seed: int) -> Audio:
-    """A moving car from the inside: engine harmonics, rumble, and tyre noise of higher pitch."""
-    rng = np.random.default_rng(seed)
-    white = rng.standard_normal(samples)
-    rumble = _butterworth(white, rate, 2, high=120)
-    tyres = _butterworth(white, rate, 1, low=200, high=1800)
-    t = np.arange(samples) / rate
-    wander = 1.5 * np.sin(2 * np.pi * 0.3 * t + rng.uniform(0, 2 * np.pi))
-    phase = 2 * np.pi * np.cumsum(38.0 + wander) / rate
-    engine = sum(np.sin(k * phase + rng.uniform(0, 2 * np.pi)) / k for k in range(1, 7))
-    parts = ((rumble, 1.0), (tyres, 0.5), (engine, 0.35))
-    return np.asarray(sum(w * p / np.std(p) for p, w in parts), dtype=np.float32)
-
-
-def telephone(audio: Audio, rate: int) -> Audio:
-    """What a telephone line leaves: 300 to 3400 Hz."""
-    return _butterworth(audio, rate, 4, low=300, high=3400).astype(np.float32)
-
-
-def _butterworth(
-    audio: NDArray[np.floating], rate: int, order: int, *, high: float, low: float | None = None
-) -> NDArray[np.float64]:
-    """A causal digital Butterworth filter, lowpass or bandpass (Hz), applied in the frequency domain.
+def _lowpass(audio: NDArray[np.float64], rate: int, hertz: float) -> NDArray[np.float64]:
+    """A causal digital Butterworth filter of the first order, applied in the frequency domain.
 
     The response is the bilinear transform's, so to rounding this is `scipy.signal.butter` and `sosfilt`.
     """
     samples = len(audio)
     padded = samples + int(_RING_S * rate)  # what rings on must not come round to the beginning
-
-    def warped(hertz: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        return np.tan(np.pi * np.asarray(hertz) / rate)
-
-    s = 1j * warped(np.fft.rfftfreq(padded, 1 / rate)[1:])
-    edge = warped(high)
-    prototype = s / edge if low is None else (s**2 + edge * warped(low)) / (s * (edge - warped(low)))
-    poles = np.exp(1j * np.pi * (2 * np.arange(order) + order + 1) / (2 * order))
-    gain = 1 / np.prod(prototype[:, None] - poles, axis=1)
-    response = np.concatenate(([1.0 if low is None else 0.0], gain))
-    return np.fft.irfft(np.fft.rfft(audio.astype(np.float64), padded) * response, padded)[:samples]
+    s = 1j * np.tan(np.pi * np.fft.rfftfreq(padded, 1 / rate)[1:] / rate)
+    response = np.concatenate(([1.0], 1 / (s / np.tan(np.pi * hertz / rate) + 1)))
+    return np.fft.irfft(np.fft.rfft(audio, padded) * response, padded)[:samples]

@@ -1,4 +1,4 @@
-"""Kokoro's voices: English and Spanish text -> speech, through espeak-ng's phonemes.
+"""Kokoro's voices: English text -> speech, through espeak-ng's phonemes.
 
 The weights are read straight out of the downloaded packages (README.md); nothing in them is imported or run.
 """
@@ -23,7 +23,6 @@ from tests.golden.files import RATE
 from tests.golden.noise import Audio
 
 MODEL = "kokoro-82m int8"
-LICENCE = "Apache-2.0 (model and voice)"
 MODEL_SHA256 = "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb"
 MODEL_PARTS = 4
 MODEL_RATE = 24_000
@@ -46,13 +45,10 @@ _BRITISH = {
     "dʒˌælɐpˈiːnjəʊz": "hˌæləpˈAnjQz", "pˈɑːfeɪt": "pˈɑːfA",
     "əʊ": "Q", "eə": "ɛː", "iə": "ɪə",
 }  # fmt: skip
-# Kokoro learned Spanish from espeak's own signs, but for one sign each of "ch" and the falling diphthongs.
-_SPANISH = {"tʃ": "ʧ", "aɪ": "I", "aʊ": "W", "eɪ": "A", "oʊ": "O", "ʲ": ""}
 # By a voice's first letter: espeak's voice, and how its signs are written.
 _SPOKEN = {
     "a": ("en-us", {**_COMMON, **_AMERICAN}),
     "b": ("en-gb-x-rp", {**_COMMON, **_BRITISH}),
-    "e": ("es", _SPANISH),
 }
 
 
@@ -92,7 +88,7 @@ class Voices:
         if voice in self._mixed:
             return self._mixed[voice]
         with tarfile.open(self._package("kokoro-js-*.tgz")) as package:
-            member = package.extractfile(f"package/voices/{voice.partition('/')[0]}.bin")
+            member = package.extractfile(f"package/voices/{voice}.bin")
             if member is None:
                 raise SystemExit(f"no voice {voice!r}")
             return np.frombuffer(member.read(), dtype="<f4").reshape(-1, 256)
@@ -105,10 +101,9 @@ class Voices:
         return name
 
     def phonemes(self, text: str, voice: str) -> str:
-        """`text` in the model's signs, as `voice` says it. `em_alex/es-419` is em_alex with the sounds of
-        another of espeak's voices, here that of Latin America."""
+        """`text` in the model's signs, as `voice` says it."""
         accent, rules = _SPOKEN[voice[0]]
-        sentences = self._espeak.phonemize(voice.partition("/")[2] or accent, text)
+        sentences = self._espeak.phonemize(accent, text)
         ipa = unicodedata.normalize("NFC", " ".join("".join(s).strip() for s in sentences))
         longest_first = sorted(rules, key=len, reverse=True)
         return re.sub("|".join(map(re.escape, longest_first)), lambda sign: rules[sign[0]], ipa)
