@@ -23,12 +23,11 @@ from schemas.records.orders import OrderRecord
 from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.wording import least
 from services.api.gate.bodies import media_type, validated
-from services.api.intake import accept, accept_text
+from services.api.intake import accept, accept_utterance
 from services.api.receiving import Accepted, by_page
 from services.api.routes.audio import Number, recording
 from services.api.routes.events import stream
 from services.api.routes.orders import read
-from services.api.utterances import accept_utterance
 from services.shop_scope import ShopScope
 from services.validation.decide import judge_chosen
 from services.web.customers import customer_view
@@ -106,7 +105,7 @@ async def submit(request: Request, box: Visiting) -> Response:
             sentence: dict[str, Any] = {"transcript": form.get("transcript"), "menu": form.get("menu")}
             if name := form.get("name"):
                 sentence["metadata"] = {"name": name[:MAX_NAME_CHARS]}
-            accepted = await accept_text(request, box, validated(TextOrder, sentence), caller)
+            accepted = await accept(request, box, caller, validated(TextOrder, sentence))
     except SaycartError as error:
         log.info("request.refused", code=error.code, detail=error.detail)
         shown = await run_in_threadpool(_start, request, box, form.get("menu") if form else None)
@@ -177,7 +176,7 @@ def _changed(
 ) -> Response:
     """Return the form for changes with this cart and its price."""
     menu = box.menu_of(record)
-    cart = judge_chosen(draft, menu, record.transcript or customer_view.NO_TRANSCRIPT).cart
+    cart, _ = judge_chosen(draft, menu, record.transcript or customer_view.NO_TRANSCRIPT)
     changed = customer_view.changing(record, menu.menu, cart, keys)
     if is_fragment(request):
         into_form = {"HX-Retarget": "#change", "HX-Reswap": "outerHTML settle:0ms"}

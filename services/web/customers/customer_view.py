@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas import wording
-from schemas.cart import Cart, CartLine
 from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
 from schemas.menu import Menu
 from schemas.open_questions import line_of, open_questions, settled_by, takes_more
 from schemas.order import SAY_IT_AGAIN, Order
+from schemas.priced_cart import Cart, CartLine
 from schemas.question import Choice, Question
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord

@@ -12,23 +12,12 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from schemas.cart import (
-    Amount,
-    Cart,
-    CartDraft,
-    CartLine,
-    CartOption,
-    ItemLine,
-    LineDraft,
-    NoteDraft,
-    OptionDraft,
-    Portion,
-)
+from schemas.cart import Amount, CartDraft, ItemLine, LineDraft, NoteDraft, OptionDraft, Portion
 from schemas.errors import InvalidCart
 from schemas.menu import Item, Menu, OptionGroup
+from schemas.priced_cart import Cart, CartLine, CartOption
 from schemas.wording import option_name
-from services.validation.placing import without_closed
-from services.validation.portions import open_groups
+from services.validation.portions import open_groups, without_closed
 from services.web.pages import Form
 
 ADDED = "+"

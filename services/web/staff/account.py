@@ -21,14 +21,13 @@ from services.api.deps import Wired
 from services.bootstrap import Container
 from services.web.pages import Fields, Form, PageRoute, page, redirect
 from services.web.staff.leaving import provider_name, signed_out
-from services.web.staff.staff import COOKIE, ENROL, IDLE_S, Enrolling, Signed, SignedIn, read_cookie
+from services.web.staff.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, read_cookie
 
 router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
 
 ISSUER = "saycart"
 _DONE = {
     "password": "Password changed. You were signed out everywhere else.",
-    "ended": "Session ended.",
     "off": "Two-step sign-in is off.",
 }
 
@@ -52,13 +51,6 @@ def change_password(request: Request, box: Wired, staff: Signed, fields: Fields)
     except SaycartError as error:
         return _page(request, box, staff, error=error, about="password")
     return redirect(request, "/account?done=password")
-
-
-@router.post("/sessions/end")
-def end_session(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
-    """End one of the account's sessions."""
-    box.sessions.end_one(staff.session.staff_id, fields.get("session"))
-    return redirect(request, "/account?done=ended")
 
 
 @router.post("/sign-out-everywhere")
@@ -151,7 +143,6 @@ def _page(
 ) -> Response:
     own = staff.session
     shown: dict[str, Any] = {
-        "sessions": box.sessions.list(own.staff_id, IDLE_S),
         "own": own,
         "codes_left": box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
         "required": own.needs_second_step,

@@ -6,7 +6,7 @@ Menus are immutable: every edit is a new version, stored like an import.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Annotated, Any, TypeVar
 
 import structlog
@@ -25,7 +25,6 @@ from services.api.routes.menus import publish
 from services.shop_scope import ShopScope
 from services.web.customers.order_access import Visiting
 from services.web.pages import Fields, Form, PageRoute, is_fragment, page, redirect
-from services.web.staff.menu_diff import changes
 from services.web.staff.staff import MenuScope, PublishScope
 
 log = structlog.get_logger(__name__)
@@ -77,13 +76,11 @@ def _matches(query: str, *names: str) -> bool:
 
 @router.get("/{menu_id}/versions")
 def versions(menu_id: str, request: Request, box: Visiting) -> Response:
-    """Show the newest versions, each with its changes."""
-    stored = box.menus.versions(menu_id, limit=SHOWN_VERSIONS + 1)
+    """List the newest versions."""
+    stored = box.menus.versions(menu_id, limit=SHOWN_VERSIONS)
     if not stored:
         raise NotFound(f"No menu {menu_id}")
-    steps = [(new, changes(old.menu, new.menu)) for new, old in pairwise(stored)]
-    first = [] if len(stored) > SHOWN_VERSIONS else [(stored[-1], None)]
-    return page(request, "menu/versions.html", menu=stored[0].menu, steps=steps + first)
+    return page(request, "menu/versions.html", menu=stored[0], versions=stored)
 
 
 @router.get("/{menu_id}/export")

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.errors import NotBegunHere, NotFound, NotLetIn, ProviderAway, SaycartError
-from services.api.deps import Wired
+from services.api.deps import Wired, address
 from services.api.gate.access import acting
 from services.api.gate.rates import by_address
 from services.bootstrap import Container
@@ -25,7 +25,6 @@ from services.web.pages import Fields, PageRoute, problem_page
 from services.web.staff.leaving import leave, own_address, provider_name
 from services.web.staff.sign_in import entered
 from services.web.staff.staff import HOME, SESSION_S, drop_cookie, read_cookie, safe_next, set_cookie
-from services.web.staff.visits import visit_of
 
 if TYPE_CHECKING:
     from infra.oidc import Provider
@@ -93,15 +92,15 @@ async def _sign_in(
     Raises:
         TooManyAttempts, ProviderAway, NotLetIn: the sign-in is refused.
     """
-    store, visit = box.provider_accounts, visit_of(request)
-    counted = await run_in_threadpool(store.count, visit.address)
+    store = box.provider_accounts
+    counted = await run_in_threadpool(store.count, address(request))
     try:
         who = await provider.identify(token, own_address(request, CALLBACK), code, iss)
     except ProviderAway:
         await run_in_threadpool(store.give_back, counted)
         raise
     name, got = await run_in_threadpool(
-        store.enter, who, visit, SESSION_S, counted=counted, by=partial(acting, request)
+        store.enter, who, SESSION_S, counted=counted, by=partial(acting, request)
     )
     return await entered(request, box, got, name, after)
 

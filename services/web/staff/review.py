@@ -10,21 +10,20 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from schemas import wording
-from schemas.errors import Conflict, InputError, InvalidCart, NotFound, StaleState
+from schemas.errors import Conflict, InputError, InvalidCart, NotFound, SaycartError, StaleState
 from schemas.review import ReviewDecision
-from services.api.present import nickname
 from services.api.routes.audio import Number, recording
 from services.shop_scope import ShopScope
 from services.validation.explained import explain
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, page, redirect
 from services.web.staff import review_view as view
-from services.web.staff.doubts import doubt, staff_doubts
+from services.web.staff.doubts import doubt, in_short, staff_doubts
 from services.web.staff.review_form import FilledForm, read
 from services.web.staff.staff import Reviewer, ReviewScope
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
-TEMPLATES.filters |= {"reason": wording.reason, "lasted": wording.lasted, "nickname": nickname}
+TEMPLATES.filters |= {"reason": in_short, "lasted": wording.lasted}
 TEMPLATES.filters |= {"percent": wording.percent, "sentence": wording.capitalized}
 
 SHOWN = 50
@@ -114,7 +113,7 @@ def audio(review_id: str, box: ReviewScope, utterance: Number = None) -> Respons
 
 @router.post("/{review_id}/decide")
 def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
-    """Store the decision and continue with the next review; on a conflict show what changed."""
+    """Store the decision and continue with the next review; on a conflict show the order as it is now."""
     shown = view.case(box, review_id)
     filled = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
     try:
@@ -126,7 +125,8 @@ def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, 
     except InvalidCart as error:
         return _screen(request, box, staff.name, shown, status=422, refused=error, filled=filled)
     except (Conflict, StaleState) as error:
-        return _conflict(request, box, view.case(box, review_id), error, filled)
+        now = view.case(box, review_id)
+        return _screen(request, box, staff.name, now, status=409, refused=error, filled=filled)
     return _to_next(request, box, staff.name, after=review_id)
 
 
@@ -168,7 +168,7 @@ def _screen(
     shown: view.Case,
     *,
     status: int = 200,
-    refused: InputError | None = None,
+    refused: SaycartError | None = None,
     filled: FilledForm | None = None,
     last: view.Case | None = None,
 ) -> Response:
@@ -193,28 +193,6 @@ def _screen(
         of_visitor=len(box.reviews.of_visitor(shown.review.id)),
         **_cart(shown, filled),
         **_lease(box, shown, None),
-    )
-
-
-def _conflict(
-    request: Request,
-    box: ShopScope,
-    shown: view.Case,
-    error: InputError | StaleState,
-    filled: FilledForm | None,
-) -> Response:
-    cart = view.price(shown, filled.draft) if filled and filled.draft else None
-    decided = shown.order.cart if shown.review.status == "decided" else None
-    theirs, yours = view.compared(decided, cart, shown.menu.menu)
-    return page(
-        request,
-        "review/conflict.html",
-        status=409,
-        shown=shown,
-        error=error,
-        theirs=theirs,
-        yours=yours,
-        acts=box.review_log.of(shown.review.id),
     )
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from schemas import wording
-from schemas.cart import Cart, CartDraft, CartLine, CartTax, Finding
+from schemas.cart import CartDraft
 from schemas.compare import same_order
-from schemas.menu import Menu
-from schemas.records.menus import MenuVersion
+from schemas.menu import Menu, MenuVersion
+from schemas.priced_cart import Cart, CartLine, CartTax, Finding
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import Queue, ReviewRecord
 from schemas.review import HARD_TO_HEAR
@@ -159,25 +159,14 @@ def same(one: CartDraft, other: CartDraft | None) -> bool:
     return other is not None and same_order(one, other)
 
 
-def compared(before: Cart | None, after: Cart | None, menu: Menu) -> tuple[list[str], list[str]]:
-    """Return the lines that are only in `before`, and those only in `after`, as text."""
-    old, new = _described(before, menu), _described(after, menu)
-    return list((old - new).elements()), list((new - old).elements())
-
-
-def price(shown: Case, draft: CartDraft) -> Cart:
-    """Price the draft from the order's menu version."""
-    return _priced(shown, draft)[0]
-
-
 def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
-    judged = judge_chosen(draft, shown.menu, shown.transcript)
+    cart, findings = judge_chosen(draft, shown.menu, shown.transcript)
     problems: dict[int, list[str]] = {}
-    for finding in judged.findings:
+    for finding in findings:
         if finding.blocks:
             line = -1 if finding.line is None else finding.line
             problems.setdefault(line, []).append(finding.message)
-    return judged.cart, problems
+    return cart, problems
 
 
 def _described(cart: Cart | None, menu: Menu) -> Counter[str]:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from schemas.errors import InputError, NotFound, SaycartError, SignInBusy, TooManyAttempts
 from schemas.shops.staff import Entered, Halfway
 from services.api import problems
-from services.api.deps import Wired
+from services.api.deps import Wired, address
 from services.api.gate.access import acting
 from services.api.gate.rates import by_address
 from services.bootstrap import Container
@@ -30,7 +30,6 @@ from services.web.staff.staff import (
     set_cookie,
     visitor,
 )
-from services.web.staff.visits import visit_of
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +61,7 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     form = {"template": "staff/sign_in.html", "next": after, "name": name}
     try:
         result = await run_in_threadpool(
-            box.sign_ins.by_password, name, password, visit_of(request), SESSION_S
+            box.sign_ins.by_password, name, password, address(request), SESSION_S
         )
     except (TooManyAttempts, SignInBusy) as error:
         return _refused(request, error, **form)
@@ -93,7 +92,7 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
     by = acting(request, f"staff:{name}")
     try:
         session = await run_in_threadpool(
-            box.sign_ins.by_code, token, code, visit_of(request), SESSION_S, by=by
+            box.sign_ins.by_code, token, code, address(request), SESSION_S, by=by
         )
     except NotFound:
         return redirect(request, f"/sign-in?{urlencode({'next': after, 'late': '1'})}")
