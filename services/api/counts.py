@@ -45,8 +45,6 @@ class DatabaseCounts(Collector):
         yield _gauge("orders_waiting", "orders waiting for workers", load.waiting)
         limit = "waiting orders from which new ones are refused; 0: never"
         yield _gauge("orders_waiting_limit", limit, self.container.settings.max_backlog)
-        finished = "orders finished by the workers in the last minute"
-        yield _gauge("orders_per_second", finished, load.per_second)
 
     def _queues(self) -> Iterable[Metric]:
         found = self.container.load.backlog()
@@ -54,8 +52,6 @@ class DatabaseCounts(Collector):
         oldest = {stage: queue.oldest_s for stage, queue in queues.items()}
         due = "age of the oldest order due for a stage and not held by a worker"
         yield _by("queue_oldest_seconds", due, "stage", oldest)
-        held = {stage: queue.held for stage, queue in queues.items()}
-        yield _by("orders_held", "orders held by a worker", "stage", held)
         longest = {stage: queue.longest_held_s for stage, queue in queues.items()}
         stuck = "longest time a held order has gone without progress, including its wait"
         yield _by("lease_oldest_seconds", stuck, "stage", longest)

@@ -1,4 +1,4 @@
-"""Accepting an order, in the one order of steps that loses nothing and leaves nothing.
+"""Accepting an order or an utterance, in the one order of steps that loses nothing and leaves nothing.
 
 0. Too much waits already, or the key is in use right now: refused (`pressure.py`), and no body is read.
 1. The form is read into a temporary file (`uploads.py`), and everything about the request is checked.
@@ -11,7 +11,9 @@ A failure between 2 and 3 removes the recording again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
@@ -19,25 +21,16 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from infra.observability import tracing
-from schemas.errors import NotFound, UnknownMenu
-from schemas.order import TextOrder
-from schemas.records.menus import MenuVersion
-from schemas.records.orders import Idempotency, NewOrder
+from schemas.errors import InputError, NotFound, UnknownMenu
+from schemas.menu import MenuVersion
+from schemas.order import TextOrder, TextUtterance
+from schemas.records.orders import NewOrder, OrderRecord, StoredUtterance
 from schemas.shape import METADATA, faults
 from schemas.transcript import Transcript
-from services.api import uploads
-from services.api.gate.bodies import parse_json, read_model
+from services.api.gate.bodies import parse_json
 from services.api.problems import invalid
-from services.api.receiving import (
-    MAX_TEXT_BYTES,
-    Accepted,
-    Caller,
-    admitted,
-    committed,
-    idempotency_of,
-    is_spoken,
-    received,
-)
+from services.api.receiving import Accepted, Caller, committed, idempotency_of, received
+from services.api.uploads import FIELD_CAPS, NO_FIELDS, Upload
 from services.recordings import delete_unused
 from services.shop_scope import ShopScope
 
@@ -46,53 +39,43 @@ log = structlog.get_logger(__name__)
 NAMED = 10  # menus to choose from, where none was named
 
 
-async def accept(request: Request, box: ShopScope, caller: Caller) -> Accepted:
-    """Take in whatever `POST /v1/orders` carries.
+async def accept(request: Request, box: ShopScope, caller: Caller, text: TextOrder | None = None) -> Accepted:
+    """Take in whatever `POST /v1/orders` carries, or `text`.
 
     Raises:
         InputError: a tree of refusals (4xx), nothing stored.
         Overloaded: too many orders wait (503), nothing stored.
         StorageUnavailable: database or disk (503), nothing stored.
     """
-    spoken = is_spoken(request)
-    async with admitted(request, box, caller) as key:
-        if not spoken:
-            return await _typed(box, key, await read_model(request, TextOrder, MAX_TEXT_BYTES), caller)
-        async with received(request, box, caller) as upload:
-            asked = {name: value for name, value in upload.fields.items() if value}
-            text = asked.get("metadata")
-            metadata = None if text is None else _metadata(text)
-            menu = await run_in_threadpool(_find_menu, box, asked.get("menu"), asked.get("language"))
-            new = _new(menu, caller, metadata, confirm=asked.get("confirm") == "true")
-            new = replace(new, audio_format=upload.audio_format)
-            body = asked | {"metadata": metadata, "audio": upload.writer.sha256}
-            return await run_in_threadpool(_keep, box, upload, new, idempotency_of(caller, key, body))
+    async with received(request, box, caller, TextOrder, FIELD_CAPS, text) as (key, sent):
+        return await run_in_threadpool(_order, box, caller, key, sent)
 
 
-def _keep(box: ShopScope, upload: uploads.Upload, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
-    """The recording and then its order, in one visit to a thread: each waits for the interpreter twice."""
-    return _store(box, replace(new, audio_key=committed(upload)), idempotency)
+async def accept_utterance(
+    request: Request, box: ShopScope, order_id: str, caller: Caller, text: TextUtterance | None = None
+) -> Accepted:
+    """Take in what `POST /v1/orders/{id}/utterances` carries, or `text`.
+
+    Raises: as `accept` and the order store's `add`.
+    """
+    async with received(request, box, caller, TextUtterance, NO_FIELDS, text) as (key, sent):
+        return await run_in_threadpool(_utterance, box, order_id, caller, key, sent)
 
 
-async def accept_text(request: Request, box: ShopScope, text: TextOrder, caller: Caller) -> Accepted:
-    """Take in an order that came as text; errors as in `accept`."""
-    async with admitted(request, box, caller) as key:
-        return await _typed(box, key, text, caller)
-
-
-async def _typed(box: ShopScope, key: str | None, text: TextOrder, caller: Caller) -> Accepted:
-    if found := faults(text.metadata, METADATA, "/metadata"):
-        raise invalid(found)
-    menu = await run_in_threadpool(_find_menu, box, text.menu)
-    transcript = Transcript(text=text.transcript, confidence=1.0, language=menu.menu.language)
-    new = replace(_new(menu, caller, text.metadata, confirm=text.confirm), transcript=transcript)
-    # As a release that does not know `confirm` has it, so that a key stands across an upgrade.
-    body = text.model_dump(exclude=set() if text.confirm else {"confirm"})
-    return await run_in_threadpool(_store, box, new, idempotency_of(caller, key, body))
-
-
-def _new(menu: MenuVersion, caller: Caller, metadata: dict[str, Any] | None, *, confirm: bool) -> NewOrder:
-    return NewOrder(
+def _order(box: ShopScope, caller: Caller, key: str | None, sent: TextOrder | Upload) -> Accepted:
+    """The recording and its order, in one visit to a thread: each waits for the interpreter twice."""
+    if isinstance(sent, Upload):
+        asked: dict[str, Any] = {name: value for name, value in sent.fields.items() if value}
+        menu = _find_menu(box, asked.get("menu"), asked.get("language"))
+        asked["metadata"] = metadata = _metadata(asked.get("metadata"))
+        asked["audio"], confirm = sent.writer.sha256, asked.get("confirm") == "true"
+    else:
+        if found := faults(sent.metadata, METADATA, "/metadata"):
+            raise invalid(found)
+        menu = _find_menu(box, sent.menu)
+        asked, metadata, confirm = sent.model_dump(), sent.metadata, sent.confirm
+    idempotency = idempotency_of(caller, key, asked)
+    new = NewOrder(
         menu_id=menu.menu.id,
         menu_version=menu.version,
         language=menu.menu.language,
@@ -101,23 +84,64 @@ def _new(menu: MenuVersion, caller: Caller, metadata: dict[str, Any] | None, *, 
         client=caller.backlog,
         traceparent=tracing.current_traceparent(),
     )
+    if isinstance(sent, Upload):
+        new = replace(new, audio_key=committed(sent), audio_format=sent.audio_format)
+    else:
+        new = replace(new, transcript=_transcript(sent.transcript, menu.menu.language))
+    # After a commit that was cut off the order may or may not exist. The caller got a 503 and sends again,
+    # so an order without its recording must end in `error`, not be made as well.
+    return _stored(box, "order.accepted", new, lambda: box.orders.create(new, idempotency=idempotency))
 
 
-def _store(box: ShopScope, new: NewOrder, idempotency: Idempotency | None) -> Accepted:
-    """One transaction; the recording goes again unless the order now owns it."""
-    kept = False
+def _utterance(
+    box: ShopScope, order_id: str, caller: Caller, key: str | None, sent: TextUtterance | Upload
+) -> Accepted:
+    language, body = box.orders.get(order_id).language, {"order": order_id}
+    if isinstance(sent, Upload):
+        body["audio"] = sent.writer.sha256
+        audio_key = committed(sent)
+        new = StoredUtterance(
+            kind="audio", at=datetime.now(UTC), audio_key=audio_key, audio_format=sent.audio_format
+        )
+    else:
+        body["transcript"] = sent.transcript
+        transcript = _transcript(sent.transcript, language)
+        new = StoredUtterance(kind="text", at=datetime.now(UTC), transcript=transcript)
+    idempotency = idempotency_of(caller, key, body)
+    # After a commit that was cut off the order may have the recording; else the sweeper collects it.
+    return _stored(
+        box,
+        "order.added_to",
+        new,
+        lambda: box.orders.add(order_id, new, idempotency=idempotency),
+        keep_in_doubt=True,
+    )
+
+
+def _transcript(text: str, language: str) -> Transcript:
+    return Transcript(text=text, confidence=1.0, language=language)
+
+
+def _stored(
+    box: ShopScope,
+    event: str,
+    new: NewOrder | StoredUtterance,
+    store: Callable[[], tuple[OrderRecord, bool]],
+    *,
+    keep_in_doubt: bool = False,
+) -> Accepted:
+    """One transaction, `store`; the recording goes again unless the order now owns it."""
+    kept = keep_in_doubt
     try:
         with tracing.span("store order"):
-            order, created = box.orders.create(new, idempotency=idempotency)
+            order, kept = store()
         tracing.note({"saycart.order.id": order.id})
-        kept = created
-        log.info(
-            "order.accepted", order_id=order.id, created=created, source=new.audio_format or "transcript"
-        )
-        return Accepted(order, created)
+        log.info(event, order_id=order.id, created=kept, source=new.audio_format or "transcript")
+        return Accepted(order, kept)
+    except InputError:
+        kept = False
+        raise
     finally:
-        # After a commit that was cut off the order may or may not exist. The caller got a 503 and
-        # sends again, so an order without its recording must end in `error`, not be made as well.
         if not kept and new.audio_key:
             delete_unused(box.blobs, new.audio_key)
 
@@ -145,7 +169,9 @@ def _find_menu(box: ShopScope, menu_id: str | None, language: str | None = None)
     return found
 
 
-def _metadata(text: str) -> dict[str, Any]:
+def _metadata(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
     try:
         document = parse_json(text, METADATA, "/metadata")
     except ValueError as error:

@@ -61,8 +61,6 @@ class Metrics:
         )
         outcome = "duration of a masked call, by task and outcome"
         self.masked = histogram("masked_seconds", outcome, "task", "outcome")
-        tokens = "tokens of complete masked answers, as reported by decode servers"
-        self.masked_tokens = counter("masked_tokens_total", tokens, "task", "kind")
 
     def saw(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer. `route` is a template and an odd method is folded, so labels stay few."""
@@ -73,11 +71,6 @@ class Metrics:
     def saw_masked(self, task: str, outcome: str, seconds: float) -> None:
         """Count one masked call of a registered task; `outcome` is `done` or the error's code."""
         self.masked.labels(task, outcome).observe(seconds)
-
-    def saw_masked_tokens(self, task: str, *, prompt: int, cached: int, completion: int) -> None:
-        """What a whole answer took; `cached` is a part of `prompt`."""
-        for kind, count in (("prompt", prompt), ("cached", cached), ("completion", completion)):
-            self.masked_tokens.labels(task, kind).inc(max(0, count))
 
     def text(self) -> bytes:
         """The Prometheus text format, version 0.0.4."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from schemas.cart import Cart, MenuRef
-from schemas.corrections import corrections
+from schemas.compare import corrections
 from schemas.lifecycle import STATUS, TERMINAL
-from schemas.menu import Note
+from schemas.menu import MenuHeader, Note
 from schemas.moment import Moment
 from schemas.open_questions import question_of
-from schemas.order import DoneBy, Order, OrderEvent, Timings, Utterance
-from schemas.records.menus import MenuHeader
+from schemas.order import Order, OrderEvent, Timings, Utterance
+from schemas.priced_cart import Cart, MenuRef
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
 from schemas.review import Review
@@ -103,27 +101,15 @@ def review_detail(record: ReviewRecord, of: OrderRecord) -> ReviewDetail:
 
 
 def event(stored: StoredEvent, *, for_customer: bool = False) -> OrderEvent:
-    """`for_customer`: without who did it, and without what is between the shop and its staff."""
+    """`for_customer`: without what is between the shop and its staff."""
     return OrderEvent(
         seq=stored.seq,
         at=stored.at,
         type=stored.type,
         status=STATUS[stored.state],
         stage=next_stage(stored.state),
-        by=None if for_customer else done_by(stored),
         detail={} if for_customer else stored.detail,
     )
-
-
-def done_by(stored: StoredEvent) -> DoneBy | None:
-    if stored.stage is None or stored.attempt is None or stored.worker is None:
-        return None
-    return DoneBy(stage=stored.stage, attempt=stored.attempt, worker=nickname(stored.worker))
-
-
-def nickname(worker: str) -> str:
-    """A name by which one worker is told from another, and no host and no process is told of."""
-    return hashlib.blake2s(worker.encode(), digest_size=4).hexdigest()
 
 
 def menu_summary(header: MenuHeader, notes: Sequence[Note] = ()) -> MenuSummary:

@@ -4,79 +4,57 @@ from __future__ import annotations
 
 from schemas import errors
 
-# The nearest class in an error's ancestry decides, so a new leaf gets its parent's status.
-STATUS: dict[type[errors.SaycartError], int] = {
-    errors.SaycartError: 500,
-    errors.InputError: 422,
-    errors.Unauthorized: 401,
-    errors.Forbidden: 403,
-    errors.NotFound: 404,
-    errors.Conflict: 409,
-    errors.IdempotencyMismatch: 422,
-    errors.UnsupportedAudio: 415,
-    errors.AudioTooLarge: 413,
-    errors.EngineUnavailable: 503,
-    errors.RecordingLost: 503,
-    errors.StaleState: 409,
-    errors.TooManyAttempts: 429,
-    errors.TooManyOrders: 429,
-    errors.TooManyRequests: 429,
-    errors.Overloaded: 503,
-    errors.SignInBusy: 503,
-    errors.NotBegunHere: 400,
-    errors.NotLetIn: 403,
-    errors.ProviderAway: 503,
-    errors.MaskedBusy: 503,
-    # What was asked for can't be had of this text: to send it again unchanged brings the same.
-    errors.AnswerRefused: 422,
-    errors.EngineMisconfigured: 502,
-    errors.DecodeTruncated: 502,
-    errors.DecodeInvalid: 502,
-    errors.StorageUnavailable: 503,
-    errors.StorageFull: 507,
+_BY_STATUS: dict[int, tuple[type[errors.SaycartError], ...]] = {
+    400: (errors.NotBegunHere,),
+    401: (errors.Unauthorized,),
+    403: (errors.Forbidden, errors.NotLetIn),
+    404: (errors.NotFound,),
+    409: (errors.Conflict, errors.StaleState),
+    413: (errors.AudioTooLarge,),
+    415: (errors.UnsupportedAudio,),
+    # An answer that is refused can't be had of this text: to send it again unchanged brings the same.
+    422: (errors.InputError, errors.IdempotencyMismatch, errors.AnswerRefused),
+    429: (errors.TooManyAttempts, errors.TooManyOrders, errors.TooManyRequests),
+    500: (errors.SaycartError,),
+    502: (errors.EngineMisconfigured, errors.DecodeTruncated, errors.DecodeInvalid),
+    503: (
+        *(errors.EngineUnavailable, errors.RecordingLost, errors.StorageUnavailable, errors.ProviderAway),
+        *(errors.Overloaded, errors.SignInBusy, errors.MaskedBusy),
+    ),
+    507: (errors.StorageFull,),
 }
+# The nearest class in an error's ancestry decides, so a new leaf gets its parent's status.
+STATUS = {error: status for status, kinds in _BY_STATUS.items() for error in kinds}
 
+# Codes whose words are their title.
+_PLAIN = """
+    invalid_input malformed_body body_too_large unsupported_media_type audio_too_large unsupported_audio
+    unknown_menu too_many_orders too_many_requests overloaded invalid_menu not_found method_not_allowed
+    too_many_attempts engine_unavailable engine_misconfigured unknown_task storage_unavailable
+""".split()
 # Titles by code, also for the pages at `/problems/<code>`.
-TITLES: dict[str, str] = {
-    "invalid_input": "The request is invalid",
-    "malformed_body": "The request body can't be read",
-    "body_too_large": "The request body is too large",
-    "unsupported_media_type": "Unsupported content type",
+TITLES: dict[str, str] = {code: code.replace("_", " ").capitalize() for code in _PLAIN} | {
     "misdirected": "Unknown host name",
     "audio_empty": "The recording is empty",
-    "audio_too_large": "The recording is too large",
-    "unsupported_audio": "Unsupported audio format",
-    "unknown_menu": "Unknown menu",
     "idempotency_mismatch": "This idempotency key was used for another request",
     "idempotency_in_flight": "The first request with this key is still running",
-    "too_many_orders": "Too many orders from this client are waiting",
-    "too_many_requests": "Too many requests, or too much data",
-    "overloaded": "Too many orders are waiting",
-    "invalid_menu": "The menu is invalid",
     "invalid_cart": "The menu doesn't allow this cart",
     "unauthorized": "Authentication required",
     "forbidden": "You don't have permission to do this",
-    "not_found": "Not found",
-    "method_not_allowed": "Method not allowed",
     "cross_site": "Cross-site requests are not allowed",
     "conflict": "This conflicts with the current state",
     "recording_lost": "The recording can't be found",
     "recordings_away": "The recording store is not responding",
     "recording_removed": "The recording was deleted",
     "stale_state": "It changed since you read it",
-    "too_many_attempts": "Too many sign-in attempts",
     "sign_in_busy": "Too many people are signing in",
     "not_begun_here": "This sign-in has expired or was started elsewhere",
     "not_let_in": "You couldn't be signed in",
     "provider_away": "The sign-in provider is not responding",
-    "engine_unavailable": "The decoder is not responding",
-    "engine_misconfigured": "The decoder doesn't support this request",
     "decode_truncated": "The decoder stopped before it finished",
     "decode_invalid": "The decoder's answer is outside the mask",
     "answer_refused": "The answer is well-formed but breaks the task's rules",
-    "unknown_task": "Unknown task",
     "masked_busy": "Too many masked calls are running",
-    "storage_unavailable": "Storage is temporarily unavailable",
     "storage_full": "The disk is full",
     "internal": "Internal error",
 }

@@ -8,18 +8,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-import anyio
 from fastapi import Request
-from starlette.concurrency import run_in_threadpool
+from pydantic import BaseModel
 
 from infra.observability import tracing
 from schemas.records.orders import Idempotency, OrderRecord
-from schemas.shops.source import PAGE, source_of
+from schemas.shops.access import PAGE, source_of
 from services.api import uploads
 from services.api.deps import address
-from services.api.gate.bodies import declared_length, media_type
+from services.api.gate.bodies import declared_length, media_type, read_model
 from services.api.gate.pressure import Pressure, page_client
 from services.api.gate.rates import Payer, rates_of
 from services.api.problems import RequestRefused, invalid
@@ -30,6 +29,8 @@ from services.transcription.audio.containers import Container
 MAX_KEY_CHARS = 200
 MAX_TEXT_BYTES = 20_000
 """Of words that come as text: they and the caller's note take 16,000 bytes at most, in UTF-8."""
+
+Text = TypeVar("Text", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +63,29 @@ def by_page(request: Request, box: ShopScope, visitor: str) -> Caller:
 
 
 @asynccontextmanager
-async def admitted(request: Request, box: ShopScope, caller: Caller) -> AsyncIterator[str | None]:
-    """Let in by `pressure.py` for the block; gives the idempotency key, checked."""
-    key = idempotency_key(request)
+async def received(
+    request: Request,
+    box: ShopScope,
+    caller: Caller,
+    model: type[Text],
+    caps: Mapping[str, int],
+    text: Text | None = None,
+) -> AsyncIterator[tuple[str | None, Text | uploads.Upload]]:
+    """The idempotency key and what the request carries, let in by `pressure.py` for the block: a `model`, or
+    a recording with the fields of `caps`, which is removed again unless the block commits it. `text`: what a
+    page's form has already brought."""
+    spoken, key = text is None and _is_spoken(request), _idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
     with tracing.span("accept", {"saycart.shop": box.shop}):
         async with pressure.admitted(box.shop, caller.backlog, caller.keys, key):
-            yield key
+            if not spoken:
+                yield key, text or await read_model(request, model, MAX_TEXT_BYTES)
+                return
+            async with _uploaded(request, box, caller, caps) as upload:
+                yield key, upload
 
 
-def is_spoken(request: Request) -> bool:
+def _is_spoken(request: Request) -> bool:
     """Whether the request carries a recording. Raises RequestRefused if neither that nor JSON."""
     kind = media_type(request)
     if kind not in ("multipart/form-data", "application/json"):
@@ -84,23 +98,15 @@ def is_spoken(request: Request) -> bool:
 
 
 @asynccontextmanager
-async def received(
-    request: Request, box: ShopScope, caller: Caller, caps: Mapping[str, int] = uploads.FIELD_CAPS
+async def _uploaded(
+    request: Request, box: ShopScope, caller: Caller, caps: Mapping[str, int]
 ) -> AsyncIterator[uploads.Upload]:
-    """The request's upload, counted; removed again unless the block has committed it."""
     rates, payers = rates_of(request), _space(box.shop, caller.backlog)
     await rates.check(*payers, cost=declared_length(request) or 1)
-    with tracing.span("receive recording"):
-        begin = partial(new_recording, box.blobs, box.settings)
-        upload = await uploads.receive(request, begin, box.settings.max_upload_bytes, caps)
-    try:
+    begin = partial(new_recording, box.blobs, box.settings)
+    async with uploads.received(request, begin, box.settings.max_upload_bytes, caps) as upload:
         await rates.count(*payers, cost=upload.writer.size)
         yield upload
-    except BaseException:
-        # Does nothing after the commit; shielded, because a cancelled request must not leave its file.
-        with anyio.CancelScope(shield=True):
-            await run_in_threadpool(upload.writer.discard)
-        raise
 
 
 def _space(shop: str, client: str) -> list[Payer]:
@@ -112,16 +118,12 @@ def _space(shop: str, client: str) -> list[Payer]:
 
 
 def committed(upload: uploads.Upload) -> str:
+    """Keep the recording; return its key in the store."""
     with tracing.span("store recording"), uploads.disk():
         return upload.writer.commit(Container(upload.audio_format).media_type)
 
 
-def idempotency_key(request: Request) -> str | None:
-    """The Idempotency-Key header.
-
-    Raises:
-        RequestRefused: it is not 1 to 200 visible ASCII characters.
-    """
+def _idempotency_key(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is None or (0 < len(key) <= MAX_KEY_CHARS and all("!" <= c <= "~" for c in key)):
         return key

@@ -1,13 +1,13 @@
 """A multipart order: Starlette reads the form under our caps, and the recording goes into the store.
 
 Its file name and declared content type are ignored: its first bytes say what it is. Until `Upload.commit` the
-recording is a temporary file, and every way out of `receive` but success removes it.
+recording is a temporary file, which is removed unless it is committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import anyio
@@ -17,6 +17,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from infra.blobs.store import BlobWriter, DiskFull
+from infra.observability import tracing
 from schemas.errors import AudioTooLarge, StorageFull, StorageUnavailable, UnsupportedAudio
 from services.api.gate.bodies import declared_length
 from services.api.problems import RequestRefused, invalid
@@ -52,11 +53,12 @@ def disk() -> Iterator[None]:
         raise StorageUnavailable(f"The recording could not be written: {error}") from error
 
 
-async def receive(
-    request: Request, begin: Callable[[], BlobWriter], limit: int, caps: Mapping[str, int] = FIELD_CAPS
-) -> Upload:
-    """Read the request's multipart body into the recording that `begin` opens; `limit` is its cap in bytes,
-    and `caps` those of the other fields.
+@asynccontextmanager
+async def received(
+    request: Request, begin: Callable[[], BlobWriter], limit: int, caps: Mapping[str, int]
+) -> AsyncIterator[Upload]:
+    """Read the request's multipart body into the recording that `begin` opens, for the block; `limit` is its
+    cap in bytes, and `caps` those of the other fields.
 
     Raises:
         AudioTooLarge, UnsupportedAudio: of the recording.
@@ -67,7 +69,7 @@ async def receive(
     with disk():
         writer = await run_in_threadpool(begin)
     try:
-        with disk():
+        with tracing.span("receive recording"), disk():
             form = await _form(request, limit)
             try:
                 recording, fields = _parts(form, caps)
@@ -76,9 +78,9 @@ async def receive(
                 audio_format = await run_in_threadpool(_copy, recording, writer)
             finally:
                 await form.close()
-        return Upload(writer, audio_format, fields)
+        yield Upload(writer, audio_format, fields)
     except BaseException:
-        # Shielded: a cancelled request must not leave its file behind.
+        # Does nothing after a commit; shielded, because a cancelled request must not leave its file.
         with anyio.CancelScope(shield=True):
             await run_in_threadpool(writer.discard)
         raise

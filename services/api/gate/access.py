@@ -24,7 +24,7 @@ from schemas.field_problems import MAX_PROBLEMS
 from schemas.shops.access import Access, Scope
 from schemas.shops.audit import MAX_CHARS, Actor
 from services.api.deps import container, dependants
-from services.api.gate.rates import rates_of, refused_at
+from services.api.gate.rates import counted, rates_of
 from services.api.problems import invalid, request_id_of
 from services.shop_scope import ShopScope
 
@@ -53,12 +53,10 @@ async def credential(request: Request) -> Access:
     if scheme.lower() == "bearer" and token.strip():
         found = await run_in_threadpool(box.keys.access, token.strip())
         if found is None:
-            await refused_at(request)
-            raise Unauthorized("Unknown or expired key.")
+            raise await counted(request, Unauthorized("Unknown or expired key."))
         await rates.count(("key", found.actor), ("shop", found.shop))
         return found
-    await refused_at(request)
-    raise Unauthorized("This call needs a key.")
+    raise await counted(request, Unauthorized("This call needs a key."))
 
 
 def check(access: Access, scopes: Iterable[Scope]) -> None:

@@ -18,12 +18,12 @@ _SPACE = "take too much space today: order as text, or raise SAYCART_SHOP_RECORD
 
 
 class Limit(NamedTuple):
-    """At most `setting` requests, bytes or orders: in a span of time, or at once where that is None. `says`:
+    """At most `setting` requests, bytes or orders: in a span of time, or at once where that is 0. `says`:
     the sentence for callers over it. `share` of the setting: what a part of its callers may use up."""
 
     name: str
     setting: str
-    span_s: int | None = None
+    span_s: int = 0
     says: str = ""
     share: float = 1.0
 

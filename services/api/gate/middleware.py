@@ -152,10 +152,6 @@ def _refuse(scope: Scope) -> RequestRefused | None:
         headers = Headers(scope=scope)
         if "transfer-encoding" in headers or headers.get("content-length", "0").strip("0"):
             # Nothing reads it, and an answer that takes long would be paid for by whatever comes.
-            return RequestRefused(
-                "malformed_body",
-                400,
-                f"A {scope['method']} can't have a body.",
-                headers={"Connection": "close"},
-            )
+            what = f"A {scope['method']} can't have a body."
+            return RequestRefused("malformed_body", 400, what, headers={"Connection": "close"})
     return None

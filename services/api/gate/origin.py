@@ -119,12 +119,11 @@ class Own:
             except ValueError:
                 return _malformed("The request must name exactly one host.")
             if self.hosts is not None and host not in self.hosts and not is_this_machine(host):
-                return RequestRefused(
-                    "misdirected",
-                    421,
-                    f"This server doesn't serve the host name {host[:80]}.",
-                    hint="If it should, add the name to SAYCART_HOSTS.",
+                what, hint = (
+                    f"This server doesn't serve {host[:80]}.",
+                    "If it should, add it to SAYCART_HOSTS.",
                 )
+                return RequestRefused("misdirected", 421, what, hint=hint)
         return None if scope["method"] in _SAFE_METHODS else self._foreign(scope, headers)
 
     def _foreign(self, scope: Scope, headers: Headers) -> RequestRefused | None:
@@ -137,11 +136,9 @@ class Own:
         # A program may: no cookie counts where programs ask, so it can do there only what it can do anyway.
         if scope["path"].startswith(_OF_PROGRAMS):
             return None
+        hint = "Let your browser send Origin. Programs call the API under /v1."
         return RequestRefused(
-            "cross_site",
-            403,
-            "The request doesn't say which page it comes from.",
-            hint="Let your browser send Origin. Programs call the API under /v1.",
+            "cross_site", 403, "The request doesn't say which page it comes from.", hint=hint
         )
 
     def _is_own(self, page: str, scope: Scope, headers: Headers) -> bool:
@@ -169,9 +166,5 @@ def _malformed(what: str) -> RequestRefused:
 
 
 def _cross_site() -> RequestRefused:
-    return RequestRefused(
-        "cross_site",
-        403,
-        "Pages from other sites can't change anything here.",
-        hint="Call the API from your own server.",
-    )
+    what, hint = "Pages from other sites can't change anything here.", "Call the API from your own server."
+    return RequestRefused("cross_site", 403, what, hint=hint)

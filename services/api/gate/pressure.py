@@ -20,7 +20,7 @@ import structlog
 from starlette.concurrency import run_in_threadpool
 
 from schemas.errors import IdempotencyInFlight, Overloaded, SaycartError, TooManyOrders
-from schemas.shops.source import PAGE, source_of
+from schemas.shops.access import PAGE, source_of
 from services.api.gate.limits import amounts, refusals
 from services.bootstrap import Container
 from services.storage.orders.load import Load

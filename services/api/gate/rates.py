@@ -44,28 +44,27 @@ class Rates:
             TooManyRequests: one of them is over its limit; those after it are not counted.
         """
         for payer in payers:
-            if not await self._hit(payer, cost):
-                raise await self._refusal(payer, cost)
+            most, key, span_s = self._limit(payer)
+            if most and not await self._counts.hit(most, key, cost=cost, span_s=span_s):
+                left = await self._counts.left(most, key, cost=cost, span_s=span_s)
+                raise self._refusal(payer, left)
 
     async def check(self, *payers: Payer, cost: int) -> None:
         """As `count`, and nothing is counted: for what may still not come."""
         for payer in payers:
-            asked = min(cost, self._most[payer[0]])
-            if asked and (await self._left(payer, asked)).remaining < asked:
-                raise await self._refusal(payer, cost)
+            most, key, span_s = self._limit(payer)
+            asked = min(cost, most)
+            if asked:
+                left = await self._counts.left(most, key, cost=asked, span_s=span_s)
+                if left.remaining < asked:
+                    raise self._refusal(payer, left)
 
-    async def _hit(self, payer: Payer, cost: int) -> bool:
-        most, span_s = self._most[payer[0]], LIMITS[payer[0]].span_s or 0
-        return not most or await self._counts.hit(most, "/".join(payer), cost=cost, span_s=span_s)
+    def _limit(self, payer: Payer) -> tuple[int, str, int]:
+        return self._most[payer[0]], "/".join(payer), LIMITS[payer[0]].span_s
 
-    async def _left(self, payer: Payer, cost: int) -> Left:
-        most, span_s = self._most[payer[0]], LIMITS[payer[0]].span_s or 0
-        return await self._counts.left(most, "/".join(payer), cost=cost, span_s=span_s)
-
-    async def _refusal(self, payer: Payer, cost: int) -> TooManyRequests:
-        limit = LIMITS[payer[0]]
-        self.refused.labels(limit.name).inc()
-        return TooManyRequests(limit.says, (await self._left(payer, cost)).wait_s)
+    def _refusal(self, payer: Payer, left: Left) -> TooManyRequests:
+        self.refused.labels(payer[0]).inc()
+        return TooManyRequests(LIMITS[payer[0]].says, left.wait_s)
 
 
 def rates_of(request: Request) -> Rates:
@@ -82,19 +81,11 @@ async def by_address(request: Request) -> None:
     await rates_of(request).count(("address", address(request)))
 
 
-async def refused_at(request: Request) -> None:
-    """Count a request that is refused for its key, or for want of a route.
-
-    Raises:
-        TooManyRequests: too many came from there.
-    """
-    await rates_of(request).count(("address", f"refused {address(request)}"))
-
-
 async def counted(request: Request, refusal: SaycartError) -> SaycartError:
-    """Count a request that no route answers for its address; return `refusal`, or that too many came."""
+    """Count a request that is refused for its key, or for want of a route; return `refusal`, or that too many
+    came."""
     try:
-        await refused_at(request)
+        await rates_of(request).count(("address", f"refused {address(request)}"))
     except TooManyRequests as error:
         return error
     return refusal

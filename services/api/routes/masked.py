@@ -54,7 +54,7 @@ class CallLimit:
         """Count and time a call in the block; raises MaskedBusy where as many run as may."""
         if self._busy >= self._most:
             self._metrics.saw_masked(task, MaskedBusy.code, 0.0)
-            raise MaskedBusy(self._busy)
+            raise MaskedBusy(f"{self._busy} masked calls are already running", wait_s=2)
         self._busy += 1
         began, outcome = time.perf_counter(), DONE
         try:
@@ -100,7 +100,7 @@ async def ask_task(name: str, request: Request, box: AsksMasked) -> MaskedAnswer
             gone = asyncio.ensure_future(disconnected(request))
             gone.add_done_callback(lambda _: called_off.set())
             try:
-                found = await to_thread.run_sync(
+                return await to_thread.run_sync(
                     partial(box.masked.ask, task.name, asked, called_off), limiter=calls.limiter
                 )
             finally:
@@ -109,11 +109,3 @@ async def ask_task(name: str, request: Request, box: AsksMasked) -> MaskedAnswer
                 gone.cancel()
     except DecodeCancelled:
         raise ClientDisconnect from None
-    metrics: Metrics = request.app.state.metrics
-    metrics.saw_masked_tokens(
-        task.name,
-        prompt=found.engine.prompt_tokens,
-        cached=found.engine.cached_tokens,
-        completion=found.engine.completion_tokens,
-    )
-    return found

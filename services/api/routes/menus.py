@@ -9,8 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from schemas.errors import InvalidMenu
-from schemas.menu import Menu
-from schemas.records.menus import MenuVersion
+from schemas.menu import Menu, MenuVersion
 from services.api import present
 from services.api.deps import matches
 from services.api.gate.access import BringsMenus, ReadsMenus

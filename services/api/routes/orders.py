@@ -21,10 +21,9 @@ from services.api import present
 from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.gate.access import ReadsOrders, WritesOrders
 from services.api.gate.bodies import body, ref
-from services.api.intake import accept
+from services.api.intake import accept, accept_utterance
 from services.api.problems import AGAIN, CONFLICT, conflict, invalid
 from services.api.receiving import Accepted, by_key
-from services.api.utterances import accept_utterance
 from services.api.waiting.bell import Bell
 from services.api.waiting.room import Waiting
 from services.shop_scope import ShopScope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from schemas.cart_schema import PUBLISHED, SCHEMA_VERSION
+from schemas.cart import PUBLISHED, SCHEMA_VERSION
 from services.api.deps import matches
 from services.api.gate.access import ReadsMenus
 

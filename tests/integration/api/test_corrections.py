@@ -21,9 +21,7 @@ from services.learning.evaluation.corrections import gold_rows
 from services.learning.evaluation.run import read_rows
 from services.pipeline.review import settle
 from services.storage.reviews.log import ReviewLog
-from services.storage.reviews.statistics import decided
 from services.validation.price import price_cart
-from services.web.staff.stats import figures
 from tests.stand_ins import CAFE, TESTER, Works, speech
 
 SAID = "um two large flat whites with oat milk and a muffin please"
@@ -82,22 +80,6 @@ def test_corrections_are_gold_rows_that_eval_reads(works: Works, tmp_path: Path)
     file = tmp_path / "gold.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
     assert [row["id"] for row in read_rows(file)] == list(rows)
-
-
-def test_figures_of_what_was_settled(works: Works) -> None:
-    nothing = figures(decided(works.database, "main", 24))
-    assert (nothing.settled, nothing.agreement, nothing.wait_s, nothing.people) == (0, None, None, [])
-    settled(works, "correct", [LATTE, MUFFIN])
-    settled(works, "correct", [LATTE | {"quantity": 3}])
-    settled(works, "reject")
-    shown = figures(decided(works.database, "main", 24))
-    assert (shown.settled, shown.actions, shown.agreement) == (3, {"correct": 2, "reject": 1}, 0.0)
-    assert dict(shown.corrections) == {
-        # Not in the customer's words: what is counted can't be erased.
-        "something that is not on the menu → latte": 2,
-        "blueberry muffin taken off": 1,
-    }
-    assert shown.people == [("ann", 3)]
 
 
 def test_the_command_writes_a_gold_file(works: Works, database_url: str, tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from infra.private import read_key
-from infra.secret import signing_keys
+from infra.secret import read_key, signing_keys
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import InputError

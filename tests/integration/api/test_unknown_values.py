@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import JSON, select, text, update
 
-from schemas.cart import Cart, CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.errors import Conflict
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
+from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.shops.access import Role, Scope
 from services.storage.base.table_base import Base

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from structlog.testing import capture_logs
 
-from infra.private import narrow
 from infra.processes.ports import any_free
 from infra.redis.server import EmbeddedRedis
 from infra.settings import Settings
@@ -26,16 +24,15 @@ from tests.waiting import answers, until
 # As a shell with `umask 0` starts them: what closes the files is our own doing.
 OPEN = 0
 SUPERVISED = '''
-import sys
+import os, sys
 from pathlib import Path
 from infra.processes.child import Child
 from infra.redis.server import EmbeddedRedis
 from infra.processes.ports import any_free
-from infra.private import keep_private
 from infra.processes.supervisor import Supervisor
 from tests.credentials import header_at
 home = Path(sys.argv[1])
-keep_private()  # as `Stack.start` does
+os.umask(0o077)  # as `Stack.start` does
 code = """import os, sys, time
 open(sys.argv[1], 'w'); os.mkdir(sys.argv[1] + '.d'); print('up', flush=True); time.sleep(60)"""
 file = home / "run" / "written"
@@ -157,24 +154,3 @@ def test_what_the_supervisor_starts_inherits_it(home: Path) -> None:
         "logs/redis.log", "logs/writer.log", "run/written", "run/written.d",
     } <= names  # fmt: skip
     assert wider(home) == []
-
-
-def test_the_api_closes_an_open_home_when_it_starts(
-    home: Path, start: Callable[..., subprocess.Popen[bytes]]
-) -> None:
-    """As the first on a volume, in containers; the stack does the same before it."""
-    home.mkdir(parents=True)
-    home.chmod(0o755)
-    config = Settings(home=home, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
-    start([sys.executable, "-m", "services.api"], config)
-    until(lambda: not wider(home), STARTED_S)
-
-
-@pytest.mark.parametrize(("before", "after"), [(0o755, 0o700), (0o1777, 0o1777), (0o700, 0o700)])
-def test_an_open_home_is_closed_but_a_shared_folder_is_not(tmp_path: Path, before: int, after: int) -> None:
-    tmp_path.chmod(before)
-    with capture_logs() as logs:
-        assert narrow(tmp_path) is (before == 0o755)
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == after
-    assert len(logs) == (before != 0o700), "it is logged, once"
-    assert not narrow(tmp_path / "nowhere")
