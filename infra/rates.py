@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import floor
 from typing import TypeVar
@@ -33,7 +32,7 @@ MINUTE_S = 60
 # Past so many names in a span further ones are not counted: they come from more addresses than a limit by
 # address could hold, and memory must not be theirs.
 MOST_NAMES = 100_000
-# Seconds that a request may wait for the shared Redis; after that it is away.
+# Seconds that a request may wait for the shared Redis; after that it is away, and not asked for some more.
 PATIENCE_S = 0.15
 AGAIN_S = 2.0
 CONNECTIONS = 16
@@ -96,7 +95,7 @@ class Counts:
         self._local = Local()
         self._pool: redis.asyncio.ConnectionPool | None = None
         self._shared: RedisStorage | None = None
-        self._away: asyncio.Task[None] | None = None
+        self._away_until = 0.0
         # No more connections than this; others wait for theirs.
         self._room = asyncio.Semaphore(CONNECTIONS)
         if url:
@@ -121,37 +120,19 @@ class Counts:
 
     async def close(self) -> None:
         """Let go of the Redis."""
-        if self._away:
-            self._away.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._away
         if self._pool:
             await self._pool.disconnect()
 
     async def _ask(self, question: Callable[[Local | RedisStorage], Awaitable[Answer]]) -> Answer:
-        if self._shared and not self._away:
+        if self._shared and time.monotonic() >= self._away_until:
             try:
                 async with asyncio.timeout(PATIENCE_S), self._room:
                     return await question(self._shared)
             except (redis.RedisError, OSError) as error:  # a timeout is one of them
-                if self._away is None:
-                    # Not the message: it names the host.
-                    log.warning("rates.counted_here", error=type(error).__name__)
-                    self._away = asyncio.create_task(self._return(self._shared))
+                # Not the message: it names the host.
+                log.warning("rates.counted_here", error=type(error).__name__)
+                self._away_until = time.monotonic() + AGAIN_S
         return await question(self._local)
-
-    async def _return(self, shared: RedisStorage) -> None:
-        """Until the Redis counts again. No request tries it meanwhile, so none waits for it."""
-        while True:
-            await asyncio.sleep(AGAIN_S)
-            try:
-                async with asyncio.timeout(AGAIN_S):
-                    await shared.acquire_sliding_window_entry("probe", 1_000_000, MINUTE_S)
-                break
-            except (redis.RedisError, OSError):
-                continue
-        log.info("rates.shared_again")
-        self._away = None
 
 
 def left_of(most: int, cost: int, window: Window, span_s: int = MINUTE_S) -> Left:

@@ -15,10 +15,9 @@ from infra.observability import tracing
 from infra.settings import Settings
 from schemas.errors import Conflict, Forbidden, NotFound, OtherTotal, StaleState
 from schemas.lifecycle import STATUS, State
-from schemas.menu import Menu
+from schemas.menu import Menu, MenuVersion
 from schemas.order import Confirmation
 from schemas.question import CustomerAnswer
-from schemas.records.menus import MenuVersion
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import Decided, ReviewRecord
 from schemas.review import ReviewDecision
@@ -99,9 +98,9 @@ class ShopScope:
         """Return the menu version that the order was placed on, as it was at that moment."""
         return self.menus.get(order.menu_id, order.menu_version).at(order.created_at)
 
-    def decided(self, hours: int) -> Decided:
-        """Return statistics of the shop's review decisions in the last `hours`."""
-        return decided(self._box.database, self.shop, hours)
+    def decided(self, days: int) -> Decided:
+        """Return statistics of the shop's review decisions in the last `days`."""
+        return decided(self._box.database, self.shop, days)
 
     def cancel_order(self, order_id: str) -> OrderRecord:
         """End an order and remove its recording; errors as the order store's `cancel`."""

@@ -19,11 +19,12 @@ from sqlalchemy import MetaData, select
 
 from infra.observability.telemetry import configure_logging
 from infra.sql.database import Database
-from schemas.cart import CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import ModelAnswer
 from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
+from schemas.priced_cart import Finding
 from schemas.records.orders import NewOrder, Outcome
 from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore

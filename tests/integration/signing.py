@@ -14,11 +14,10 @@ from argon2 import PasswordHasher
 
 from infra import passwords
 from infra.sql.database import Database
-from schemas.shops.staff import Visit
 
 PASSWORD = "correct horse battery"
 HOUR_S = 3600.0
-HERE = Visit("192.0.2.1", "Firefox on Linux")
+HERE = "192.0.2.1"
 STEP_S = 30
 
 

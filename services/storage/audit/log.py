@@ -16,9 +16,9 @@ without gaps; the database refuses all but the next entry.
 | `sign_in.refused` | `account`, or `identity` without an account | the provider, and why in a word |
 | `order.erased` | `order` | whether a recording went too |
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
-| `shop.keeps` | `shop` | the days that differ |
+| `shop.keeps` | `shop` | for how many days it keeps what |
 | `shop.second_step` | `shop` | whether its staff need one |
-| `shop.brand` | `shop` | the colour of its pages, and whether they have a logo |
+| `shop.brand` | `shop` | the colour of its pages, and a digest of their logo |
 | `review.decided` | `review` | totals and the decision |
 
 What a reviewer did in full is in `review_records` alone, which can be erased with its order.

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.errors import StaleState
-from schemas.lifecycle import STAGES, Event, State, advance
+from schemas.lifecycle import Event, State, advance
 from schemas.records.orders import OrderRecord
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import document_of, order_of, without_recordings
@@ -66,7 +66,6 @@ def move(
     columns: dict[str, Any] | None = None,
     detail: dict[str, Any] | None = None,
     *,
-    by: OrderRecord | None = None,
     refused: bool = False,
 ) -> OrderRecord:
     """Advance an order: state, columns and history, its review where one opens, and the messages to its
@@ -77,7 +76,6 @@ def move(
 
     Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
     the next stage begins at attempt 0.
-    `by` is the order as a worker claimed it, where a worker's stage moves it; see `record_event`.
 
     Raises:
         StaleState: the table has no such move, or the row is no longer what `order` says.
@@ -88,7 +86,7 @@ def move(
         utterances = columns.get("utterances") or [document_of(one) for one in order.utterances]
         columns = {**columns, "audio_key": None, "utterances": without_recordings(utterances)}
     row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
-    record_event(session, row, event.value, now, detail, by=by)
+    record_event(session, row, event.value, now, detail)
     if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)
     moved = order_of(row)
@@ -112,32 +110,11 @@ def swap_order(session: Session, order: OrderRecord, columns: dict[str, Any]) ->
 
 
 def record_event(
-    session: Session,
-    row: OrderRow,
-    kind: str,
-    now: datetime,
-    detail: dict[str, Any] | None,
-    *,
-    by: OrderRecord | None = None,
+    session: Session, row: OrderRow, kind: str, now: datetime, detail: dict[str, Any] | None
 ) -> None:
-    """Append to the history. The version just won by compare-and-set is a number that no other event has.
-
-    `by`, the order as it was claimed, says whose doing it is: stage, attempt, worker. They stay NULL for
-    what a client, a reviewer or an operator did, and for an order that was never claimed.
-    """
-    worker = by.lease_owner if by else None
+    """Append to the history. The version just won by compare-and-set is a number that no other event has."""
     session.add(
-        EventRow(
-            order_id=row.id,
-            seq=row.version,
-            at=now,
-            type=kind,
-            state=row.state,
-            detail=detail or {},
-            stage=STAGES.get(by.state) if by and worker else None,
-            attempt=by.attempt if by and worker else None,
-            worker=worker,
-        )
+        EventRow(order_id=row.id, seq=row.version, at=now, type=kind, state=row.state, detail=detail or {})
     )
 
 

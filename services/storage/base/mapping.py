@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import structlog
 from pydantic import BaseModel, ValidationError
 
-from schemas.cart import Cart, CartDraft, Finding
+from schemas.cart import CartDraft
 from schemas.decision import Decision, ModelAnswer
 from schemas.lifecycle import State
 from schemas.order import OrderError
+from schemas.priced_cart import Cart, Finding
 from schemas.records.orders import OrderRecord, Outcome, StoredEvent, StoredUtterance
 from schemas.records.reviews import ReviewAct, ReviewRecord
 from schemas.review import HARD_TO_HEAR, ReviewReason

@@ -28,17 +28,12 @@ class OfShop:
     def __init__(self, database: Database, shop: str) -> None:
         self._database, self._shop = database_of(database, shop), shop
 
-    def _owned(self, session: Session, table: type[Row], key: str, *, hold: bool = False) -> Row | None:
-        """The row with this id, if it is the shop's. `hold`: ours alone until the transaction ends."""
-        row = session.get(table, key, with_for_update=hold or None)
-        belongs = row is not None and self._shop in (EVERY_SHOP, row.shop_id)  # type: ignore[attr-defined]
-        return row if belongs else None
-
     def _one(self, session: Session, table: type[Row], key: str, *, hold: bool = False) -> Row:
-        """As `_owned`; raises NotFound where there is none."""
-        row = self._owned(session, table, key, hold=hold)
-        if row is None:
-            raise NotFound(f"No {table.__tablename__.removesuffix('s')} {key}")
+        """The row with this id, if it is the shop's; else raises NotFound. `hold`: ours alone until the
+        transaction ends."""
+        row = session.get(table, key, with_for_update=hold or None)
+        if row is None or self._shop not in (EVERY_SHOP, row.shop_id):  # type: ignore[attr-defined]
+            raise NotFound(f"No {table.__tablename__.removesuffix('s').replace('_', ' ')} {key[:60]}")
         return row
 
     def _check_shop(self, session: Session, shop: str) -> None:

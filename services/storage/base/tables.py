@@ -121,9 +121,6 @@ class EventRow(Base):
     type: Mapped[str]
     state: Mapped[str]
     detail: Mapped[Document]
-    stage: Mapped[str | None]
-    attempt: Mapped[int | None]
-    worker: Mapped[str | None]
 
 
 class ReviewRow(Base):

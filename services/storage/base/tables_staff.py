@@ -24,18 +24,15 @@ class StaffRow(Base):
 
 
 class StaffSessionRow(Base):
-    """A signed-in session. `id` is for lists; the token's hash is what the cookie is looked up by."""
+    """A signed-in session. `id` names it, the token's hash is what the cookie is looked up by."""
 
     __tablename__ = "staff_sessions"
 
     token_hash: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str]
     staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
-    created_at: Mapped[datetime]
     used_at: Mapped[datetime]
     expires_at: Mapped[datetime]
-    address: Mapped[str]
-    browser: Mapped[str]
     # Where the provider's word began it: its ID token, by which one signs out there, or nothing where that is
     # too long. It opens nothing: it belongs to a sign-in that is done.
     id_token: Mapped[str | None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
@@ -15,8 +14,7 @@ from schemas.order import MAX_UTTERANCES
 from schemas.records.orders import OrderRecord, StoredUtterance
 from schemas.transcript import joined
 from services.storage.base.mapping import columns_of_utterances, document_of
-from services.storage.base.tables import ReviewRow
-from services.storage.orders.replays import CLEARED
+from services.storage.orders.replays import CLEARED, check_unclaimed
 
 
 def check_open(session: Session, now: datetime, order: OrderRecord) -> None:
@@ -32,19 +30,6 @@ def check_open(session: Session, now: datetime, order: OrderRecord) -> None:
         most = f"The order has {MAX_UTTERANCES} utterances"
         raise Conflict(most, hint="Confirm it, cancel it, or make another order.", title=title)
     raise Conflict("A person looks at the order", hint="Wait for their decision, or cancel it.", title=title)
-
-
-def check_unclaimed(session: Session, now: datetime, order_id: str) -> None:
-    """Raises Conflict while a reviewer holds the order's review."""
-    held = select(ReviewRow.id).where(
-        ReviewRow.order_id == order_id, ReviewRow.status == "claimed", ReviewRow.lease_until > now
-    )
-    if session.scalars(held).first() is not None:
-        raise Conflict(
-            "A reviewer has claimed this order",
-            hint="Wait for the reviewer's decision.",
-            title="A reviewer has this order",
-        )
 
 
 def added(order: OrderRecord, new: StoredUtterance) -> tuple[Event, dict[str, Any]]:

@@ -104,7 +104,7 @@ class Claims(OfShop):
             due = now + timedelta(seconds=retry_in_s)
             free = {"lease_owner": None, "lease_until": None, "next_attempt_at": due, "updated_at": now}
             row = swap_order(session, order, free)
-            record_event(session, row, "retry", now, detail, by=order)
+            record_event(session, row, "retry", now, detail)
             turns.end(session, now, order)
 
     def hand_back(self, order: OrderRecord, *, retry_in_s: float) -> None:
@@ -130,7 +130,7 @@ class Claims(OfShop):
             state = advance(order.state, Event.BROKE)
             columns = IDLE | {"state": state.value, "updated_at": now, "error": document_of(error)}
             row = swap_order(session, order, columns)
-            record_event(session, row, Event.BROKE.value, now, {"code": error.code}, by=order)
+            record_event(session, row, Event.BROKE.value, now, {"code": error.code})
             turns.end(session, now, order)
             return state
 

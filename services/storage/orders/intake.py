@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from schemas.errors import IdempotencyMismatch, StorageUnavailable
 from schemas.lifecycle import Event, State, advance
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord
-from schemas.shops.source import source_of
+from schemas.shops.access import source_of
 from services.storage.base.changes import insert_into
 from services.storage.base.mapping import document_of, order_of
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
@@ -58,14 +58,21 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
 class KeyTaken(Exception):
     """An order was stored under this idempotency key before; this transaction must not commit."""
 
+    def __init__(self, idempotency: Idempotency) -> None:
+        self.idempotency = idempotency
 
-def insert_key(session: Session, now: datetime, idempotency: Idempotency, shop: str, order_id: str) -> None:
-    """Bind the key to the order. The primary key decides between requests that come at once: the later waits
-    until the first has committed or not, so no lock and no look before are needed.
+
+def insert_key(
+    session: Session, now: datetime, idempotency: Idempotency | None, shop: str, order_id: str
+) -> None:
+    """Bind the key, if any, to the order. The primary key decides between requests that come at once: the
+    later waits until the first has committed or not, so no lock and no look before are needed.
 
     Raises:
         KeyTaken: it is another order's already.
     """
+    if idempotency is None:
+        return
     taken = session.execute(
         insert_into(session, IdempotencyRow)
         .values(
@@ -80,7 +87,7 @@ def insert_key(session: Session, now: datetime, idempotency: Idempotency, shop: 
         .returning(IdempotencyRow.key)
     )
     if taken.first() is None:
-        raise KeyTaken
+        raise KeyTaken(idempotency)
 
 
 def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderRow:

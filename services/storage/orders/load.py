@@ -11,7 +11,7 @@ from sqlalchemy import and_, case, func, select, text
 
 from infra.sql.database import Database
 from schemas.lifecycle import WAITING, State
-from schemas.shops.source import PAGE
+from schemas.shops.access import PAGE
 from services.storage.base.tables import LEFT, UNDECIDED, WAITS, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders.turns import claimable
 
@@ -39,11 +39,9 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """Of the orders that wait for one stage: for how long the oldest has been untouched that a worker may
-    claim, how many are held, and for how long the one of these that moved on longest ago has not; seconds, 0
-    where there is none."""
+    claim, and for how long the held one that moved on longest ago has not; seconds, 0 where there is none."""
 
     oldest_s: float = 0.0
-    held: int = 0
     longest_held_s: float = 0.0
 
 
@@ -91,21 +89,19 @@ class LoadStore:
         with self._database.read() as session:
             now = self._database.now(session)
             free = and_(*claimable(now))
-            held = OrderRow.lease_until > now
             rows = session.execute(
                 select(
                     OrderRow.state,
                     func.min(case((free, OrderRow.updated_at))),
-                    func.count(case((held, 1))),
                     # Neither a claim nor a renewal is in it: it tells since when the order has not moved on.
-                    func.min(case((held, OrderRow.updated_at))),
+                    func.min(case((OrderRow.lease_until > now, OrderRow.updated_at))),
                 )
                 .where(text(WAITS))
                 .group_by(OrderRow.state)
             ).all()
         found = dict.fromkeys(WAITING, Backlog())
-        for state, oldest, count, longest in rows:
-            found[State(state)] = Backlog(_age_s(now, oldest), count, _age_s(now, longest))
+        for state, oldest, longest in rows:
+            found[State(state)] = Backlog(_age_s(now, oldest), _age_s(now, longest))
         return found
 
     def knows_key(self, shop: str, client: str, key: str) -> bool:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, not_, select, text
+from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
 from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
@@ -44,11 +45,7 @@ class Replays(OfShop):
                     f"Order {order.id} is {STATUS[order.state]}",
                     hint="Only an order in error or in review can be replayed.",
                 )
-            held = select(ReviewRow.id).where(ReviewRow.order_id == order.id, _reviewer_holds(now))
-            if session.scalars(held).first():
-                raise Conflict(
-                    f"A reviewer has claimed order {order.id}", hint="Wait until it is decided or released."
-                )
+            check_unclaimed(session, now, order.id)
             event = _where_to(order)
             withdraw_review(session, order.id)
             columns = CLEARED
@@ -109,6 +106,17 @@ def _where_to(order: OrderRecord) -> Event:
             hint="Ask the customer to order again.",
         )
     return Event.REPLAYED
+
+
+def check_unclaimed(session: Session, now: datetime, order_id: str) -> None:
+    """Raises Conflict while a reviewer holds the order's review."""
+    held = select(ReviewRow.id).where(ReviewRow.order_id == order_id, _reviewer_holds(now))
+    if session.scalars(held).first() is not None:
+        raise Conflict(
+            f"A reviewer has claimed order {order_id}",
+            hint="Wait for the reviewer's decision.",
+            title="A reviewer has this order",
+        )
 
 
 def _reviewer_holds(now: datetime) -> ColumnElement[bool]:

@@ -28,10 +28,10 @@ from services.storage.base.mapping import columns_of, document_of, event_of, ord
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders import turns
-from services.storage.orders.additions import added, check_open, check_unclaimed
+from services.storage.orders.additions import added, check_open
 from services.storage.orders.claims import Claims
 from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
-from services.storage.orders.replays import Replays
+from services.storage.orders.replays import Replays, check_unclaimed
 
 MAX_SEQ = 2**31 - 1
 
@@ -40,35 +40,28 @@ class OrderStore(Claims, Replays):
     """Orders of one shop. Every call is one transaction, and may raise StorageUnavailable in addition to what
     it names; what belongs to another shop is not there."""
 
-    def create(
-        self, new: NewOrder, *, order_id: str | None = None, idempotency: Idempotency | None = None
-    ) -> tuple[OrderRecord, bool]:
+    def create(self, new: NewOrder, *, idempotency: Idempotency | None = None) -> tuple[OrderRecord, bool]:
         """Store an order with its first event and its idempotency key; True when it was stored now.
 
         The same key with the same body gives the order of the first call, as it is now, and False.
 
         Raises:
             IdempotencyMismatch: the key was used with another body.
-            Conflict: `order_id` exists.
-            InputError: neither a recording nor a transcript.
             ValueError: this store is bound to no shop.
         """
         if self._shop == EVERY_SHOP:
             raise ValueError("an order is one shop's")
-        if new.audio_key is None and new.transcript is None:
-            raise InputError("An order needs a recording or a transcript")
         try:
             with writing(self._database) as (session, now):
-                if order_id is not None and session.get(OrderRow, order_id) is not None:
-                    raise Conflict(f"Order {order_id} exists")
-                order = insert_order(session, now, new, self._shop, order_id or new_id("ord"))
-                if idempotency is not None:
-                    insert_key(session, now, idempotency, self._shop, order.id)
+                order = insert_order(session, now, new, self._shop, new_id("ord"))
+                insert_key(session, now, idempotency, self._shop, order.id)
                 return order, True
-        except KeyTaken:
-            assert idempotency is not None
-            with self._database.read() as session:
-                return order_of(first_order(session, idempotency, self._shop)), False
+        except KeyTaken as taken:
+            return self._first(taken), False
+
+    def _first(self, taken: KeyTaken) -> OrderRecord:
+        with self._database.read() as session:
+            return order_of(first_order(session, taken.idempotency, self._shop))
 
     def get(self, order_id: str) -> OrderRecord:
         """One order.
@@ -121,9 +114,8 @@ class OrderStore(Claims, Replays):
             if hold_s is not None:
                 until = now + timedelta(seconds=hold_s)
                 columns |= {"attempt": 1, "lease_owner": order.lease_owner, "lease_until": until}
-            moved = move(
-                session, now, order, outcome.event, columns, outcome.detail, by=order, refused=outcome.refused
-            )
+            refused = outcome.refused
+            moved = move(session, now, order, outcome.event, columns, outcome.detail, refused=refused)
             turns.end(session, now, order)
             return moved
 
@@ -161,17 +153,14 @@ class OrderStore(Claims, Replays):
         try:
             with writing(self._database) as (session, now):
                 order = order_of(self._one(session, OrderRow, order_id, hold=True))
-                if idempotency is not None:
-                    insert_key(session, now, idempotency, self._shop, order_id)
+                insert_key(session, now, idempotency, self._shop, order_id)
                 check_open(session, now, order)
                 event, columns = added(order, new.model_copy(update={"at": now}))
                 moved = move(session, now, order, event, columns)
                 withdraw_review(session, order_id)
                 return moved, True
-        except KeyTaken:
-            assert idempotency is not None
-            with self._database.read() as session:
-                return order_of(first_order(session, idempotency, self._shop)), False
+        except KeyTaken as taken:
+            return self._first(taken), False
 
     def take(self, order_id: str) -> OrderRecord:
         """Note that the shop makes a completed order now; one that it has taken stays as it is.

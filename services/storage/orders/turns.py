@@ -35,7 +35,7 @@ from sqlalchemy.orm import Session, aliased
 
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
-from schemas.shops.source import PAGE
+from schemas.shops.access import PAGE
 from services.storage.base.changes import insert_into
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow

@@ -18,10 +18,9 @@ from sqlalchemy.orm import Session
 from infra.outward import AddressRefused, resolved, usable
 from infra.sql.database import Database
 from infra.webhooks import PREFIX, Target
-from schemas.errors import Conflict, InputError, NotFound
+from schemas.errors import Conflict, InputError
 from schemas.shops.audit import Actor
-from schemas.shops.endpoint import MAX_ENDPOINTS, Allowed, Endpoint, Till
-from schemas.shops.webhook import EVENTS
+from schemas.shops.webhook import EVENTS, MAX_ENDPOINTS, Allowed, Endpoint, Till
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
@@ -97,10 +96,7 @@ class EndpointStore(OfShop):
         """Remove an endpoint with its secret and its undelivered messages; return how many there were. Raises
         NotFound for an unknown one."""
         with writing(self._database) as (session, now):
-            row = self._owned(session, WebhookEndpointRow, endpoint_id, hold=True)
-            if row is None:
-                hint = "`saycart webhooks endpoints` shows every one."
-                raise NotFound(f"No webhook {endpoint_id[:60]}", hint=hint)
+            row = self._one(session, WebhookEndpointRow, endpoint_id, hold=True)
             unsent = OutboxRow.endpoint_id == endpoint_id, OutboxRow.delivered_at.is_(None)
             dropped = len(session.scalars(delete(OutboxRow).where(*unsent).returning(OutboxRow.id)).all())
             session.delete(row)

@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from schemas.cart import MenuRef
-from schemas.corrections import corrections
+from schemas.compare import corrections
 from schemas.lifecycle import STATUS, State
 from schemas.open_questions import question_of
+from schemas.priced_cart import MenuRef
 from schemas.records.orders import OrderRecord
 from schemas.shops.webhook import ASKS, CHANGED, TAKEN, TYPES, WebhookMessage, WebhookOrder
 from services.storage.base.ids import new_id

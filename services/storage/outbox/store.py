@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database
 from schemas.errors import NotFound
 from services.storage.base.changes import swap, writing
-from services.storage.base.ids import cursor_after, paged
+from services.storage.base.ids import paged
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.outbox.outbox_order import IS_DEAD, IS_OPEN, due, is_open_of_order
 
@@ -42,11 +42,6 @@ class Message:
     delivered_at: datetime | None
     dead_at: datetime | None
     endpoint_id: str
-
-    @property
-    def cursor(self) -> str:
-        """Where a list goes on after this message."""
-        return cursor_after(self.created_at, self.id)
 
 
 class Outbox:
@@ -100,14 +95,9 @@ class Outbox:
             columns = {"due_at": again, "dead_at": None if again else now, "last_error": storable(error)}
             return _put_down(session, message, columns, again or now)
 
-    def list(self, *, dead: bool = False, limit: int, after: str | None = None) -> builtins.list[Message]:
-        """The oldest messages that are dead, or else that still wait; `after` is the `cursor` of the last one
-        that was seen.
-
-        Raises:
-            InputError: not a cursor of ours.
-        """
-        query = paged(OutboxRow, after, limit).where(IS_DEAD if dead else IS_OPEN)
+    def list(self, *, dead: bool = False, limit: int) -> builtins.list[Message]:
+        """The oldest messages that are dead, or else that still wait."""
+        query = paged(OutboxRow, None, limit).where(IS_DEAD if dead else IS_OPEN)
         with self._database.read() as session:
             return [_message(row) for row in session.scalars(query)]
 

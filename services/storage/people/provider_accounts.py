@@ -15,7 +15,7 @@ from infra.sql.database import Database
 from schemas.errors import Conflict, InputError, NotLetIn
 from schemas.shops.access import MAIN_SHOP
 from schemas.shops.audit import Actor
-from schemas.shops.staff import Entered, Identity, Visit
+from schemas.shops.staff import Entered, Identity
 from services.storage.audit.log import record, record_account
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffOidcRow
@@ -51,7 +51,7 @@ class ProviderAccounts:
             self._attempts.give_back(session, counted)
 
     def enter(
-        self, who: Identity, visit: Visit, lasting_s: float, *, counted: Counted, by: Callable[[str], Actor]
+        self, who: Identity, lasting_s: float, *, counted: Counted, by: Callable[[str], Actor]
     ) -> tuple[str, Entered]:
         """Return the name of the person's account and a new session of `lasting_s` seconds. `by` makes the
         audit log's actor of a name.
@@ -66,7 +66,7 @@ class ProviderAccounts:
             if bound and row and not row.disabled_at:
                 self._attempts.give_back(session, counted)
                 kept = who.id_token if len(who.id_token) <= MAX_ID_TOKEN_CHARS else ""
-                entered = Entered(begin_session(session, row.id, visit, now, lasting_s, kept))
+                entered = Entered(begin_session(session, row.id, now, lasting_s, kept))
                 person, after = by(f"staff:{row.name}"), {"issuer": who.issuer}
                 if bound.bound_at is None:
                     # The address has done its part: who is given it next is another person.

@@ -6,7 +6,6 @@ session ends by itself when it is old, and when it was not used for a while.
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 import secrets
 from contextlib import suppress
@@ -18,7 +17,7 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database
 from schemas.errors import NotFound, StorageUnavailable
 from schemas.shops.access import Role, of_person
-from schemas.shops.staff import StaffSession, Visit
+from schemas.shops.staff import StaffSession
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import alike
@@ -53,24 +52,12 @@ class SessionStore:
             ).one_or_none()
         if found is None:
             return None
-        known = _session(*found)
-        if used and (now - known.used_at).total_seconds() >= min(NOTED_EVERY_S, idle_s / 4):
+        if used and (now - found[0].used_at).total_seconds() >= min(NOTED_EVERY_S, idle_s / 4):
             unnoted = StaffSessionRow.token_hash == hashed, StaffSessionRow.used_at < now
             # A database that can't take a write now should not turn away a person whom it can read.
             with suppress(StorageUnavailable), writing(self._database) as (session, _):
                 session.execute(update(StaffSessionRow).where(*unnoted).values(used_at=now))
-        return known
-
-    def list(self, staff_id: str, idle_s: float) -> builtins.list[StaffSession]:
-        """An account's sessions that run, last used first."""
-        with self._database.read() as session:
-            now = self._database.now(session)
-            found = session.execute(
-                _running(now, idle_s)
-                .where(StaffSessionRow.staff_id == staff_id)
-                .order_by(StaffSessionRow.used_at.desc(), StaffSessionRow.id.desc())
-            )
-            return [_session(*row) for row in found]
+        return _session(*found)
 
     def end(self, token: str) -> str | None:
         """End one session by its token; one that is over already is fine. The ID token by which it was begun,
@@ -81,15 +68,6 @@ class SessionStore:
                 delete(StaffSessionRow).where(mine).returning(StaffSessionRow.id_token)
             ).one_or_none()
 
-    def end_one(self, staff_id: str, session_id: str) -> None:
-        """End one of an account's own sessions; another account's is left alone, without a word."""
-        with writing(self._database) as (session, _):
-            session.execute(
-                delete(StaffSessionRow).where(
-                    StaffSessionRow.staff_id == staff_id, StaffSessionRow.id == session_id
-                )
-            )
-
     def end_all(self, name: str) -> None:
         """Sign an account out everywhere; raises NotFound for a name that none has."""
         with writing(self._database) as (session, _):
@@ -97,12 +75,7 @@ class SessionStore:
 
 
 def begin_session(
-    session: Session,
-    staff_id: str,
-    visit: Visit,
-    now: datetime,
-    lasting_s: float,
-    id_token: str | None = None,
+    session: Session, staff_id: str, now: datetime, lasting_s: float, id_token: str | None = None
 ) -> str:
     """Add a session under a new token, which is returned; sessions of anybody that are over go. `id_token`:
     what the provider said, where its word begins this one."""
@@ -113,11 +86,8 @@ def begin_session(
             token_hash=hash_token(token),
             id=new_id("ses"),
             staff_id=staff_id,
-            created_at=now,
             used_at=now,
             expires_at=now + timedelta(seconds=lasting_s),
-            address=visit.address,
-            browser=visit.browser,
             id_token=id_token,
         )
     )
@@ -188,6 +158,5 @@ def _session(
         second_step=confirmed_at is not None,
         needs_second_step=needed,
         access=of_person(staff.shop_id, staff.name, Role.stored(staff.role)),
-        started_at=row.created_at,
         by_provider=row.id_token is not None,
     )

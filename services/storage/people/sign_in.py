@@ -11,11 +11,11 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from infra.passwords import PasswordsBusy, verify_password
+from infra.passwords import verify_password
 from infra.sql.database import Database
 from schemas.errors import NotFound, SignInBusy
 from schemas.shops.audit import Actor
-from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
+from schemas.shops.staff import Entered, Halfway, StaffSession
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
@@ -39,17 +39,17 @@ class SignIns:
         self._but_bound = but_bound
 
     def by_password(
-        self, name: str, password: str, visit: Visit, lasting_s: float
+        self, name: str, password: str, address: str, lasting_s: float
     ) -> Entered | Halfway | None:
-        """The first step. A new session of `lasting_s` seconds, or what stands for it until the code comes;
-        None when name or password is wrong or the account is disabled.
+        """The first step, from an IP `address`. A new session of `lasting_s` seconds, or what stands for it
+        until the code comes; None when name or password is wrong or the account is disabled.
 
         Raises:
             TooManyAttempts: wrong too often; nothing was looked at.
             SignInBusy: too many at once; nothing was looked at.
         """
         name, password = name.strip()[:MAX_NAME_CHARS], password[:MAX_PASSWORD_CHARS]
-        counted = self._attempts.count(name, visit.address)
+        counted = self._attempts.count(name, address)
         with self._database.read() as session:
             row = named(session, name)
             stored = None if row is None or row.disabled_at else self._password_of(session, row)
@@ -61,7 +61,7 @@ class SignIns:
                 return None  # disabled, or given another password, in this very moment
             self._attempts.forgive(session, counted)
             if not has_second_step(session, row.id):
-                return Entered(begin_session(session, row.id, visit, now, lasting_s))
+                return Entered(begin_session(session, row.id, now, lasting_s))
             token = new_token()
             session.execute(delete(StaffChallengeRow).where(StaffChallengeRow.expires_at <= now))
             session.add(
@@ -74,7 +74,7 @@ class SignIns:
             return Halfway(token)
 
     def by_code(
-        self, token: str, code: str, visit: Visit, lasting_s: float, *, by: Actor | None = None
+        self, token: str, code: str, address: str, lasting_s: float, *, by: Actor | None = None
     ) -> Entered | None:
         """The second step: the code from the phone, or a recovery code. None when it is wrong or was used.
         `by`: who is at it, for the audit log, which tells of each recovery code that was used.
@@ -86,7 +86,7 @@ class SignIns:
         name = self.halfway(token)
         if name is None:
             raise NotFound("This sign-in took too long", hint="Start again with your name and password.")
-        counted = self._attempts.count(name, visit.address, code=True)
+        counted = self._attempts.count(name, address, code=True)
         with writing(self._database) as (session, now):
             row = named(session, name, hold=True)
             spent = None if row is None else spend(session, row.id, code[:MAX_CODE_CHARS], now)
@@ -97,7 +97,7 @@ class SignIns:
             if not session.scalar(use.returning(StaffChallengeRow.staff_id)):
                 return None  # used by another code, or the account was disabled, in this very moment
             self._attempts.forgive(session, counted)
-            entered = Entered(begin_session(session, row.id, visit, now, lasting_s))
+            entered = Entered(begin_session(session, row.id, now, lasting_s))
             if spent == "recovery":
                 left = {"recovery_codes": codes_left(session, row.id)}
                 person = by or Actor(f"staff:{row.name}")
@@ -142,7 +142,7 @@ class SignIns:
         # Outside of any transaction: it takes a good while on purpose, and no write should wait for it.
         try:
             return verify_password(stored, password, known=signed_in)
-        except PasswordsBusy:
+        except SignInBusy:
             with writing(self._database) as (session, _):
                 self._attempts.give_back(session, counted)
-            raise SignInBusy from None
+            raise

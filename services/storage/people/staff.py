@@ -10,9 +10,9 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from infra.passwords import PasswordsBusy, hash_password
+from infra.passwords import hash_password
 from infra.sql.database import Database
-from schemas.errors import Conflict, InputError, SignInBusy
+from schemas.errors import Conflict, InputError
 from schemas.shops.access import MAIN_SHOP, Role
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record_account
@@ -168,10 +168,7 @@ def _hashed(password: str, *names: str) -> str:
         raise InputError(f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters", hint=hint)
     if is_guessable(password, *names):
         raise InputError("That password is easy to guess", hint=hint)
-    try:
-        return hash_password(password)
-    except PasswordsBusy:
-        raise SignInBusy from None
+    return hash_password(password)
 
 
 def _drawn(name: str) -> str:

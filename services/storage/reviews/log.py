@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from schemas.cart import Cart
+from schemas.priced_cart import Cart
 from schemas.records.reviews import ReviewAct, ReviewRecord, Settled
 from schemas.review import ReviewDecision
 from schemas.shops.audit import Actor

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, func, or_, select, text
 
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
-from schemas.shops.source import PAGE
+from schemas.shops.access import PAGE
 from services.storage.base.ids import page_of, paged
 from services.storage.base.mapping import findings_of, review_of, unsure_of, words_of
 from services.storage.base.scoping import OfShop, of_shop
@@ -34,7 +34,7 @@ class ReviewQueue(OfShop):
             return page_of([review_of(row) for row in session.scalars(query)], limit)
 
     def queue(self, limit: int) -> Queue:
-        """The `limit` reviews that wait longest, held ones too; by whole minutes waited, then by value."""
+        """The `limit` reviews that wait longest, held ones too, longest waiting first."""
         mine = of_shop(ReviewRow, self._shop)
         oldest = (
             select(ReviewRow, OrderRow)
@@ -58,7 +58,6 @@ class ReviewQueue(OfShop):
                 )
                 for review, order in session.execute(oldest)
             ]
-        entries.sort(key=lambda entry: _turn(entry.review, now))
         return Queue(now, tuple(entries), waiting, waiting - free)
 
     def of_visitor(self, review_id: str, limit: int = MOST_OF_VISITOR) -> builtins.list[ReviewRecord]:
@@ -86,9 +85,3 @@ class ReviewQueue(OfShop):
 def _free(now: datetime) -> ColumnElement[bool]:
     """It is free: open, or claimed under a lease that has run out."""
     return and_(_UNDECIDED, or_(ReviewRow.status == "open", ReviewRow.lease_until <= now))
-
-
-def _turn(review: ReviewRecord, now: datetime) -> tuple[int, int]:
-    """By whole minutes waited, then by the proposal's value: to the second no two wait alike."""
-    minutes = (now - review.created_at) // timedelta(minutes=1)
-    return -minutes, -(review.proposed.total if review.proposed else 0)

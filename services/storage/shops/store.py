@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 
@@ -70,51 +72,40 @@ class ShopStore:
 
     def keep(self, shop_id: str, days: Mapping[str, Days | None], *, by: Actor) -> Shop:
         """Set for how long the shop keeps `recordings`, `transcripts`, `orders`, as far as they are named;
-        None is what the settings say.
-
-        Raises:
-            NotFound: no such shop.
-        """
-        with writing(self._database) as (session, now):
-            row = shop_row(session, shop_id, hold=True)
-            before = _shop(row).keeps.shown()
-            for what, kept in days.items():
-                setattr(row, f"keep_{what}_days", 0 if kept == FOREVER else kept)
-            session.flush()
-            after = _shop(row).keeps.shown()
-            changed = [what for what in after if before[what] != after[what]]
-            if changed:
-                was, is_now = ({what: kept[what] for what in changed} for kept in (before, after))
-                about = ("shop", shop_id)
-                record(session, now, by, "shop.keeps", about, shop=shop_id, before=was, after=is_now)
-            return _shop(row)
+        None is what the settings say."""
+        columns = {f"keep_{what}_days": 0 if kept == FOREVER else kept for what, kept in days.items()}
+        return self._change(shop_id, columns, by, "shop.keeps", lambda shop: shop.keeps.shown())
 
     def need_second_step(self, shop_id: str, needed: bool, *, by: Actor) -> Shop:
         """Set whether the shop's staff must sign in with a code as well. Who has none yet sets it up before
         anything else, also in a session that is open."""
-        with writing(self._database) as (session, now):
-            row = shop_row(session, shop_id, hold=True)
-            if row.needs_second_step != needed:
-                row.needs_second_step = needed
-                about, after = ("shop", shop_id), {"needed": needed}
-                record(session, now, by, "shop.second_step", about, shop=shop_id, after=after)
-            return _shop(row)
+        columns, action = {"needs_second_step": needed}, "shop.second_step"
+        return self._change(shop_id, columns, by, action, lambda shop: {"needed": shop.needs_second_step})
 
     def paint(self, shop_id: str, looks: Mapping[str, str | None], *, by: Actor) -> Shop:
-        """Set the `colour` and `logo` of the shop's pages, as far as they are named; None removes one.
+        """Set the `colour` and `logo` of the shop's pages, as far as they are named; None removes one."""
+        return self._change(shop_id, looks, by, "shop.brand", _looks)
 
-        Raises:
-            NotFound: no such shop.
-        """
+    def _change(
+        self,
+        shop_id: str,
+        columns: Mapping[str, Any],
+        by: Actor,
+        action: str,
+        shown: Callable[[Shop], Mapping[str, Any]],
+    ) -> Shop:
+        """Set columns of a shop's row; if what is `shown` of it differs then, it goes into the audit log."""
         with writing(self._database) as (session, now):
             row = shop_row(session, shop_id, hold=True)
-            for what, value in looks.items():
-                setattr(row, what, value)
+            before = shown(_shop(row))
+            for name, value in columns.items():
+                setattr(row, name, value)
             session.flush()
-            # The logo itself is too long for the log.
-            after = {"colour": row.colour, "logo": row.logo is not None}
-            record(session, now, by, "shop.brand", ("shop", shop_id), shop=shop_id, after=after)
-            return _shop(row)
+            changed = _shop(row)
+            if (after := shown(changed)) != before:
+                about = ("shop", shop_id)
+                record(session, now, by, action, about, shop=shop_id, before=before, after=after)
+            return changed
 
     def list(self) -> builtins.list[Shop]:
         """Every shop by id."""
@@ -125,6 +116,13 @@ class ShopStore:
         """One shop."""
         with self._database.read() as session:
             return _shop(shop_row(session, shop_id))
+
+
+def _looks(shop: Shop) -> dict[str, str | None]:
+    """A shop's brand for the log, for which the logo itself is too long."""
+    logo = shop.brand.logo
+    digest = None if logo is None else hashlib.sha256(logo.encode()).hexdigest()
+    return {"colour": shop.brand.colour, "logo": digest}
 
 
 def _shop(row: ShopRow) -> Shop:

@@ -146,7 +146,7 @@ def test_the_qr_code_breaks_no_policy(world: World) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "password", "sessions/end", "sign-out-everywhere", "second-step", "second-step/confirm",
+        "password", "sign-out-everywhere", "second-step", "second-step/confirm",
         "second-step/codes", "second-step/off",
     ],
 )  # fmt: skip
@@ -181,27 +181,6 @@ def test_changing_the_password_ends_the_others(world: World, other: httpx.Client
     assert other.get("/review").status_code == 303
     assert sign_in(other).status_code == 401
     assert sign_in(other, NEW).status_code == 303
-
-
-def test_sessions_are_shown_and_ended(world: World, other: httpx.Client) -> None:
-    other.headers["user-agent"] = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Version/18.0 Safari/604.1"
-    sign_in(other)
-    page = world.http.get("/account").text
-    assert "Safari on iPhone" in page
-    assert "from 127.0.0.1" in page
-    (shown,) = re.findall(r'name="session" value="(ses_\w+)"', page)
-    assert act(world.http, "sessions/end", session=shown).headers["location"] == "/account?done=ended"
-    assert other.get("/review").status_code == 303
-    assert world.http.get("/review").status_code == 200
-
-
-def test_nobody_ends_the_sessions_of_others(world: World, other: httpx.Client) -> None:
-    world.parts.staff.add("Bob", PASSWORD)
-    other.post("/sign-in", data={"name": "Bob", "password": PASSWORD})
-    bob = next(one for one in world.parts.staff.list() if one.name == "Bob")
-    (session,) = world.parts.sessions.list(bob.id, 3600)
-    act(world.http, "sessions/end", session=session.id)
-    assert other.get("/review").status_code == 200
 
 
 def test_signing_out_everywhere(world: World, other: httpx.Client) -> None:

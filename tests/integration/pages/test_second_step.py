@@ -11,7 +11,7 @@ from sqlalchemy import text
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError, NotFound, TooManyAttempts
 from schemas.shops.audit import Actor
-from schemas.shops.staff import Entered, Halfway, StaffSession, Visit
+from schemas.shops.staff import Entered, Halfway, StaffSession
 from services.storage.audit.log import AuditLog
 from services.storage.people import attempts
 from services.storage.people.attempts import CODES, CODES_WIDE
@@ -55,13 +55,13 @@ class Ann:
         # The half minute before: those of now and of the next one are for signing in.
         return self.steps.confirm(self.session, self.code(-1))
 
-    def halfway(self, visit: Visit = HERE) -> str:
-        got = self.sign_ins.by_password("Ann", PASSWORD, visit, HOUR_S)
+    def halfway(self, address: str = HERE) -> str:
+        got = self.sign_ins.by_password("Ann", PASSWORD, address, HOUR_S)
         assert isinstance(got, Halfway)
         return got.token
 
-    def enter(self, code: str, visit: Visit = HERE) -> Entered | None:
-        return self.sign_ins.by_code(self.halfway(visit), code, visit, HOUR_S)
+    def enter(self, code: str, address: str = HERE) -> Entered | None:
+        return self.sign_ins.by_code(self.halfway(address), code, address, HOUR_S)
 
 
 @pytest.fixture
@@ -121,9 +121,9 @@ def test_a_code_counts_once_and_none_before_it(ann: Ann) -> None:
 def test_one_code_in_many_hands_lets_one_in(ann: Ann, race: Any, kind: str) -> None:
     codes = ann.enrol()
     code = ann.code() if kind == "phone" else codes[0]
-    visits = [Visit(f"192.0.2.{n}") for n in range(8)]
-    tokens = [ann.halfway(visit) for visit in visits]
-    ends = race(8, lambda n: ann.sign_ins.by_code(tokens[n], code, visits[n], HOUR_S))
+    addresses = [f"192.0.2.{n}" for n in range(8)]
+    tokens = [ann.halfway(address) for address in addresses]
+    ends = race(8, lambda n: ann.sign_ins.by_code(tokens[n], code, addresses[n], HOUR_S))
     assert Counter(type(end) for end in ends) == {Entered: 1, type(None): 7}
 
 
@@ -164,9 +164,9 @@ def test_codes_are_limited_as_passwords_are(ann: Ann) -> None:
 def test_codes_from_many_addresses_are_limited_by_name(ann: Ann) -> None:
     ann.enrol()
     for number in range(CODES_WIDE.free):
-        assert ann.enter("000000", Visit(f"198.51.100.{number}")) is None
+        assert ann.enter("000000", f"198.51.100.{number}") is None
     with pytest.raises(TooManyAttempts):
-        ann.enter(ann.code(), Visit("198.51.100.99"))
+        ann.enter(ann.code(), "198.51.100.99")
 
 
 def test_a_first_step_ends(ann: Ann) -> None:

@@ -15,7 +15,7 @@ from infra import passwords
 from infra.passwords import AT_ONCE, QUEUE
 from infra.sql.database import Database
 from schemas.errors import SignInBusy, TooManyAttempts
-from schemas.shops.staff import Entered, Visit
+from schemas.shops.staff import Entered
 from services.storage.base.tables_staff import SignInRow
 from services.storage.people import attempts
 from services.storage.people.attempts import BY_NAME, CODES, FORGET_S, NARROW, WIDE, Attempts
@@ -41,15 +41,15 @@ def sign_ins(database: Database) -> SignIns:
     return SignIns(database)
 
 
-def enter(sign_ins: SignIns, visit: Visit = HERE, name: str = "Ann") -> Entered:
-    got = sign_ins.by_password(name, PASSWORD, visit, HOUR_S)
+def enter(sign_ins: SignIns, address: str = HERE, name: str = "Ann") -> Entered:
+    got = sign_ins.by_password(name, PASSWORD, address, HOUR_S)
     assert isinstance(got, Entered)
     return got
 
 
-def guess(sign_ins: SignIns, visit: Visit = HERE, name: str = "Ann", times: int = 1) -> None:
+def guess(sign_ins: SignIns, address: str = HERE, name: str = "Ann", times: int = 1) -> None:
     for _ in range(times):
-        assert sign_ins.by_password(name, WRONG, visit, HOUR_S) is None
+        assert sign_ins.by_password(name, WRONG, address, HOUR_S) is None
 
 
 def rows(database: Database) -> int:
@@ -60,9 +60,9 @@ def rows(database: Database) -> int:
 def from_many(sign_ins: SignIns, name: str = "Ann") -> None:
     """Guess under one name, each time from another address, until strangers have to wait."""
     for number in range(BY_NAME.free):
-        guess(sign_ins, Visit(f"198.51.100.{number}"), name)
+        guess(sign_ins, f"198.51.100.{number}", name)
     with pytest.raises(TooManyAttempts):
-        sign_ins.by_password(name, PASSWORD, Visit("203.0.113.99"), HOUR_S)
+        sign_ins.by_password(name, PASSWORD, "203.0.113.99", HOUR_S)
 
 
 def test_who_guesses_from_one_place_keeps_nobody_out_elsewhere(sign_ins: SignIns) -> None:
@@ -71,14 +71,14 @@ def test_who_guesses_from_one_place_keeps_nobody_out_elsewhere(sign_ins: SignIns
     for _ in range(3 * BY_NAME.free):
         with pytest.raises(TooManyAttempts):
             sign_ins.by_password("Ann", WRONG, HERE, HOUR_S)
-    assert enter(sign_ins, Visit("203.0.113.7"))
+    assert enter(sign_ins, "203.0.113.7")
 
 
 def test_guesses_from_many_addresses_hold_the_owner_up_for_seconds(sign_ins: SignIns) -> None:
     from_many(sign_ins)
     for number in range(10):
         with pytest.raises(TooManyAttempts) as held_up:
-            sign_ins.by_password("Ann", PASSWORD, Visit(f"203.0.113.{number}"), HOUR_S)
+            sign_ins.by_password("Ann", PASSWORD, f"203.0.113.{number}", HOUR_S)
         assert held_up.value.wait_s <= 10
 
 
@@ -91,10 +91,10 @@ def test_one_address_can_not_try_many_names(sign_ins: SignIns) -> None:
 
 def test_an_ipv6_network_is_one_place(sign_ins: SignIns) -> None:
     for number in range(WIDE.free):
-        guess(sign_ins, Visit(f"2001:db8:0:7:{number:x}::1"), name=f"nobody {number}")
+        guess(sign_ins, f"2001:db8:0:7:{number:x}::1", name=f"nobody {number}")
     with pytest.raises(TooManyAttempts):
-        sign_ins.by_password("Ann", PASSWORD, Visit("2001:db8:0:7::ffff"), HOUR_S)
-    assert enter(sign_ins, Visit("2001:db8:0:8::1"))
+        sign_ins.by_password("Ann", PASSWORD, "2001:db8:0:7::ffff", HOUR_S)
+    assert enter(sign_ins, "2001:db8:0:8::1")
 
 
 def test_an_account_of_ones_own_buys_no_guesses(sign_ins: SignIns, database: Database) -> None:
@@ -119,7 +119,7 @@ def test_success_forgets_what_was_mistyped_there(sign_ins: SignIns, database: Da
 def test_a_new_password_lets_strangers_try_again(sign_ins: SignIns, database: Database) -> None:
     from_many(sign_ins)
     StaffStore(database).set_password("Ann", "another long one")
-    found = sign_ins.by_password("Ann", "another long one", Visit("203.0.113.99"), HOUR_S)
+    found = sign_ins.by_password("Ann", "another long one", "203.0.113.99", HOUR_S)
     assert isinstance(found, Entered)
 
 
@@ -151,7 +151,7 @@ def test_who_is_signed_in_has_places_in_the_line_of_its_own(
     hasher = cheap(monkeypatch, pause_s=0.2)
     with ThreadPoolExecutor(60) as pool:
         crowd = [
-            pool.submit(sign_ins.by_password, f"nobody {n}", WRONG, Visit(f"198.51.100.{n}"), HOUR_S)
+            pool.submit(sign_ins.by_password, f"nobody {n}", WRONG, f"198.51.100.{n}", HOUR_S)
             for n in range(60)
         ]
         until(lambda: passwords._hashing._inside >= AT_ONCE + QUEUE, 30, every_s=0.005)
@@ -165,7 +165,7 @@ def test_who_is_signed_in_has_places_in_the_line_of_its_own(
 def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, database: Database) -> None:
     """It began before the one that it waited for was counted: that is no guess from the future."""
     waiting_sql = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-    key = attempts._key("address", HERE.address, "password")
+    key = attempts._key("address", HERE, "password")
     with ThreadPoolExecutor(1) as pool:
         with database.write() as session:
             database.lock(session, f"sign-in:{key}")
@@ -181,23 +181,23 @@ def test_old_attempts_are_removed_and_nothing_typed_is_stored(sign_ins: SignIns,
     with database.read() as session:
         stored = str([*session.execute(text("SELECT * FROM sign_in_attempts"))])
     assert PASSWORD not in stored
-    assert HERE.address not in stored
+    assert HERE not in stored
     with database.write() as session:
         session.execute(text("UPDATE sign_in_attempts SET last_at = '2020-01-01 00:00:00+00:00'"))
-    guess(sign_ins, Visit("203.0.113.7"), name="somebody else")
+    guess(sign_ins, "203.0.113.7", name="somebody else")
     assert rows(database) == 3
 
 
 def test_attempts_are_forgiven_one_by_one(database: Database) -> None:
     counts = Attempts(database)
     for _ in range(NARROW.free):
-        counts.count("Ann", HERE.address)
+        counts.count("Ann", HERE)
     with database.write() as session:
         ago = database.now(session).timestamp() - NARROW.forgive_s
         session.execute(text("UPDATE sign_in_attempts SET last_at = :at"), {"at": _stamp(ago)})
-    counts.count("Ann", HERE.address)
+    counts.count("Ann", HERE)
     with pytest.raises(TooManyAttempts):
-        counts.count("Ann", HERE.address)
+        counts.count("Ann", HERE)
 
 
 def _stamp(seconds: float) -> str:

@@ -14,7 +14,7 @@ from infra.webhooks import Target
 from schemas.errors import Conflict, InputError, NotFound
 from schemas.lifecycle import Event
 from schemas.shops.access import EVERY_SHOP
-from schemas.shops.endpoint import MAX_ENDPOINTS, Endpoint
+from schemas.shops.webhook import MAX_ENDPOINTS, Endpoint
 from services.storage.audit.log import AuditLog
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.orders.store import OrderStore

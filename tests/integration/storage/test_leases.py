@@ -10,16 +10,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from infra.sql.database import Database
-from schemas.errors import EngineUnavailable, StorageUnavailable
+from schemas.errors import StorageUnavailable
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord, Outcome
-from services.api.present import event as shown
-from services.api.present import nickname
 from services.pipeline import database_retry, runner
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
-from tests.stand_ins import AWAY, RIGHT, Works
+from tests.stand_ins import AWAY, Works
 from tests.waiting import until
 
 GONE = StorageUnavailable("The database can't take it now")
@@ -175,26 +173,6 @@ def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
     monkeypatch.setattr(runner, "CLAIM_LIMIT_S", 0.1)
     assert faulty(world, claim_next=["before"] * 999).run(order_id, "decode") is None
     assert faulty(world, claim_next=["before", "before"]).run(order_id, "decode") is State.COMPLETED
-
-
-def test_events_name_stage_attempt_and_worker(world: Works) -> None:
-    world.decoder.script = [EngineUnavailable("away"), RIGHT]
-    order_id = world.typed()
-    for _ in range(2):
-        world.make_due(order_id)
-        world.runner("host:1:2").run(order_id, "decode")
-    events = world.orders.events(order_id)
-    assert [(e.type, e.stage, e.attempt, e.worker) for e in events] == [
-        ("received", None, None, None),
-        ("transcribed", None, None, None),
-        ("retry", "decode", 1, "host:1:2"),
-        ("decoded", "decode", 2, "host:1:2"),
-        ("accepted", "validate", 1, "host:1:2"),
-    ]
-    by = [shown(event).by for event in events]
-    assert by[0] is None
-    assert by[3] is not None
-    assert by[3].model_dump() == {"stage": "decode", "attempt": 2, "worker": nickname("host:1:2")}
 
 
 def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:

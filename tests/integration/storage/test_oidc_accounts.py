@@ -41,9 +41,9 @@ class Desk:
 
     def enter(self, subject: str, email: str = "", issuer: str = ISSUER, id_token: str = "a.b.c") -> str:
         """Sign in; the session's token."""
-        counted = self.accounts.count(HERE.address)
+        counted = self.accounts.count(HERE)
         who = Identity(issuer, subject, email, id_token)
-        return self.accounts.enter(who, HERE, HOUR_S, counted=counted, by=Actor)[1].token
+        return self.accounts.enter(who, HOUR_S, counted=counted, by=Actor)[1].token
 
     def bindings(self) -> list[tuple[str | None, str | None]]:
         with self.database.read() as session:

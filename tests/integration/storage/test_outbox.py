@@ -10,10 +10,10 @@ from click.testing import Result
 from sqlalchemy import update
 
 from infra.sql.database import Database
-from schemas.cart import Cart, CartLine, Finding, HeardSpan, MenuRef
 from schemas.errors import NotFound, StaleState
 from schemas.lifecycle import SETTLED, Event
 from schemas.order import OrderError
+from schemas.priced_cart import Cart, CartLine, Finding, HeardSpan, MenuRef
 from schemas.question import Choice, Question
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.review import ReviewDecision

@@ -11,10 +11,11 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from infra.sql.database import Database
-from schemas.cart import Cart, CartDraft, Finding, MenuRef, Severity
+from schemas.cart import CartDraft
 from schemas.errors import Conflict, IdempotencyMismatch, InputError, NotFound, StaleState
 from schemas.lifecycle import TERMINAL, TRANSITIONS, WAITING, Event, State
 from schemas.order import OrderError
+from schemas.priced_cart import Cart, Finding, MenuRef, Severity
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome
 from schemas.transcript import Transcript, Word
 from services.storage.orders.store import OrderStore
@@ -67,15 +68,6 @@ def test_what_was_stored_comes_back(orders: OrderStore) -> None:
     assert (typed.state, typed.transcript) == (State.TRANSCRIBED, HEARD)
     assert [event.type for event in orders.events(typed.id)] == ["received", "transcribed"]
     assert typed.id > spoken.id
-
-
-def test_an_order_needs_something_to_hear_or_read(orders: OrderStore) -> None:
-    with pytest.raises(InputError):
-        orders.create(NewOrder("cafe", 1, "en"))
-    order, _ = orders.create(SPOKEN, order_id="ord_mine")
-    assert order.id == "ord_mine"
-    with pytest.raises(Conflict):
-        orders.create(SPOKEN, order_id="ord_mine")
 
 
 @pytest.mark.parametrize("order_id", ["ord_none", "", "x" * 5000, "é'\"; --"])

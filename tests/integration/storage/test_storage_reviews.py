@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import update
 
 from infra.sql.database import Database
-from schemas.cart import Cart, CartLine, HeardSpan, MenuRef
 from schemas.errors import Conflict, NotFound, StaleState
 from schemas.lifecycle import Event, State
+from schemas.priced_cart import Cart, CartLine, HeardSpan, MenuRef
 from schemas.records.orders import NewOrder, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision, ReviewReason
@@ -100,16 +100,15 @@ def test_a_decision_is_recorded_with_both_carts(desk: Desk) -> None:
     assert (act.before, act.after) == (cart(5000), cart(410))
 
 
-def test_the_queue_goes_by_minutes_then_by_value(desk: Desk) -> None:
-    old, small, dear, empty = (desk.doubt(total).id for total in (100, 300, 900, None))
+def test_the_queue_goes_by_the_time_waited(desk: Desk) -> None:
+    first, second, old, last = (desk.doubt(total).id for total in (100, 300, 900, None))
     with desk.database.write() as session:
-        for minute, ids in ((0, [old]), (2, [small, dear, empty])):
-            at = datetime(2026, 1, 1, 10, minute, tzinfo=UTC)
-            session.execute(update(ReviewRow).where(ReviewRow.id.in_(ids)).values(created_at=at))
-    desk.reviews.claim(dear, "ann", 60)
-    desk.reviews.claim(small, "ann", 0)
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        session.execute(update(ReviewRow).where(ReviewRow.id == old).values(created_at=at))
+    desk.reviews.claim(first, "ann", 60)
+    desk.reviews.claim(second, "ann", 0)
     queue = desk.reviews.queue(10)
-    assert [entry.review.id for entry in queue.entries] == [old, dear, small, empty]
+    assert [entry.review.id for entry in queue.entries] == [old, first, second, last]
     assert (queue.waiting, queue.held) == (4, 1)
     assert queue.entries[0].words == "a tea"
     assert len(desk.reviews.queue(2).entries) == 2

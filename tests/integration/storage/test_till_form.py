@@ -12,9 +12,10 @@ from click.testing import Result
 
 from infra.sql.database import Database
 from infra.webhooks import PostResult
-from schemas.cart import Cart, CartDraft
+from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from schemas.menu import Menu
+from schemas.priced_cart import Cart
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript

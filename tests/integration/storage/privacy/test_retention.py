@@ -158,8 +158,8 @@ def test_shops_say_for_themselves(marked: Marked) -> None:
     with database.everywhere().read() as session:
         assert list(session.scalars(select(OrderRow.id))) == [made["long"]]
     (entry,) = box.audit.newest(5, shop="long", action="shop.keeps")
-    assert entry.before == '{"orders":"default","transcripts":"default"}'
-    assert entry.after == '{"orders":"forever","transcripts":"forever"}'
+    assert entry.before == '{"orders":"default","recordings":"default","transcripts":"default"}'
+    assert entry.after == '{"orders":"forever","recordings":"default","transcripts":"forever"}'
     box.shops.keep("long", {"transcripts": None}, by=TESTER)
     keep(box)
     assert erased() == {made["long"]}

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database, UtcDateTime
 from infra.sql.row_security import EVERYWHERE
+from schemas.errors import NotFound
 from schemas.lifecycle import State
 from schemas.menu import Menu
 from services.cli.commands import doctor
@@ -187,9 +188,11 @@ def careless(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "of_shop", lambda *_: true())
 
     def found(_: object, session: Session, table: type[Base], key: str, *, hold: bool = False) -> Any:
-        return session.get(table, key, with_for_update=hold or None)
+        if (row := session.get(table, key, with_for_update=hold or None)) is None:
+            raise NotFound(key)
+        return row
 
-    monkeypatch.setattr(OfShop, "_owned", found)
+    monkeypatch.setattr(OfShop, "_one", found)
 
 
 @pytest.fixture
