@@ -34,7 +34,7 @@ setup: $(VENV)/.installed ## virtual environment and locked dependencies
 weights: setup ## fetch and check the model weights
 	@$(BIN)/saycart models fetch
 
-demo: weights ## start the stack, order the sample recordings, keep serving (ARGS=--once: stop after the carts)
+demo: weights ## start the stack, order the samples, keep serving (ARGS=--once: stop after the carts)
 	@$(BIN)/saycart demo $(ARGS)
 
 run: weights ## start the stack and keep serving

@@ -1,4 +1,4 @@
-"""The sample recordings, and comparison with their gold carts."""
+"""The sample orders, spoken and typed, and comparison with their gold carts."""
 
 from __future__ import annotations
 
@@ -60,12 +60,13 @@ def same_cart(cart: Cart, gold: Document) -> bool:
 
 
 def load_samples() -> list[Sample]:
-    """Load the rows of the gold file."""
-    lines = (RECORDINGS / "gold.jsonl").read_text().splitlines()
+    """Load the sample orders: recordings, then typed ones of a sample shop."""
+    files = (RECORDINGS / "gold.jsonl", SAMPLES / "shops" / "gold.jsonl")
+    lines = (line for file in files for line in file.read_text(encoding="utf-8").splitlines())
     return [Sample(json.loads(line)) for line in lines if line.strip()]
 
 
-def load_menus() -> dict[str, Document]:
-    """Load the sample menus by id."""
-    documents = [json.loads(path.read_text()) for path in sorted((SAMPLES / "menus").glob("*.json"))]
+def load_menus(folder: str = "menus") -> dict[str, Document]:
+    """Load the sample menus of a folder by id."""
+    documents = [json.loads(path.read_text()) for path in sorted((SAMPLES / folder).glob("*.json"))]
     return {menu["id"]: menu for menu in documents}

@@ -88,7 +88,7 @@ def demo(
         bool, typer.Option("--once", help="Stop when all samples are done instead of serving on.")
     ] = False,
 ) -> None:
-    """Start the stack, order the sample recordings over HTTP, show the carts, keep serving."""
+    """Start the stack, order the samples over HTTP, show the carts, keep serving."""
     with errors_shown() as console:
         menus = [Menu.read(document)[0] for document in load_menus().values()]
         succeeded = run_stack(

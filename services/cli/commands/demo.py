@@ -1,4 +1,4 @@
-"""Order the sample recordings over the HTTP API, one after the other, and show their carts."""
+"""Order the samples over the HTTP API, one after the other, and show their carts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None
         EngineUnavailable: the API stopped responding.
         SaycartError: the API refused a menu or a sample.
     """
-    menus, samples = load_menus(), load_samples()
-    console.print(f"Ordering {len(samples)} recordings at {base_url}.")
+    samples = load_samples()
+    ordered = {sample.row["menu"] for sample in samples}
+    menus = {key: menu for key, menu in (load_menus() | load_menus("shops")).items() if key in ordered}
+    console.print(f"Ordering {len(samples)} samples at {base_url}.")
     try:
         with httpx.Client(base_url=base_url, headers=bearer(key), timeout=40.0, trust_env=False) as client:
             for menu_id, menu in menus.items():
@@ -49,13 +51,21 @@ def _ordered(client: httpx.Client, sample: Sample, console: Console, check: Call
     """Send a sample, and return its order once it has ended."""
     started = time.monotonic()
     with console.status(f"{sample.row['id']}: sending") as status:
-        order = Order.model_validate(send(client, RECORDINGS / sample.row["audio"], sample.row["menu"]))
+        order = Order.model_validate(_sent(client, sample.row))
         for document in followed(client, order.id, wait_s=1):
             order = Order.model_validate(document)
             status.update(f"{sample.row['id']}: {order.stage} ({time.monotonic() - started:.0f} s)")
             check()
     sample.seconds = time.monotonic() - started
     return order
+
+
+def _sent(client: httpx.Client, row: Document) -> Document:
+    if "audio" in row:
+        return send(client, RECORDINGS / row["audio"], row["menu"])
+    typed = {"transcript": row["utterance"], "menu": row["menu"]}
+    document: Document = answer(client.post("/v1/orders", json=typed))
+    return document
 
 
 def _print(sample: Sample, order: Order, menu: Document, console: Console) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from schemas.errors import InputError
 from schemas.shops.access import MAIN_SHOP, Scope
 from services.cli.client import errors_shown, opened, operator
 from services.storage.people.api_keys import ApiKey
@@ -44,7 +43,7 @@ def add(
             return
         lifetime_s = None if days is None else days * _DAY_S
         _, token = box.keys.add(
-            shop, name, _scopes(scope or ()), by=operator(), person=person, lasts_s=lifetime_s
+            shop, name, Scope.parse(scope or ()), by=operator(), person=person, lasts_s=lifetime_s
         )
         console.print("Shown only once. Send it as `Authorization: Bearer KEY`:")
         typer.echo(token)
@@ -68,14 +67,6 @@ def revoke(key: KeyId) -> None:
     """Revoke a key immediately."""
     with errors_shown() as console, opened() as box:
         console.print(f"{box.keys.revoke(_id(key), by=operator()).name} revoked")
-
-
-def _scopes(named: tuple[str, ...] | list[str]) -> list[Scope]:
-    words = [word.strip() for text in named for word in text.split(",") if word.strip()]
-    try:
-        return [Scope(word) for word in words]
-    except ValueError as error:
-        raise InputError(f"{error}", hint=f"Scopes are {', '.join(Scope)}.") from None
 
 
 def _id(text: str) -> str:

@@ -132,7 +132,7 @@ def _print(console: Console, notes: list[Note]) -> None:
 def _read(console: Console, files: list[Path], given: Given) -> ImportedMenu:
     """Read the files and list what is not imported; exits with 1, listing why, if they can't be read."""
     try:
-        imported = read_menu(files, given)
+        imported = read_menu([(file.name, file.read_bytes()) for file in files], given)
     except InvalidMenu as error:
         _print(console, error.problems)
         raise typer.Exit(1) from None

@@ -40,6 +40,7 @@ def set_(
         bool | None,
         typer.Option("--second-step/--no-second-step", help="whether its staff need a code to sign in"),
     ] = None,
+    name: Annotated[str | None, typer.Option(help="display name")] = None,
     colour: Annotated[str | None, typer.Option(help="of its order page: #0a7, or `none`")] = None,
     logo: Annotated[
         str | None,
@@ -54,15 +55,14 @@ def set_(
             "orders": keep_orders_days,
         }
         changes = {what: parse_days(days) for what, days in options.items() if days is not None}
-        looks = _looks(colour, logo)
+        looks = _looks(name, colour, logo)
         if not changes and not looks and second_step is None:
             raise InputError("Nothing to set", hint="For example --keep-recordings-days 14.")
-        updated = box.shops.keep(shop, changes, by=operator())
-        if second_step is not None:
-            updated = box.shops.need_second_step(shop, second_step, by=operator())
         if looks:
-            updated = box.shops.paint(shop, looks, by=operator())
-        _show(console, updated)
+            box.shops.paint(shop, looks, by=operator())
+        if second_step is not None:
+            box.shops.need_second_step(shop, second_step, by=operator())
+        _show(console, box.shops.keep(shop, changes, by=operator()))
 
 
 @app.command("list")
@@ -79,8 +79,8 @@ def list_() -> None:
         console.print(table)
 
 
-def _looks(colour: str | None, logo: str | None) -> dict[str, str | None]:
-    looks: dict[str, str | None] = {}
+def _looks(name: str | None, colour: str | None, logo: str | None) -> dict[str, str | None]:
+    looks: dict[str, str | None] = {} if name is None else {"name": name}
     if colour is not None:
         looks["colour"] = None if colour == "none" else parse_colour(colour)
     if logo is not None:
@@ -95,6 +95,7 @@ def _show(console: Console, shop: Shop) -> None:
     brand = shop.brand
     console.print(", ".join(f"{what}: {days}" for what, days in shop.keeps.shown().items()))
     console.print(f"second step: {_step(shop.needs_second_step)}")
+    console.print(f"name: {brand.name}", markup=False)
     console.print(f"colour: {brand.colour or 'default'}, logo: {'own' if brand.logo else 'default'}")
 
 
