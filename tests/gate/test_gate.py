@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,12 @@ from schemas.transcript import Transcript
 from services.decoding import wire
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest, Reading
+from services.learning.training.score import cart_of
 from services.transcription.ports import Recording
 from tests.gate.__main__ import main
+from tests.gate.anew import entry
 from tests.gate.compare import changed_rows, failures
-from tests.gate.engines import TapedDecoder, shipped, taped_tools, transcribe_all
+from tests.gate.engines import TapedDecoder, read_key, shipped, taped_tools, transcribe_all
 from tests.gate.replay import Compared, compare_all
 from tests.gate.rows import Row, outcome, run
 from tests.gate.sets import Order, chosen
@@ -127,6 +130,22 @@ def test_a_recorded_error_comes_again() -> None:
         TapedDecoder(tape, failing).decode(asked)  # type: ignore[arg-type]
     with pytest.raises(DecodeTruncated):
         TapedDecoder(Tape(tape.new)).decode(asked)
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_an_answer_from_elsewhere_plays_as_the_reading_that_it_is(cut_off: bool) -> None:
+    request = CartRequest(ORDERS[0].gold["utterance"], MENU)
+    gold = Gold(ORDERS[0]).decode()
+    text = gold.text[:-2] if cut_off else gold.text
+    row = {"id": json.dumps(read_key(request)), "text": text, "logprob": -0.5, "overruled": 1}
+    played = TapedDecoder(Tape([entry(row, MENU)]))
+    if cut_off:
+        with pytest.raises(DecodeTruncated):
+            played.decode(request)
+    else:
+        read = played.decode(request)
+        assert cart_of(read.lines) == cart_of(gold.lines)
+        assert (read.logprob, read.overruled) == (-0.5, 1)
 
 
 def test_recording_again_keeps_the_baseline(data: Path, tmp_path: Path) -> None:
