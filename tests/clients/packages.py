@@ -116,6 +116,8 @@ def main() -> None:
             [example] = re.findall(r"```python\n(.+?)```", (CLIENTS / "masked/README.md").read_text(), re.S)
             example = example.replace(ENGINE, engine.url) + "print(found)\n"
             tried_wheel(wheel(CLIENTS / "masked", folder, DIST), folder / "b", example, **there)
+            (folder / "b/ours.py").write_text(example.split("engine = ")[0])
+            print(ran(folder / "b/bin/saycart-masked", "check", "ours:Ticket", cwd=folder / "b"), end="")
             if npm_answers():
                 built = tarball(folder, DIST, RECORDING=base64.b64encode(wav()).decode(), **there)
                 tried_tarball(built, folder / "c", script("ts"), **there)

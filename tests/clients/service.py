@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from infra.settings import REPOSITORY
 from infra.webhooks import Poster
@@ -15,6 +16,7 @@ from schemas.shops.access import EVERY_SHOP
 from services.cli.samples import load_menus
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Outbox
+from services.tills.orders.sending import in_till_form
 from services.workers.courier import Courier, Patience
 from tests.endpoints import till
 from tests.integration.api_world import World
@@ -30,10 +32,11 @@ CART = CartDraft.model_validate({"lines": [
 
 
 @contextmanager
-def at_work(world: World, port: int = 9) -> Iterator[None]:
-    """Workers whose models hear `TEXT` and read `CART`, and a courier that knows the till at `port`."""
+def at_work(world: World, port: int = 9, carts: Sequence[CartDraft] = (CART,)) -> Iterator[None]:
+    """Workers whose models hear `TEXT` and read the next of `carts`, the last one ever after, and a courier
+    that knows the till at `port`."""
     database, over = world.parts.database, threading.Event()
-    hears, reads = ScriptedTranscriber([speech(TEXT)]), ScriptedDecoder([CART])
+    hears, reads = ScriptedTranscriber([speech(TEXT)]), ScriptedDecoder([*carts])
     works = Works(database, world.parts.blobs, transcriber=hears, decoder=reads)
     works.menus.put(Menu.parse(load_menus()[MENU]), by=TESTER)
     till(database, f"http://127.0.0.1:{port}/")
@@ -46,7 +49,8 @@ def at_work(world: World, port: int = 9) -> Iterator[None]:
 
     with Poster() as poster:
         targets = EndpointStore(database, EVERY_SHOP, "private").target
-        courier = Courier(Outbox(database), poster.post, targets, Patience(9, 0.2, 1))
+        form, patience = partial(in_till_form, works.menus), Patience(9, 0.2, 1)
+        courier = Courier(Outbox(database), poster.post, targets, patience, form=form)
         threads = [threading.Thread(target=work), threading.Thread(target=courier.run, args=(over.wait,))]
         for thread in threads:
             thread.start()

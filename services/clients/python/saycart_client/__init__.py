@@ -3,6 +3,14 @@
 from saycart_client.aio import AsyncLiveOrder, AsyncSaycart
 from saycart_client.client import LiveOrder, Saycart
 from saycart_client.errors import SaycartError
-from saycart_client.webhooks import verify
+from saycart_client.webhooks import verify, verify_signature
 
-__all__ = ["AsyncLiveOrder", "AsyncSaycart", "LiveOrder", "Saycart", "SaycartError", "verify"]
+__all__ = [
+    "AsyncLiveOrder",
+    "AsyncSaycart",
+    "LiveOrder",
+    "Saycart",
+    "SaycartError",
+    "verify",
+    "verify_signature",
+]
