@@ -18,9 +18,9 @@ from schemas.writable import clean
 from services.decoding import wire
 from services.decoding.menu_names import Line, Names
 from services.decoding.wire_mask import check_menu, wire_mask
-from tests.any_text import any_text, takes, tokenizer_of
 from tests.fuzz.menus import any_menu, any_order
 from tests.stand_ins import CAFE, NASTY
+from tests.tokenizers import tokenizer_of
 
 EXAMPLES = int(os.environ.get("SAYCART_FUZZ", "0"))
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
@@ -111,7 +111,7 @@ def test_any_way_through_the_mask_ends_in_a_cart_within_its_bound(seed: int) -> 
     rng, menu, said = drawn(seed)
     names = Names(menu)
     mask = wire_mask(names, said)
-    text = any_text(mask, rng)
+    text = next(mask.texts(rng))
     wire.read_cart(text.decode(), names)
     assert len(text) <= mask.longest
     assert mask.version == f"cart-json/{SCHEMA_VERSION}"
@@ -124,7 +124,7 @@ def test_a_models_own_tokens_can_spell_every_cart(seed: int) -> None:
     rng, menu, said = drawn(seed)
     names = Names(menu)
     text = wire.write(any_lines(rng, menu, "bicycle")[:3], names)
-    assert takes(tokenizer_of(MODEL), wire_mask(names, f"{said} bicycle"), text)
+    assert wire_mask(names, f"{said} bicycle").walker(tokenizer_of(MODEL))(text)
 
 
 @pytest.mark.parametrize("menu", [CAFE, NASTY], ids=["cafe", "nasty"])

@@ -15,9 +15,9 @@ from infra.weights.models import ModelError
 from schemas.errors import TooMuchToRead
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.ports import CartRequest
-from tests.any_text import tokenizer_of
 from tests.servers.staged_server import Answer, StagedServer, completion, staged_server
 from tests.stand_ins import CAFE
+from tests.tokenizers import tokenizer_of
 
 TESTS = Path(__file__).resolve().parents[2]
 MOST = Settings.model_fields["order_tokens"].default

@@ -19,7 +19,6 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model
 
 from services.clients.masked.saycart_masked import OutputType, UnmaskableModel
 from services.clients.masked.saycart_masked.bounds import MOST_BYTES
-from tests.any_text import any_text
 from tests.masked_tasks import TICKET
 
 
@@ -123,6 +122,30 @@ def test_what_no_mask_holds_is_refused_in_words_at_its_place(what: str) -> None:
     assert any(at == place and words in text for at, text in found), found
 
 
+@pytest.mark.parametrize(
+    ("schema", "text", "refused"),
+    [
+        ({"anyOf": [{"type": "string", "maxLength": 3}, {"type": "null"}], "minLength": 2}, '"ab"', '"a"'),
+        (
+            {"$ref": "#/$defs/A", "minLength": 2, "$defs": {"A": {"type": "string", "maxLength": 3}}},
+            '"ab"',
+            '"a"',
+        ),
+        ({"type": ["string", "null"], "maxLength": 1}, "null", '"ab"'),
+    ],
+)
+def test_what_stands_around_a_reference_or_a_union_holds(schema: Any, text: str, refused: str) -> None:
+    assert list(map(OutputType.by_schema("x", schema).mask.accepts, (text, refused))) == [True, False]
+
+
+@pytest.mark.parametrize(
+    "schema", [{"$ref": "#/definitions/A"}, {"type": "object", "patternProperties": {"a": {}}}]
+)
+def test_a_schema_with_an_open_end_is_refused(schema: Any) -> None:
+    with pytest.raises(UnmaskableModel):
+        OutputType.by_schema("x", schema)
+
+
 def test_every_place_is_named_at_once() -> None:
     with pytest.raises(UnmaskableModel) as caught:
         OutputType.of(create_model("Many", a=(str, ...), b=(list[int], ...), c=(Node, ...)))
@@ -160,7 +183,11 @@ ALLOWED: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "an enum": (Colour, ('"red"', '"blue"'), ('"RED"', '"green"')),
     "a yes or no": (bool, ("true", "false"), ("True", '"true"', "1")),
     "nothing": (None, ("null",), ("false", '""')),
-    "a day": (date, ('"2024-02-29"',), ('"2023-02-30"', '"2024-13-01"', '"29.2.2024"')),
+    "a day": (
+        date,
+        ('"2024-02-29"', '"2000-02-29"', '"0001-01-01"', '"9999-12-31"'),
+        ('"2023-02-29"', '"1900-02-29"', '"0000-01-01"', '"2024-13-01"', '"29.2.2024"'),
+    ),
     "an id": (UUID, ('"123e4567-e89b-12d3-a456-426614174000"',), ('"123"',)),
     "an address": (IPv4Address, ('"127.0.0.1"',), ('"127.0.0"', '"256.0.0.1"')),
     "a long address": (IPv6Address, ('"::1"',), ('"1"',)),
@@ -247,7 +274,7 @@ def models(draw: st.DrawFn) -> Any:
 def test_any_text_of_a_mask_ends_within_its_bound_and_is_a_value(kind: Any, seed: int) -> None:
     """Random bytes that the mask leaves open: none longer than is said, each read by its own model."""
     output = of(kind)
-    text = any_text(output.mask, random.Random(seed))
+    text = next(output.mask.texts(random.Random(seed)))
     assert len(text) <= output.mask.longest
     value = output.read(text.decode())
     assert value.model_dump_json(by_alias=True)

@@ -22,6 +22,9 @@ BYTES_A_SIGN = 6
 """Of one character in a JSON string: `\\u001f` is the longest spelling that llguidance allows."""
 # The longest text of each format of which no text is long.
 FORMATS = {"date": 10, "uuid": 36, "ipv4": 15, "ipv6": 45}
+# Of the texts that llguidance takes for a day, those that are: not 2023-02-29, not the year 0.
+_LEAP = "(0[48]|[2468][048]|[13579][26])"
+_DAY = rf"^(\d*[1-9]\d*-(0[13-9]|1|02-[01]|02-2[0-8])|(\d\d{_LEAP}|{_LEAP}00)-02-29)"
 # Keywords that say nothing of what may be written.
 NOTES = frozenset(
     "$comment $defs $schema default deprecated description discriminator examples readOnly title "
@@ -72,14 +75,20 @@ class _Walk:
         """The closed node, and its longest text's size."""
         if not isinstance(node, dict):
             return self.refuse(at, "anything")
-        if "$ref" in node:
-            return self._named(node["$ref"].rsplit("/", 1)[1], at)
         node = {key: value for key, value in node.items() if key not in NOTES and not key.startswith("x-")}
+        if "patternProperties" in node:
+            return self.refuse(at, "fields")
+        if "$ref" in node:
+            named, longest = self._named(node["$ref"], at)
+            return node | named, longest
         if "const" in node or "enum" in node:
             return node, max(map(_spelled, node.get("enum", [node.get("const")])), default=0)
         for key in ("anyOf", "oneOf"):
             if key in node:
-                return self._union(node[key], f"{at}/{key}")
+                way, longest = self._union(node.pop(key), f"{at}/{key}")
+                return node | way, longest
+        if isinstance(kinds := node.get("type"), list):
+            return self._union([node | {"type": kind} for kind in kinds], f"{at}/type")
         match node.get("type"):
             case "boolean" | "null":
                 return node, len("false")
@@ -98,7 +107,10 @@ class _Walk:
         ways = [self.node(one, f"{at}/{number}") for number, one in enumerate(branches)]
         return {"anyOf": [one for one, _ in ways]}, max(longest for _, longest in ways)
 
-    def _named(self, name: str, at: str) -> tuple[Node, int]:
+    def _named(self, path: str, at: str) -> tuple[Node, int]:
+        name = path.removeprefix("#/$defs/")
+        if name not in self._definitions:
+            return self.refuse(at, f"{path} is not in the schema's own $defs: write it there")
         if name in self._within:
             return self.refuse(
                 at,
@@ -115,7 +127,8 @@ class _Walk:
         if "maxLength" in node:
             return node, BYTES_A_SIGN * node["maxLength"] + 2
         if node.get("format") in FORMATS:
-            return node, FORMATS[node["format"]] + 2
+            day = {"pattern": _DAY} if node["format"] == "date" else {}
+            return day | node, FORMATS[node["format"]] + 2
         return self.refuse(at, "text")
 
     def _number(self, node: Node, at: str) -> tuple[Node, int]:

@@ -1,6 +1,7 @@
 """What an answer may be: a grammar, checked before it serves, and how its texts are read.
 
     OutputType.of(Ticket)                        a Pydantic model, as JSON
+    OutputType.by_schema("ticket", schema)       a JSON Schema, read as plain values
     OutputType.by_grammar("query", lark, ...)    any other language, in llguidance's Lark
 
 Cost: 2 ms for a small model, so keep one that is used often; each call compiles the grammar again, here in
@@ -11,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from llguidance import LLMatcher, LLTokenizer
@@ -46,6 +48,37 @@ class Mask:
             return False
         return bool(matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting())
 
+    def walker(self, tokens: LLTokenizer = BYTES) -> Callable[[str], bool]:
+        """Return what tells whether a text can be written by these tokens, each allowed when its turn comes;
+        the grammar is compiled once."""
+        fresh = LLMatcher(tokens, self.lark)
+
+        def allows(text: str) -> bool:
+            matcher = fresh.deep_copy()
+            for token in tokens.tokenize_str(text):
+                # What alone can follow, a server writes in tokens of its own.
+                open_to = matcher.compute_ff_bytes() or _has(matcher.compute_bitmask(), token)
+                if not open_to or matcher.try_consume_tokens([token]) != 1:
+                    return False
+            return bool(matcher.is_accepting())
+
+        return allows
+
+    def texts(self, rng: random.Random, on: float = 0.0) -> Iterator[bytes]:
+        """Yield whole texts without end, their bytes drawn from those allowed. Where a text may end or go
+        on, it goes on with probability `on`."""
+        matcher = LLMatcher(BYTES, self.lark)
+        while True:
+            text = bytearray()
+            while not matcher.is_accepting() or rng.random() < on:
+                bits = matcher.compute_bitmask()
+                if not (ways := [byte for byte in range(256) if _has(bits, byte)]):
+                    break
+                text.append(rng.choice(ways))
+                matcher.consume_token(text[-1])
+            yield bytes(text)
+            matcher.reset()
+
     def problem(self) -> str:
         """Return what llguidance has against the grammar; empty where it compiles."""
         return LLMatcher.validate_grammar(self.lark) or LLMatcher(BYTES, self.lark).get_error() or ""
@@ -74,12 +107,19 @@ class OutputType(Generic[T]):
             UnmaskableModel: with every place that can't be bounded or expressed, and what to write there.
         """
         try:
-            schema, longest = bounded(model.model_json_schema())
+            schema = model.model_json_schema()
         except PydanticInvalidForJsonSchema as error:
             raise UnmaskableModel([("/", f"it has no JSON Schema: {error.message}")]) from None
+        return replace(OutputType.by_schema(model.__name__, schema), read=_reader(model))
+
+    @staticmethod
+    def by_schema(name: str, schema: dict[str, Any]) -> OutputType[Any]:
+        """Return the JSON of a JSON Schema, its objects closed and their fields in its order; raises as
+        `of`."""
+        closed, longest = bounded(schema)
         how = {"x-guidance": {"whitespace_flexible": False}}
-        lark = f"start: %json {json.dumps(schema | how, ensure_ascii=False)}"
-        return OutputType(model.__name__, _checked(lark, longest), _reader(model), schema)
+        lark = f"start: %json {json.dumps(closed | how, ensure_ascii=False)}"
+        return OutputType(name, _checked(lark, longest), json.loads, closed)
 
     @staticmethod
     def by_grammar(name: str, lark: str, longest: int, read: Callable[[str], T]) -> OutputType[T]:
@@ -89,6 +129,10 @@ class OutputType(Generic[T]):
             UnmaskableModel: llguidance refuses the grammar; its words are passed on.
         """
         return OutputType(name, _checked(lark, longest), read)
+
+
+def _has(bits: bytes, token: int) -> bool:
+    return bool(bits[token >> 3] >> (token & 7) & 1)
 
 
 def _checked(rules: str, longest: int) -> Mask:

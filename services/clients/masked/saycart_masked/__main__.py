@@ -1,0 +1,5 @@
+"""`python -m saycart_masked`."""
+
+from .check import main
+
+main()
