@@ -41,10 +41,7 @@ SECOND_TRY = ("browser", "e2e", "engines", "integration")
 # What `make test` leaves to `make test-long`, by a piece of its name; beside each, the short form that stays.
 LONG = (
     "engines/test_contract.py::test_every_order_gives_a_cart_inside_its_mask[llama.cpp-copper-skillet]",
-    *(
-        f"engines/test_contract.py::test_every_example_is_answered_under_its_mask[llama.cpp-{example}]"
-        for example in ("fields", "query")  # triage
-    ),
+    "engines/test_contract.py::test_every_example_is_answered_under_its_mask[llama.cpp-fields]",  # triage
     "faults/test_faults.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
     "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all
     "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py

@@ -6,9 +6,8 @@ from typing import Any
 
 from services.decoding.tasks import Tasks
 from services.examples.fields import EXAMPLE as FIELDS
-from services.examples.query import EXAMPLE as QUERY
 from services.examples.runner import Example
 from services.examples.triage import EXAMPLE as TRIAGE
 
-EXAMPLES: tuple[Example[Any], ...] = (TRIAGE, FIELDS, QUERY)
+EXAMPLES: tuple[Example[Any], ...] = (TRIAGE, FIELDS)
 TASKS = Tasks(example.task for example in EXAMPLES)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 import pytest
 from llguidance import LLMatcher
 
 from services.clients.masked.saycart_masked import BYTES, Mask
-from services.examples import fields, query, triage
+from services.examples import fields, triage
 from services.examples.registered import EXAMPLES, TASKS
 from services.examples.runner import Example
 
@@ -34,7 +32,7 @@ def test_gold_can_be_written_is_exact_and_is_not_in_the_prompt(example: Example[
     rows = example.rows()
     assert 12 <= len(rows) == len({row.id for row in rows}) == len({row.text for row in rows}) <= 20
     assert not {row.text for row in rows} & {text for text, _ in example.task.examples}
-    answers = [row.gold if example is query.EXAMPLE else compact(row.gold) for row in rows]
+    answers = [compact(row.gold) for row in rows]
     assert allowed(example.task.output.mask, answers) == answers
     values = [example.task.output.read(text) for text in answers]
     assert all(example.exact(value, row.gold) for value, row in zip(values, rows, strict=True))
@@ -63,28 +61,3 @@ def test_a_priority_is_one_of_three_and_never_urgent() -> None:
 def test_a_field_has_its_form(field: str, good: str, bad: list[str]) -> None:
     texts = [compact({**NO_CONTACT, field: value}) for value in (good, *bad)]
     assert allowed(fields.TASK.output.mask, texts) == texts[:1]
-
-
-def test_every_query_of_the_mask_runs_within_its_bound() -> None:
-    texts = list(islice(query.TASK.output.mask.texts(random.Random(4), on=0.97), 300))
-    connection = query.shop(1)
-    for text in texts:
-        assert len(text) <= query.LONGEST
-        connection.execute(text.decode()).fetchall()
-    for clause in (" WHERE ", " GROUP BY ", " ORDER BY ", " LIMIT ", " JOIN ", " LIKE ", " OR ", "SUM("):
-        assert any(clause.encode() in text for text in texts), clause
-
-
-def test_no_query_writes_or_names_what_is_not_there() -> None:
-    texts = [
-        "SELECT placed_on FROM products",
-        "SELECT name FROM orders",
-        "SELECT name FROM staff",
-        "SELECT order_id FROM orders WHERE status = 'sent'",
-        "SELECT order_id FROM orders WHERE placed_on > 5",
-        "SELECT status, COUNT(*) FROM orders GROUP BY order_id",
-        "SELECT name FROM products; DELETE FROM products",
-        "DELETE FROM orders",
-        "SELECT name FROM products WHERE",
-    ]
-    assert allowed(query.TASK.output.mask, texts) == []
