@@ -200,5 +200,5 @@ lent: setup $(TRAIN)/.installed ## prepare the first run on a lent GPU: pieces a
 	@$(BIN)/saycart models fetch qwen2.5-coder-0.5b-instruct-q4_k_m.gguf
 	@$(BIN)/python -m tests.bench.lent.ready reports/lent $(ARGS)
 
-train-score: setup ## figures of an adapter's answers, never a row (PART=sealed, ANSWERS=file; ARGS="--by menu")
+train-score: setup ## figures of an adapter's answers, never a row (PART=sealed, ANSWERS=file; ARGS="--thresholds FILE")
 	@$(BIN)/python -m services.learning.training.score $(or $(PART),tune) $(ANSWERS) $(ARGS)

@@ -5,12 +5,16 @@ Without the engines: orders of text whose words leave one cart ask no model, so 
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import pytest
 
-from tests.containers.composed import BUILD_S, WANTED, Composed, Refused, base_images, begun, engine
+from infra.settings import REPOSITORY
+from tests.containers.composed import BUILD_S, WANTED, Composed, Refused, base_images, begun, docker, engine
 from tests.containers.till import Till
 
 pytestmark = pytest.mark.skipif(
@@ -52,3 +56,20 @@ def test_orders_outlast_the_death_of_a_worker(composed: Composed) -> None:
         "needs_review",
     ]
     assert composed.container("worker-decode")["RestartCount"] > before
+
+
+def test_an_image_of_a_release_says_what_it_is_and_lists_what_is_in_it(composed: Composed) -> None:
+    """After `composed`, whose build it shares."""
+    subprocess.run(["make", "images", "ARGS=api"], cwd=REPOSITORY, check=True, timeout=BUILD_S)
+    image = f"saycart-api:{version('saycart')}"
+    labels = json.loads(docker("image", "inspect", image))[0]["Config"]["Labels"]
+    said = {name.rpartition(".")[2]: value for name, value in labels.items()}
+    assert (said["version"], said["licenses"]) == (version("saycart"), "Apache-2.0")
+    assert len(said["revision"].removesuffix("-dirty")) == 40
+    inside = docker("run", "--rm", image, "cat", "/usr/share/doc/saycart/saycart-api.cdx.json")
+    assert inside == (REPOSITORY / "dist/saycart-api.cdx.json").read_text()
+    listed = {part["name"]: part["version"] for part in json.loads(inside)["components"]}
+    debian = docker("run", "--rm", image, "dpkg-query", "-W", "-f", "${Package} ${Version}\\n")
+    assert dict(line.split() for line in debian.splitlines()).items() <= listed.items()
+    assert {"celery", "python", "htmx.org"} <= listed.keys()
+    assert not {"pytest", "faster-whisper", "xllamacpp"} & listed.keys()

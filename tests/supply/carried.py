@@ -46,10 +46,11 @@ def libraries(folder: Path) -> dict[str, list[str]]:
     """Wheel -> names of the shared libraries in its `.libs`, without the hash that auditwheel adds."""
     found: dict[str, list[str]] = {}
     for libs in sorted(folder.glob("*.libs")):
-        names = {_plain(file.name) for file in libs.iterdir()}
+        names = {plain(file.name) for file in libs.iterdir()}
         found[libs.name.removesuffix(".libs").replace("_", "-")] = sorted(names, key=str.lower)
     return found
 
 
-def _plain(file: str) -> str:
+def plain(file: str) -> str:
+    """A shared library's name without `lib`, hash and ending."""
     return re.sub(r"^lib|(-[0-9a-f]{8})+\.so.*$|-?\.so.*$", "", file)

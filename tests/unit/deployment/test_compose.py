@@ -27,8 +27,8 @@ COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if service["image"].startswith("saycart")]
 DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
-PARTS = [name for name in OURS if "SAYCART_READY_FILE" in SERVICES[name]["environment"]]
-# Read by the parts themselves, because it is no wish of an operator's.
+PARTS = [name for name in OURS if name not in ("weights", "reader")]
+# Set by the images, because it is no wish of an operator's.
 NOT_SETTINGS = {"SAYCART_READY_FILE"}
 # Settings that containers give no choice in, with the reason.
 FIXED = {
@@ -113,9 +113,11 @@ def test_default_values_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_ready_file_has_a_folder_that_the_user_may_write_to() -> None:
-    assert [name for name in OURS if name not in ("weights", "reader")] == PARTS
+    file = re.findall(r"^ENV SAYCART_READY_FILE=(\S+)$", DOCKERFILE, re.MULTILINE)[0]
+    folder = Path(file).parent
+    assert f'CMD ["test", "-e", "{file}"]' in DOCKERFILE
+    assert f" {folder}\n" in DOCKERFILE
     for part in PARTS:
-        folder = Path(SERVICES[part]["environment"]["SAYCART_READY_FILE"]).parent
         assert mounted(part)[str(folder)] == {**OWNED, "size": "1m"}
 
 
@@ -230,7 +232,7 @@ def test_a_model_of_a_hub_is_started_the_same_without_an_adapter() -> None:
 def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     args = reader_words().parse_args(with_defaults(arguments("reader")[3:]))
     assert (args.host, args.port) == ("0.0.0.0", 8090)
-    assert f"127.0.0.1:{args.port}/health" in SERVICES["reader"]["healthcheck"]["test"][-1]
+    assert f"127.0.0.1:{args.port}/health" in DOCKERFILE
     assert args.model.name == Settings.model_fields["llm_model"].default
     assert REPOSITORY / args.adapter == adapter_for(args.model.name)
     assert args.context == CONTEXT

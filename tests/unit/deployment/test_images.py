@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from infra.settings import REPOSITORY
 from infra.weights.adapters import ADAPTERS
 from services.bootstrap import SAMPLE
 
 DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
+# Base, name and lines of each stage.
+STAGES = re.findall(r"^FROM (\S+) AS (\S+)\n(.*?)(?=^FROM |\Z)", DOCKERFILE, re.M | re.S)
 
 ABSENT = """
 import importlib.abc, sys
@@ -60,6 +65,35 @@ def test_packages_left_out_are_in_the_lock() -> None:
     named = [_named(argument) for argument in ("DEVELOPMENT", "HEARING", "LLM")]
     assert set().union(*named) <= locked
     assert sum(map(len, named)) == len(set().union(*named))
+
+
+def test_packages_for_development_alone_are_left_out() -> None:
+    """The lock says of each package what wants it."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    wanted = {
+        canonicalize_name(Requirement(line).name)
+        for line in [*project["dependencies"], *project["optional-dependencies"]["traces"]]
+    }
+    entries = re.split(r"\n(?=[a-z0-9])", (REPOSITORY / "requirements.lock").read_text())
+    users = {
+        entry.partition("==")[0]: set(re.findall(r"^    # (?:via)? +(\S+)$", entry, re.M))
+        for entry in entries
+    }
+    while more := {name for name, by in users.items() if by & wanted} - wanted:
+        wanted |= more
+    assert set(users) - wanted - set(_named("DEVELOPMENT")) == set()
+
+
+@pytest.mark.parametrize("role", ["api", "worker", "weights", "hearing", "llm"])
+def test_each_image_has_a_health_check_an_sbom_and_no_root(role: str) -> None:
+    stages = {name: (base, text) for base, name, text in STAGES}
+    lines, stage = "", role
+    while stage in stages:
+        stage, text = stages[stage]
+        lines = text + lines
+    assert re.findall(r"^USER (\S+)$", lines, re.M)[-1] == "10001:10001"
+    assert "HEALTHCHECK " in lines
+    assert "ARG SBOM\nCOPY ${SBOM} /usr/share/doc/saycart/\n" in lines
 
 
 HEARS = "import av, faster_whisper, services.transcription.whisper, services.transcription.audio.audio"
