@@ -2,7 +2,8 @@
 
     python -m tests.bench.screenshots [--out FOLDER]
 
-Starts the embedded stack, orders as a customer, reviews as staff, and writes PNG files.
+Starts the embedded stack, orders as a customer, reviews as staff, and writes PNG files and a recording
+(`recording.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from schemas.shops.access import Role
 from services.bootstrap import bootstrap
 from services.cli.samples import load_menus
 from services.workers.stack import Stack
+from tests.bench.recording import record
 from tests.browser.conftest import FLAGS
 from tests.browser.review_desk import PASSWORD, signed_in, take
 from tests.processes.running_stack import RECORDINGS, connected, follower, settings_in
@@ -41,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         with Stack(settings_in(Path(home)), menus=menus) as stack:
             _customers(browser, stack, out)
             _staff(browser, stack, out)
+            record(playwright, stack, MENU, out / "order.webp")
         browser.close()
     return 0
 

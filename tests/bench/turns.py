@@ -19,9 +19,8 @@ from schemas.compare import canonical
 from schemas.menu import Menu
 from services.learning.evaluation.answering import COUNTED, outcomes
 from services.learning.evaluation.figures import wilson
-from services.learning.evaluation.provenance import EvalRequest
 from services.learning.evaluation.run import read_rows
-from services.learning.evaluation.session import evaluate
+from services.learning.evaluation.session import EvalRequest, evaluate
 from services.learning.training.notation import read_menu, read_orders
 
 TOLD = REPOSITORY / "tests" / "told"
@@ -51,7 +50,7 @@ def request(written: Path, out: Path) -> EvalRequest:
         for n, order in enumerate(orders)
     )
     gold.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return EvalRequest(menu, gold, read_rows(gold), out=out / f"{written.stem}-predicted.jsonl", jobs=2)
+    return EvalRequest(menu, read_rows(gold), out=out / f"{written.stem}-predicted.jsonl")
 
 
 def main(halves: list[str]) -> int:
