@@ -55,6 +55,12 @@ class HashQueue:
 _hashing = HashQueue()
 
 
+def readable_secret() -> str:
+    """Return 80 random bits such as `mzxw-6ytb-oi3u-q5dl`: base 32 has no digits that are read as letters."""
+    text = base64.b32encode(secrets.token_bytes(10)).decode().lower()
+    return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
+
+
 def hash_password(password: str) -> str:
     """Return the hash to store, with its salt and costs.
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from schemas.errors import InputError
+
 MAIN_SHOP = "main"
 """The shop that every deployment begins with; what was stored before there were shops belongs to it."""
 
@@ -30,6 +32,14 @@ class Scope(StrEnum):
     def stored(cls, values: Iterable[object]) -> frozenset[Scope]:
         """What a row says, without those that a later release has given: nothing here asks for them."""
         return frozenset(scope for scope in cls if scope in set(map(str, values)))
+
+    @classmethod
+    def parse(cls, texts: Iterable[str]) -> frozenset[Scope]:
+        """Return the scopes that texts name, with commas between; raises InputError for an unknown one."""
+        words = {word.strip() for text in texts for word in text.split(",")} - {""}
+        if unknown := sorted(words.difference(cls)):
+            raise InputError(f"{unknown[0][:60]!r} is not a scope", hint=f"Scopes are {', '.join(cls)}.")
+        return frozenset(map(cls, words))
 
 
 class Role(StrEnum):

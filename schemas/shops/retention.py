@@ -46,7 +46,7 @@ def parse_days(text: str) -> Days | None:
     if re.fullmatch(r"[0-9]{1,5}", text) and 1 <= int(text) <= MOST:
         return int(text)
     raise InputError(
-        f"{text[:40]!r} is not a retention time", hint=f"Use 1 to {MOST} days, `forever`, or `default`."
+        f"{text[:40]!r} is not a number of days", hint=f"Use 1 to {MOST} days, `forever`, or `default`."
     )
 
 

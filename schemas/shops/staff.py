@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from schemas.shops.access import Access
@@ -27,7 +28,7 @@ class Halfway:
 class StaffSession:
     """One session. `second_step` says whether its account has one, `needs_second_step` whether its shop
     wants one of all; `id` is no secret. `by_provider`: it was begun by the provider's word, and
-    not by a password."""
+    not by a password. `expires_at` is its last moment however it is used."""
 
     id: str
     staff_id: str
@@ -35,6 +36,7 @@ class StaffSession:
     second_step: bool
     needs_second_step: bool
     access: Access
+    expires_at: datetime
     by_provider: bool = False
 
 

@@ -38,6 +38,12 @@ class Endpoint:
     till: Till | None = None
     location: str | None = None
 
+    @property
+    def origin(self) -> str:
+        """Its URL without the path, where some put a token."""
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{rest.partition('/')[0].partition('?')[0]}"
+
 
 # A state that is not here is nothing to tell: the order is still under way.
 TYPES: dict[State, str] = {
@@ -50,6 +56,7 @@ TYPES: dict[State, str] = {
 }
 ASKS, CHANGED, TAKEN = "order.asks", "order.changed", "order.taken"
 EVENTS = (*TYPES.values(), ASKS, CHANGED, TAKEN)
+TEST = "order.test"
 
 
 class Refusal(BaseModel):

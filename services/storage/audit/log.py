@@ -18,7 +18,7 @@ without gaps; the database refuses all but the next entry.
 | `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
 | `shop.keeps` | `shop` | for how many days it keeps what |
 | `shop.second_step` | `shop` | whether its staff need one |
-| `shop.brand` | `shop` | the colour of its pages, and a digest of their logo |
+| `shop.brand` | `shop` | its name, the colour of its pages, and a digest of their logo |
 | `review.decided` | `review` | totals and the decision |
 
 What a reviewer did in full is in `review_records` alone, which can be erased with its order.

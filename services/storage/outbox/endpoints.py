@@ -60,7 +60,7 @@ class EndpointStore(OfShop):
         """
         self._check_url(url)
         if till in _LOCATED and location is None:
-            raise InputError(f"A {till} order needs a location", hint="Pass --location: see docs/tills.md.")
+            raise InputError(f"A {till} order needs a location", hint="Name its location: see docs/tills.md.")
         secret, named = PREFIX + base64.b64encode(secrets.token_bytes(32)).decode(), _checked(events)
         with writing(self._database) as (session, now):
             self._check_shop(session, shop)
@@ -149,12 +149,7 @@ def _checked(events: Sequence[str] | None) -> list[Any] | None:
 
 def _shown(row: WebhookEndpointRow) -> dict[str, Any]:
     """An endpoint as the audit log names it: no secret, and of the URL no path, where some put a token."""
-    scheme, _, rest = row.url.partition("://")
-    return {
-        "origin": f"{scheme}://{rest.partition('/')[0].partition('?')[0]}",
-        "events": row.events,
-        "till": row.till,
-    }
+    return {"origin": _endpoint(row).origin, "events": row.events, "till": row.till}
 
 
 def _counted(session: Session, ids: list[str], state: ColumnElement[bool]) -> dict[str, int]:

@@ -20,13 +20,13 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.errors import InputError, NotFound
-from schemas.shops.access import VISITOR_SCOPES, Access, Scope
+from schemas.shops.access import EVERY_SHOP, VISITOR_SCOPES, Access, Scope
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.ids import DIGITS
 from services.storage.base.mapping import alike
-from services.storage.base.scoping import shop_row
+from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import ApiKeyRow, StaffRow
 from services.storage.people.sessions import hash_token, new_token
 
@@ -55,11 +55,11 @@ class ApiKey:
     last_used_at: datetime | None
 
 
-class KeyStore:
-    """Keys of all shops. A call is one transaction or two, and may raise StorageUnavailable."""
+class KeyStore(OfShop):
+    """Keys of a shop, or of all. A call is one transaction or two, and may raise StorageUnavailable."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
+    def __init__(self, database: Database, shop: str = EVERY_SHOP) -> None:
+        super().__init__(database, shop)
 
     def access(self, token: str) -> Access | None:
         """What a token opens; None for one that is unknown, over, or of a person who may no more."""
@@ -102,7 +102,7 @@ class KeyStore:
             raise InputError("A key needs a scope", hint=f"Of {', '.join(Scope)}.")
         if Scope.REVIEWS in scopes and person is None:
             raise InputError(
-                "A key with the scope `reviews` needs a person", hint="Name the account: `--person NAME`."
+                "A key with the scope `reviews` needs a person", hint="Name the account that it acts for."
             )
         secret = new_token()
         row = ApiKeyRow(id=_new_id(ID_CHARS), shop_id=shop, name=name, scopes=sorted(scopes))
@@ -117,6 +117,7 @@ class KeyStore:
     def list(self) -> builtins.list[ApiKey]:
         """Every key, oldest first, those that are over included."""
         query = select(ApiKeyRow, StaffRow.name).outerjoin(StaffRow, StaffRow.id == ApiKeyRow.staff_id)
+        query = query.where(of_shop(ApiKeyRow, self._shop))
         with self._database.read() as session:
             found = session.execute(query.order_by(ApiKeyRow.created_at, ApiKeyRow.id))
             return [_key(row, person) for row, person in found]
@@ -124,9 +125,7 @@ class KeyStore:
     def revoke(self, key_id: str, *, by: Actor) -> ApiKey:
         """End a key now; one that was revoked stays so. Raises NotFound for an unknown one."""
         with writing(self._database) as (session, now):
-            row = session.get(ApiKeyRow, key_id)
-            if row is None:
-                raise NotFound(f"No key {key_id[:60]}", hint="`saycart keys list` lists all keys.")
+            row = self._one(session, ApiKeyRow, key_id)
             row.revoked_at = row.revoked_at or now
             return _recorded(session, now, "key.revoked", row, by)
 
@@ -134,7 +133,7 @@ class KeyStore:
         self, row: ApiKeyRow, by: Actor, person: str | None = None, lasts_s: float | None = None
     ) -> ApiKey:
         with writing(self._database) as (session, now):
-            shop_row(session, row.shop_id)
+            self._check_shop(session, row.shop_id)
             row.created_at = now
             row.expires_at = None if lasts_s is None else now + timedelta(seconds=lasts_s)
             row.staff_id = None if person is None else _account(session, row.shop_id, person).id

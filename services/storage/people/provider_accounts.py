@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError, NotLetIn
-from schemas.shops.access import MAIN_SHOP
+from schemas.shops.access import EVERY_SHOP, MAIN_SHOP
 from schemas.shops.audit import Actor
 from schemas.shops.staff import Entered, Identity
 from services.storage.audit.log import record, record_account
@@ -31,10 +31,10 @@ SHOWN_CHARS = 120
 
 class ProviderAccounts:
     """Invitations, bindings and sign-ins. A call may raise StorageUnavailable, and NotFound for a name that
-    no account has."""
+    no account of the shop has; people of the provider are of no shop until they have an account."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
+    def __init__(self, database: Database, shop: str = EVERY_SHOP) -> None:
+        self._database, self._shop = database.everywhere(), shop
         self._attempts = Attempts(database)
 
     def count(self, address: str) -> Counted:
@@ -113,7 +113,7 @@ class ProviderAccounts:
         with writing(self._database) as (session, now):
             # Before the account, as a sign-in takes them.
             self._database.lock(session, f"oidc:{issuer}\n{wanted}")
-            row = existing(session, name, hold=True)
+            row = existing(session, name, hold=True, shop=self._shop)
             taken = session.scalars(
                 select(StaffOidcRow).where(
                     StaffOidcRow.issuer == issuer, column == wanted, StaffOidcRow.staff_id != row.id
@@ -136,7 +136,7 @@ class ProviderAccounts:
     def unbind(self, name: str, *, by: Actor) -> None:
         """Take binding or invitation away, and end the account's sessions; one without is fine."""
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True)
+            row = existing(session, name, hold=True, shop=self._shop)
             if (bound := session.get(StaffOidcRow, row.id)) is not None:
                 before = {"issuer": bound.issuer, "subject": (bound.subject or "")[:SHOWN_CHARS]}
                 session.delete(bound)

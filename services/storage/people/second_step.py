@@ -7,11 +7,9 @@ deleted, and who deleted it is in.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import re
-import secrets
 from datetime import datetime
 from typing import Literal
 
@@ -19,6 +17,7 @@ import pyotp
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from infra.passwords import readable_secret
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
 from schemas.shops.audit import UNKNOWN, Actor
@@ -163,15 +162,9 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
 
 def _new_codes(session: Session, staff_id: str) -> list[str]:
     session.execute(delete(StaffRecoveryRow).where(StaffRecoveryRow.staff_id == staff_id))
-    codes = [_recovery_code() for _ in range(RECOVERY_CODES)]
+    codes = [readable_secret() for _ in range(RECOVERY_CODES)]
     session.add_all(StaffRecoveryRow(staff_id=staff_id, code_hash=_hash(code)) for code in codes)
     return codes
-
-
-def _recovery_code() -> str:
-    """Such as `mzxw-6ytb-oi3u-q5dl`: base 32 has no digits that are read as letters."""
-    text = base64.b32encode(secrets.token_bytes(10)).decode().lower()
-    return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
 
 
 def _hash(code: str) -> str:

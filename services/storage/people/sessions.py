@@ -16,11 +16,12 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.errors import NotFound, StorageUnavailable
-from schemas.shops.access import Role, of_person
+from schemas.shops.access import EVERY_SHOP, Role, of_person
 from schemas.shops.staff import StaffSession
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import alike
+from services.storage.base.scoping import of_shop
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import (
     StaffChallengeRow,
@@ -112,10 +113,10 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def named(session: Session, name: str, *, hold: bool = False) -> StaffRow | None:
-    """The account of this name. `hold`: no other transaction changes it, signs in or out, until this one
-    ends; to begin or end sessions it has to be held, so that none begins while all are ended."""
-    found = select(StaffRow).where(StaffRow.name == name)
+def named(session: Session, name: str, *, hold: bool = False, shop: str = EVERY_SHOP) -> StaffRow | None:
+    """The account of this name in the shop. `hold`: no other transaction changes it, signs in or out, until
+    this one ends; to begin or end sessions it has to be held, so that none begins while all are ended."""
+    found = select(StaffRow).where(StaffRow.name == name, of_shop(StaffRow, shop))
     return session.scalars(found.with_for_update() if hold else found).one_or_none()
 
 
@@ -127,9 +128,9 @@ def held(session: Session, staff_id: str) -> StaffRow:
     return row
 
 
-def existing(session: Session, name: str, *, hold: bool = False) -> StaffRow:
+def existing(session: Session, name: str, *, hold: bool = False, shop: str = EVERY_SHOP) -> StaffRow:
     """As `named`; raises NotFound where there is none."""
-    row = named(session, name, hold=hold)
+    row = named(session, name, hold=hold, shop=shop)
     if row is None:
         raise NotFound(f"No account {name!r}", hint="`saycart staff list` lists all accounts.")
     return row

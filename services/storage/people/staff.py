@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session
 from infra.passwords import hash_password
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
-from schemas.shops.access import MAIN_SHOP, Role
+from schemas.shops.access import EVERY_SHOP, MAIN_SHOP, Role
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
 from services.storage.base.mapping import alike
-from services.storage.base.scoping import shop_row
+from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
 from services.storage.people.attempts import Attempts
 from services.storage.people.guessable import is_guessable
@@ -46,12 +46,13 @@ class Staff:
     provider: str | None = None
 
 
-class StaffStore:
-    """A call is one transaction or two. All may raise StorageUnavailable, and NotFound for a name that no
-    account has."""
+class StaffStore(OfShop):
+    """Accounts of a shop, or of all. A call is one transaction or two. All may raise StorageUnavailable, and
+    NotFound for a name that no account has."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database.everywhere()
+    def __init__(self, database: Database, shop: str = EVERY_SHOP) -> None:
+        super().__init__(database, shop)
+        self._everywhere = database.everywhere()
         self._attempts = Attempts(database)
 
     def add(
@@ -77,9 +78,9 @@ class StaffStore:
             raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
         # In place of a hash: no password lets anybody in.
         hashed = "" if password is None else _hashed(password, name, shop)
-        with writing(self._database) as (session, now):
+        with writing(self._everywhere) as (session, now):
             self._refuse_taken(session, name)
-            shop_row(session, shop)
+            self._check_shop(session, shop)
             row = StaffRow(
                 id=new_id("stf"),
                 shop_id=shop,
@@ -96,8 +97,9 @@ class StaffStore:
     def _refuse_taken(self, session: Session, name: str) -> None:
         self._database.lock(session, "staff")
         # There are as many accounts as people at work.
-        for other in session.scalars(select(StaffRow.name)):
+        for other, shop in session.execute(select(StaffRow.name, StaffRow.shop_id)):
             if _drawn(other) == _drawn(name):
+                other = other if self._shop in (EVERY_SHOP, shop) else name
                 seen = "" if other == name else f", and {name!r} looks like it"
                 raise Conflict(
                     f"The account {other!r} already exists{seen}",
@@ -112,6 +114,7 @@ class StaffStore:
                 select(StaffRow, StaffTotpRow.confirmed_at, StaffOidcRow.issuer, StaffOidcRow.bound_at)
                 .outerjoin(StaffTotpRow, StaffTotpRow.staff_id == StaffRow.id)
                 .outerjoin(StaffOidcRow, StaffOidcRow.staff_id == StaffRow.id)
+                .where(of_shop(StaffRow, self._shop))
                 .order_by(StaffRow.name)
             )
             return [
@@ -126,7 +129,7 @@ class StaffStore:
     def disable(self, name: str, *, by: Actor | None = None) -> Staff:
         """Shut an account and end its sessions; its name stays in what it decided."""
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True)
+            row = existing(session, name, hold=True, shop=self._shop)
             was = row.disabled_at is not None
             row.disabled_at = row.disabled_at or now
             end_sessions(session, row.id)
@@ -136,7 +139,7 @@ class StaffStore:
     def set_role(self, name: str, role: Role, *, by: Actor | None = None) -> Staff:
         """Give an account another role; what its sessions may do follows at once."""
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True)
+            row = existing(session, name, hold=True, shop=self._shop)
             was, row.role = row.role, role.value
             record_account(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
             return _staff(row)
@@ -149,11 +152,11 @@ class StaffStore:
             InputError: as `add`.
         """
         with self._database.read() as session:
-            row = existing(session, name)
+            row = existing(session, name, shop=self._shop)
         # Outside of a transaction: it takes a good while on purpose.
         hashed = _hashed(password, row.name, row.shop_id)
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True)
+            row = existing(session, name, hold=True, shop=self._shop)
             row.password_hash = hashed
             end_sessions(session, row.id, but=keeping)
             if not keeping:

@@ -56,15 +56,14 @@ class ShopStore:
                 f"{shop_id[:60]!r} is not a valid shop id",
                 hint="Use 1 to 40 of a-z, 0-9 and -, such as harbor-1.",
             )
-        if not 1 <= len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
-            raise InputError(f"A shop's name has 1 to {MAX_NAME_CHARS} printable characters")
+        name = _checked_name(name)
         with writing(self._database) as (session, now):
             self._database.lock(session, f"shop:{shop_id}")
             if session.get(ShopRow, shop_id) is not None:
                 raise Conflict(
                     f"The shop {shop_id} already exists", hint="`saycart shops list` lists all shops."
                 )
-            row = ShopRow(id=shop_id, name=name.strip(), created_at=now, needs_second_step=False)
+            row = ShopRow(id=shop_id, name=name, created_at=now, needs_second_step=False)
             session.add(row)
             about, after = ("shop", shop_id), {"name": row.name}
             record(session, now, by, "shop.added", about, shop=shop_id, after=after)
@@ -83,7 +82,10 @@ class ShopStore:
         return self._change(shop_id, columns, by, action, lambda shop: {"needed": shop.needs_second_step})
 
     def paint(self, shop_id: str, looks: Mapping[str, str | None], *, by: Actor) -> Shop:
-        """Set the `colour` and `logo` of the shop's pages, as far as they are named; None removes one."""
+        """Set the shop's `name` and the `colour` and `logo` of its pages, as far as they are given; None
+        removes a colour or logo. Raises InputError for a name as `add`."""
+        if "name" in looks:
+            looks = {**looks, "name": _checked_name(looks["name"] or "")}
         return self._change(shop_id, looks, by, "shop.brand", _looks)
 
     def _change(
@@ -118,11 +120,17 @@ class ShopStore:
             return _shop(shop_row(session, shop_id))
 
 
+def _checked_name(name: str) -> str:
+    if not 1 <= len(name.strip()) <= MAX_NAME_CHARS or not name.isprintable():
+        raise InputError(f"A shop's name has 1 to {MAX_NAME_CHARS} printable characters")
+    return name.strip()
+
+
 def _looks(shop: Shop) -> dict[str, str | None]:
     """A shop's brand for the log, for which the logo itself is too long."""
     logo = shop.brand.logo
     digest = None if logo is None else hashlib.sha256(logo.encode()).hexdigest()
-    return {"colour": shop.brand.colour, "logo": digest}
+    return {"name": shop.name, "colour": shop.brand.colour, "logo": digest}
 
 
 def _shop(row: ShopRow) -> Shop:

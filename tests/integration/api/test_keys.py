@@ -80,7 +80,7 @@ def test_a_key_from_its_making_to_its_end(saycart: Saycart, keys: KeyStore, data
     ("words", "said"),
     [
         (("x",), "needs a scope"),
-        (("x", "--scope", "everything"), "is not a valid Scope"),
+        (("x", "--scope", "everything"), "is not a scope"),
         (("", "--scope", "admin"), "1 to 80 printable"),
         (("x", "--scope", "admin", "--shop", "nowhere"), "No shop nowhere"),
         (("x", "--scope", "reviews"), "needs a person"),
