@@ -17,18 +17,22 @@ from schemas.errors import Conflict, Forbidden, NotFound, OtherTotal, StaleState
 from schemas.lifecycle import STATUS, State
 from schemas.menu import Menu, MenuVersion
 from schemas.order import Confirmation
-from schemas.question import CustomerAnswer
+from schemas.question import CustomerAnswer, StaffQuestion
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import Decided, ReviewRecord
 from schemas.review import ReviewDecision
 from schemas.shops.access import Access
 from schemas.shops.audit import Actor
 from services.bootstrap import Container
+from services.pipeline.ask_customer import ask
 from services.pipeline.ports import Doorbell
 from services.pipeline.review import confirm, settle, settle_by_answer
 from services.recordings import delete_unused
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
+from services.storage.people.api_keys import KeyStore
+from services.storage.people.provider_accounts import ProviderAccounts
+from services.storage.people.staff import StaffStore
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.statistics import decided
@@ -55,6 +59,10 @@ class ShopScope:
         self.menus: MenuStore = box.menus.of(access.shop)
         self.erasures = ErasureStore(box.database, access.shop)
         self.endpoints = EndpointStore(box.database, access.shop, box.settings.webhook_endpoints)
+        self.keys = KeyStore(box.database, access.shop)
+        self.staff = StaffStore(box.database, access.shop)
+        self.provider_accounts = ProviderAccounts(box.database, access.shop)
+        self.shops = box.shops
 
     @property
     def shop(self) -> str:
@@ -214,3 +222,12 @@ class ShopScope:
             )
         log.info("review.decided", order_id=order.id, review_id=review_id, action=decision.action)
         return decided
+
+    def ask_customer(self, review_id: str, given: StaffQuestion) -> ReviewRecord:
+        """Ask an order's customer, which releases its review, and return that; errors as `decide_review`."""
+        order = self.orders.get(self.reviews.get(review_id).order_id)
+        outcome = ask(order, given, self.person, self.menu_of(order).menu)
+        lease_s = self.settings.review_lease_s
+        asked = self.reviews.ask(review_id, given.version, outcome, reviewer=self.person, lease_s=lease_s)
+        log.info("review.asked", order_id=order.id, review_id=review_id)
+        return asked

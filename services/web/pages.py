@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -109,6 +110,12 @@ def is_fragment(request: Request) -> bool:
     return "hx-request" in request.headers
 
 
+def in_main(request: Request) -> dict[str, str]:
+    """Return headers that make htmx replace the content of the page rather than the form's target."""
+    swap = {"HX-Retarget": "#main", "HX-Reselect": "#main", "HX-Reswap": "outerHTML"}
+    return swap if is_fragment(request) else {}
+
+
 def redirect(request: Request, where: str) -> Response:
     """Redirect to another page, so that a reload doesn't resend a form."""
     if is_fragment(request):
@@ -124,7 +131,7 @@ def problem_page(
     if is_fragment(request):
         template, headers = (
             "parts/problem.html",
-            headers | {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"},
+            headers | {"HX-Retarget": "#problem", "HX-Reselect": ".notice", "HX-Reswap": "innerHTML"},
         )
     return page(request, template, status=problem.status, headers=headers, problem=problem, **more)
 
@@ -150,9 +157,10 @@ class PageRoute(APIRoute):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a form, each with all its values in the page's order."""
+    """The fields of a form, each with all its values in the page's order; and its files."""
 
     fields: dict[str, list[str]]
+    files: dict[str, UploadFile] = field(default_factory=dict)
 
     def get(self, name: str, default: str = "") -> str:
         return self.fields.get(name, [default])[0].strip()
@@ -165,7 +173,7 @@ class Form:
 
 
 async def read_form(request: Request) -> Form:
-    """Return the request's form, without its files. Starlette caches it, so the CSRF check may read it first.
+    """Return the request's form. Starlette caches it, so the CSRF check may read it first.
 
     Raises:
         RequestRefused: another content type (415), too long or of unknown length (413), or unreadable (400).
@@ -179,12 +187,15 @@ async def read_form(request: Request) -> Form:
     if length is None or length > MAX_JSON_BYTES:
         raise RequestRefused("body_too_large", 413, f"The form is over {MAX_JSON_BYTES} bytes.")
     fields: dict[str, list[str]] = {}
+    files: dict[str, UploadFile] = {}
     for name, value in (await request.form()).multi_items():
         if isinstance(value, str):
             fields.setdefault(name, []).append(value)
+        else:
+            files[name] = value
     if any("\0" in value for values in fields.values() for value in values):
         raise RequestRefused("malformed_body", 400, "The form has a NUL character.")
-    return Form(fields)
+    return Form(fields, files)
 
 
 Fields = Annotated[Form, Depends(read_form)]

@@ -7,9 +7,23 @@ from fastapi import FastAPI
 from services.web import docs
 from services.web.customers import customer, order_access
 from services.web.pages import STATIC, Shipped
-from services.web.staff import account, menus, provider, review, sign_in, stats
+from services.web.staff import account, menu_edits, menu_import, menus, provider, review, sign_in, stats
+from services.web.staff.admin import routes as admin
 
-PARTS = (docs, order_access, customer, menus, sign_in, provider, account, stats, review)
+PARTS = (
+    docs,
+    order_access,
+    customer,
+    menus,
+    menu_edits,
+    menu_import,
+    sign_in,
+    provider,
+    account,
+    admin,
+    stats,
+    review,
+)
 
 
 def install(app: FastAPI) -> None:

@@ -45,7 +45,7 @@ def change_password(request: Request, box: Wired, staff: Signed, fields: Fields)
     try:
         if new != repeated:
             raise InputError("The new passwords don't match")
-        _prove(box, staff, fields)
+        prove_password(box, staff, fields)
         own = staff.session
         box.staff.set_password(own.name, new, keeping=own.id, by=staff.shop_scope.by)
     except SaycartError as error:
@@ -73,7 +73,7 @@ def second_step(request: Request, box: Wired, staff: Enrolling) -> Response:
 def begin(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> Response:
     """Create a secret, to be confirmed by its first code."""
     try:
-        _prove(box, staff, fields)
+        prove_password(box, staff, fields)
         box.second_steps.begin(staff.session)
     except SaycartError as error:
         return _enrol(request, box, staff, error)
@@ -94,7 +94,7 @@ def confirm(request: Request, box: Wired, staff: Enrolling, fields: Fields) -> R
 def renew_codes(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
     """Create new recovery codes; the old ones become invalid."""
     try:
-        _prove(box, staff, fields)
+        prove_password(box, staff, fields)
         codes = box.second_steps.renew_codes(staff.session.staff_id, by=staff.shop_scope.by)
     except SaycartError as error:
         return _page(request, box, staff, error=error, about="second step")
@@ -107,7 +107,7 @@ def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) -> Res
     try:
         if staff.session.needs_second_step:
             raise Conflict("Everyone here needs a code to sign in", hint="Ask your saycart administrator.")
-        _prove(box, staff, fields)
+        prove_password(box, staff, fields)
         own = staff.session
         box.second_steps.off(own.name, keeping=own.id, by=staff.shop_scope.by)
     except SaycartError as error:
@@ -115,7 +115,7 @@ def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) -> Res
     return redirect(request, "/account?done=off")
 
 
-def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
+def prove_password(box: Container, staff: SignedIn, fields: Form) -> None:
     """Check that the form's `current` is the account's password.
 
     Raises:
@@ -124,7 +124,7 @@ def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
     """
     current = _typed(fields, "current")
     if not box.sign_ins.proves(staff.session, current):
-        raise InputError("That's not your current password")
+        raise InputError("That's not your current password", hint="Type the one that you sign in with.")
 
 
 def _typed(fields: Form, name: str) -> str:
@@ -150,12 +150,12 @@ def _page(
         "done": done,
         "wrong": {about: error} if error else {},
     }
-    return _answer(request, "staff/account_page.html", error, **shown)
+    return filled(request, "staff/account_page.html", error, **shown)
 
 
 def _enrol(request: Request, box: Container, staff: SignedIn, error: SaycartError | None = None) -> Response:
     secret = box.second_steps.secret(staff.session)
-    return _answer(
+    return filled(
         request,
         "staff/second_step.html",
         error,
@@ -166,7 +166,8 @@ def _enrol(request: Request, box: Container, staff: SignedIn, error: SaycartErro
     )
 
 
-def _answer(request: Request, template: str, error: SaycartError | None, **shown: Any) -> Response:
+def filled(request: Request, template: str, error: SaycartError | None, **shown: Any) -> Response:
+    """Return a page with forms; `error`: what was wrong with the one that was sent, which sets the status."""
     if error is None:
         return page(request, template, **shown)
     problem, headers = problems.describe(request, error)

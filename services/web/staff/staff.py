@@ -96,6 +96,7 @@ def _signed(*scopes: Scope) -> Any:
 
 Reviewer = Annotated[SignedIn, _signed(Scope.REVIEWS)]
 Manager = Annotated[SignedIn, _signed(Scope.MENUS_WRITE)]
+Admin = Annotated[SignedIn, _signed(Scope.ADMIN)]
 # Any role, for pages of one's own account.
 Signed = Annotated[SignedIn, _signed(Scope.MENUS_READ)]
 Enrolling = Annotated[SignedIn, asking(enrolling, Scope.MENUS_READ)]

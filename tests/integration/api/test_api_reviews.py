@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -232,3 +233,46 @@ def test_the_schema_is_published_with_its_version(world: World) -> None:
     assert whole.json()["version"]
     known = {"If-None-Match": whole.headers["etag"]}
     assert world.http.get("/v1/schema/cart.json", headers=known).status_code == 304
+
+
+MILK = {"text": "Which milk?", "answers": ["Oat", "Soy"]}
+
+
+def test_a_reviewer_asks_the_customer_whose_answer_brings_the_review_back(own_world: World) -> None:
+    world = own_world
+    order_id, review_id, version = claimed(world)
+    waiting = world.doubted()[1]
+    expect_problem(act(world, review_id, "ask", version=version + 1, **MILK), 409, "conflict")
+    expect_problem(act(world, review_id, "ask", version=version, text="Which?"), 422, "invalid_input")
+    other = act(world, review_id, "ask", reviewer="bob", version=version, **MILK)
+    assert expect_problem(other, 409, "conflict")["title"] == "Someone else has this review"
+    asks = act(world, review_id, "ask", version=version, **MILK).json()
+    assert (asks["status"], asks["claimed_by"]) == ("open", None)
+    assert asks["lease_until"] > asks["order"]["updated_at"]
+    review = world.parts.reviews.get(review_id)
+    assert [review.asks(review.lease_until + timedelta(seconds=late)) for late in (-1, 0)] == [True, False]
+    question = asks["order"]["question"]
+    assert (question["text"], question["answers"][1]["text"]) == ("Which milk?", "Soy")
+    sent = {"question": question["id"], "answer": "2"}
+    order = world.http.post(f"/v1/orders/{order_id}/answer", json=sent).json()
+    assert (order["status"], order["question"]) == ("needs_review", None)
+    assert order["findings"][0]["message"] == "You answered “Soy”."
+    assert order["review"]["version"] == asks["version"] + 1
+    assert order["review"]["lease_until"] <= order["updated_at"]
+    queue = world.http.get("/v1/reviews").json()["reviews"]
+    assert [review["id"] for review in queue] == [review_id, waiting]
+    types = [event.type for event in world.parts.orders.events(order_id)]
+    assert types[-2:] == ["asked", "chosen"]
+    acts = world.parts.review_log.of(review_id)
+    assert [(one.action, one.reason) for one in acts[1:]] == [("asked", "Which milk?")]
+    late = world.http.post(f"/v1/orders/{order_id}/answer", json=sent)
+    expect_problem(late, 409, "conflict")
+
+
+def test_an_order_that_is_said_again_is_decoded_from_that_alone(own_world: World) -> None:
+    order_id, review_id, version = claimed(own_world)
+    act(own_world, review_id, "ask", version=version, question="staff/again")
+    more = own_world.http.post(f"/v1/orders/{order_id}/utterances", json={"transcript": "two bagels"})
+    order = more.json()
+    assert (more.status_code, order["stage"], order["transcript"]["text"]) == (202, "decode", "two bagels")
+    assert own_world.parts.reviews.get(review_id).status == "withdrawn"

@@ -117,7 +117,8 @@ class Shop:
             "/review/queue",
             "/review",
         ]
-        pages = ["/review/stats", "/account", *(f"/orders/{order}" for order in self.shown)]
+        pages = ["/review/stats", "/account", "/staff/admin/keys", "/staff/admin/people"]
+        pages += [f"/orders/{order}" for order in self.shown]
         pages += [f"/review/{review}" for review in self.reviews]
         orders = [f"/v1/orders/{self.reviewed[0]}", f"/v1/orders/{self.shown[-1]}"]
         return [*lists, *pages, *orders, f"/v1/reviews/{self.reviews[0]}"]

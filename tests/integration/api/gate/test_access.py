@@ -51,6 +51,7 @@ def of_every_route(world: World) -> list[tuple[str, str, frozenset[str]]]:
     order_id, review_id = _things(world)
     ids = {"order_id": order_id, "review_id": review_id, "menu_id": MENU["id"], "sku": "latte"}
     ids |= {"name": "ticket", "shop": "main"}  # of a masked task, of a kiosk
+    ids |= {"action": "add", "endpoint_id": "whk_none"}
     return [
         (method, path.format(**ids), scopes)
         for path, methods, scopes in declared(world.server._app)
@@ -131,7 +132,7 @@ def test_another_shops_things_are_not_there(world: World, stranger: Header) -> N
             world.http.post(f"/v1/orders/{order_id}/{path}", headers=stranger, json=body), 404, "not_found"
         )
     for call, body in (
-        ("claim", {}), ("release", {}),
+        ("claim", {}), ("release", {}), ("ask", {"version": 1, "question": "staff/again"}),
         ("decision", {"version": 1, "action": "reject", "reason": "no"}),
     ):  # fmt: skip
         url = f"/v1/reviews/{review_id}/{call}"
@@ -268,14 +269,14 @@ def test_a_role_opens_its_pages(world: World, role: str, review: int, edit: int)
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as http:
         http.post("/sign-in", data={"name": f"the {role}", "password": "correct horse battery"})
         assert http.get("/review").status_code == review
-        assert http.get(f"/menu/{MENU['id']}/items/latte").status_code == edit
+        assert http.get(f"/menu/{MENU['id']}/edit?sku=latte").status_code == edit
         assert ("Edit" in http.get(f"/menu/{MENU['id']}").text) is (edit == 200)
         order_id, _ = _things(world)
         assert http.get(f"/orders/{order_id}").status_code == 200
         assert http.post(f"/orders/{order_id}/again").status_code == 404, "staff look, and change nothing"
         if role == "manager":
             world.parts.staff.set_role("the manager", Role.REVIEWER)
-            assert http.get(f"/menu/{MENU['id']}/items/latte").status_code == 403
+            assert http.get(f"/menu/{MENU['id']}/edit?sku=latte").status_code == 403
 
 
 def test_staff_of_another_shop_see_their_own(world: World) -> None:

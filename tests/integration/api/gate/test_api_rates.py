@@ -94,7 +94,7 @@ def test_a_shop_brings_so_many_menus_an_hour_and_no_other_shop_waits_for_them(tm
         assert int(bring(6).headers["retry-after"]) > 60
         assert [bring(number, headers=other).status_code for number in range(3)] == [201] * 3
         with signed_in(world) as ann:
-            marked = ann.post(f"/menu/{MENU['id']}/available", data={"sku": "latte", "available": "no"})
+            marked = ann.post(f"/menu/{MENU['id']}/edit", data={"sku": "latte", "available": "no"})
             assert marked.status_code == 429, "pages are no way around it"
         assert world.http.get("/v1/menus").status_code == 200
 

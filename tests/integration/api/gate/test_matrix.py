@@ -75,7 +75,7 @@ def test_what_opens_nothing_is_answered_as_nothing(world: World, kind: str) -> N
         if path.startswith(API):
             expect_problem(answer, 401, "unauthorized")
             assert answer.headers["www-authenticate"] == "Bearer"
-        elif path.startswith(("/review", "/account", "/sign-out")):
+        elif path.startswith(("/review", "/account", "/staff", "/sign-out")):
             assert answer.headers["location"].partition("?")[0] == "/sign-in", (method, path)
         elif path.startswith("/orders/"):
             assert answer.status_code == 404, (method, path)

@@ -1,0 +1,34 @@
+"""How long the shop keeps data, its staff's second step, and its looks, as `saycart shops set` has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.shops.brand import MAX_LOGO_BYTES, logo_url, parse_colour
+from schemas.shops.retention import parse_days
+from services.shop_scope import ShopScope
+from services.web.pages import Form
+
+
+def content(shop: ShopScope) -> dict[str, Any]:
+    """What the page shows."""
+    return {"shop": shop.shops.get(shop.shop), "default": shop.settings.keeps.model_dump()}
+
+
+def _save(shop: ShopScope, form: Form) -> None:
+    days = {what: parse_days(form.get(what)) for what in ("recordings", "transcripts", "orders")}
+    shop.shops.paint(shop.shop, _looks(form), by=shop.by)
+    shop.shops.need_second_step(shop.shop, "second_step" in form, by=shop.by)
+    shop.shops.keep(shop.shop, days, by=shop.by)
+
+
+def _looks(form: Form) -> dict[str, str | None]:
+    colour = form.get("colour")
+    looks = {"name": form.get("name"), "colour": parse_colour(colour) if colour else None}
+    picture = form.files["logo"].file.read(MAX_LOGO_BYTES + 1) if "logo" in form.files else b""
+    if picture:
+        looks["logo"] = logo_url(picture)
+    return looks | {"logo": None} if "no_logo" in form else looks
+
+
+ACTIONS = {"save": _save}
