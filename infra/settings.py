@@ -108,7 +108,7 @@ class Settings(EngineSettings):
     """How long a completed order can be cancelled, until the shop has taken it (`/taken`). 0: not at all."""
 
     review_lease_s: float = 300.0
-    """How long a claimed review is held for its reviewer."""
+    """How long a claimed review is held for its reviewer, and for its customer when staff ask them."""
 
     client_backlog: int = 100
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""

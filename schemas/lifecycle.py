@@ -41,7 +41,8 @@ class Event(StrEnum):
     APPROVED = "approved"  # by a reviewer: as proposed, or corrected
     REFUSED = "refused"  # by a reviewer
     ANSWERED = "answered"  # by the customer: the last open question
-    CHOSEN = "chosen"  # by the customer: one of several open questions
+    CHOSEN = "chosen"  # by the customer: one of several open questions, or a reviewer's
+    ASKED = "asked"  # by a reviewer: a question to the customer
     DECLINED = "declined"  # by the customer: no answer to it is right, so a reviewer goes on
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
@@ -103,6 +104,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.IN_REVIEW, Event.ANSWERED): State.COMPLETED,
     (State.IN_REVIEW, Event.CHOSEN): State.IN_REVIEW,
     (State.IN_REVIEW, Event.DECLINED): State.IN_REVIEW,
+    (State.IN_REVIEW, Event.ASKED): State.IN_REVIEW,
     (State.IN_REVIEW, Event.CANCELLED): State.CANCELLED,
     # Where the shop has set a time for it, and until it has taken the order: see the order store's `cancel`.
     (State.COMPLETED, Event.CANCELLED): State.CANCELLED,

@@ -1,4 +1,5 @@
-"""Which questions an order asks: those of its findings, in turn, while nothing else is in doubt."""
+"""Which questions an order asks: a reviewer's; else those of its findings, in turn, while nothing else is in
+doubt."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ from collections.abc import Sequence
 from schemas.lifecycle import OPEN, State
 from schemas.order import MAX_UTTERANCES
 from schemas.priced_cart import Finding
-from schemas.question import Question
+from schemas.question import SAY_AGAIN, Question
 from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 
 PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size)|options/(?P<group>.+))", re.ASCII)
 """Of a question about one field of one line, its id."""
+STAFF_ASK, STAFF_ANSWERED = "staff_ask", "staff_answered"
+"""Codes of the findings that keep what a reviewer asks, and what the customer answered."""
 # What a yes to a whole cart settles. Not what the menu does not allow, and nothing past a limit.
 OF_WORDS = frozenset({"reading_unsure", "nothing_ordered", "empty_cart"})
 # Reasons for a review that an answer can remove.
@@ -23,7 +26,10 @@ _ASKABLE = frozenset({ReviewReason.BLOCKING_FINDING, ReviewReason.NOT_ON_MENU})
 
 def open_questions(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> list[Question]:
     """All that the customer is asked, in order: choices, then the whole cart that they make. Empty when
-    anything is in doubt that no answer settles."""
+    anything is in doubt that no answer settles; what a reviewer asks is asked alone, whatever is in doubt."""
+    for finding in findings:
+        if finding.code == STAFF_ASK and finding.question is not None:
+            return [finding.question]
     blocking = [finding for finding in findings if finding.blocks]
     asked = dict.fromkeys(finding.question for finding in blocking if finding.question is not None)
     settled = all(any(settled_by(question, finding) for question in asked) for finding in blocking)
@@ -42,10 +48,12 @@ def question_of(order: OrderRecord) -> Question | None:
 
 def takes_more(order: OrderRecord) -> bool:
     """Whether the order's customer can say or type more: it isn't confirmed, it isn't a person's, and it has
-    less than `MAX_UTTERANCES`."""
-    if order.state is State.IN_REVIEW and question_of(order) is None:
+    less than `MAX_UTTERANCES`, unless it is asked for once more."""
+    question = question_of(order)
+    if order.state is State.IN_REVIEW and question is None:
         return False
-    return order.state in OPEN and len(order.all_utterances) < MAX_UTTERANCES
+    once_more = question is not None and question.id == SAY_AGAIN
+    return order.state in OPEN and (once_more or len(order.all_utterances) < MAX_UTTERANCES)
 
 
 def _turn(question: Question) -> tuple[float, int]:

@@ -65,7 +65,9 @@ class Review(BaseModel):
     reasons: list[ReviewReason]
     version: int
     claimed_by: str | None = None
-    lease_until: Moment | None = None
+    lease_until: Moment | None = Field(
+        default=None, description="of the claim; while `open`, until when its customer is asked"
+    )
     decision: str | None = None
     decided_by: str | None = None
     decided_at: Moment | None = None

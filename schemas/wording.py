@@ -6,7 +6,7 @@ Customers read their menu's `language`, staff read English.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from schemas.cart import CartDraft, Portion
 from schemas.compare import LineKey, canonical_draft
@@ -56,9 +56,9 @@ def minor_units(text: str, currency: str) -> int:
     """
     try:
         value = Decimal(text.strip().replace(",", ".")).scaleb(decimals(currency))
-        if value == value.to_integral_value():
+        if value == value.to_integral_value() and value.adjusted() < 18:
             return int(value)
-    except (InvalidOperation, OverflowError):
+    except ArithmeticError:
         pass
     raise ValueError(f"{text[:20]!r} is not an amount in {currency}")
 

@@ -6,11 +6,12 @@ from schemas.errors.requests import SaycartError
 
 
 class TooMuchToRead(SaycartError):
+    kind = "budget"
     hint = "Ask for a shorter order; a person can take this one."
 
 
 class EngineError(SaycartError):
-    pass
+    kind = "outage"
 
 
 class EngineUnavailable(EngineError):
@@ -23,10 +24,12 @@ class EngineMisconfigured(EngineError):
 
 
 class DecodeTruncated(EngineError):
+    kind = "syntax"
     hint = "The server's context or token limit is below the mask's bound; raise it."
 
 
 class DecodeInvalid(EngineError):
+    kind = "syntax"
     hint = "The server didn't apply the mask; run `saycart doctor`."
 
 
@@ -54,7 +57,7 @@ class AnswerRefused(EngineError):
 
 
 class StorageError(SaycartError):
-    pass
+    kind = "storage"
 
 
 class RecordingLost(StorageError):

@@ -17,10 +17,11 @@ class SaycartError(Exception):
 
     `detail` is logged, so it never holds customer words or an answer based on them: those go into `quoted`,
     which only reviewers read. `wait_s`: seconds until it makes sense to try again, where known. `title`: what
-    it is about, where the title of its code says less.
+    it is about, where the title of its code says less. `kind`: of the problem, in metrics.
     """
 
     code = "internal"
+    kind = "fault"
     retryable = False
     hint = "This is a bug in saycart. Look up the request id in the logs."
     wait_s: float | None = None
@@ -56,6 +57,7 @@ class SaycartError(Exception):
 
 class InputError(SaycartError):
     code = "invalid_input"
+    kind = "input"
     hint = "Fix the request and try again."
 
 

@@ -15,7 +15,8 @@ from schemas.review import ReviewReason
 @dataclass(frozen=True, slots=True)
 class ReviewRecord:
     """One review row. `status` is open, claimed, decided or withdrawn; a claim past `lease_until` is free
-    to be taken over though it still says claimed. `version` grows whenever a reviewer would read something
+    to be taken over though it still says claimed. An open one with `lease_until` waits for its customer's
+    answer until then, though it may be taken. `version` grows whenever a reviewer would read something
     else; renewing a claim leaves it alone.
     """
 
@@ -33,6 +34,10 @@ class ReviewRecord:
     reason: str | None
     proposed: Cart | None
     created_at: datetime
+
+    def asks(self, now: datetime) -> bool:
+        """Whether it is its customer's turn: a reviewer's question has time left to be answered."""
+        return self.status == "open" and self.lease_until is not None and self.lease_until > now
 
 
 @dataclass(frozen=True, slots=True)

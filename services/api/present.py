@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from schemas.compare import corrections
-from schemas.lifecycle import STATUS, TERMINAL
+from schemas.lifecycle import STAGES, STATUS, TERMINAL
 from schemas.menu import MenuHeader, Note
 from schemas.moment import Moment
 from schemas.open_questions import question_of
@@ -16,7 +16,6 @@ from schemas.priced_cart import Cart, MenuRef
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
 from schemas.review import Review
-from services.pipeline.flow import next_stage
 
 
 class ReviewPage(BaseModel):
@@ -64,7 +63,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
     return Order(
         id=record.id,
         status=STATUS[record.state],
-        stage=next_stage(record.state),
+        stage=STAGES.get(record.state),
         version=record.version,
         menu=MenuRef(id=record.menu_id, version=record.menu_version),
         source="audio" if record.spoken else "transcript",
@@ -107,7 +106,7 @@ def event(stored: StoredEvent, *, for_customer: bool = False) -> OrderEvent:
         at=stored.at,
         type=stored.type,
         status=STATUS[stored.state],
-        stage=next_stage(stored.state),
+        stage=STAGES.get(stored.state),
         detail={} if for_customer else stored.detail,
     )
 

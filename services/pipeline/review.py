@@ -16,11 +16,12 @@ from schemas.lifecycle import Event
 from schemas.menu import Menu, MenuVersion
 from schemas.open_questions import question_of
 from schemas.priced_cart import Finding
-from schemas.question import CustomerAnswer, Question
+from schemas.question import BY_STAFF, CustomerAnswer, Question
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
+from services.pipeline.ask_customer import answers_so_far, with_answer
 from services.validation.decide import decide, judge_chosen
 from services.validation.questions import NOTHING, WHOLE, answered
 from services.validation.whole_cart import NO, YES, without_missing
@@ -56,14 +57,15 @@ def settle_by_answer(
 
     After a choice the cart is decided again, and may ask the next question. "No" to the whole cart leaves the
     order in review without a question; "nothing was ordered" cancels it. An order that needs confirmation is
-    shown to its customer after a choice; a "yes" to the whole cart confirms it.
+    shown to its customer after a choice; a "yes" to the whole cart confirms it. The answer to a reviewer's
+    own question is kept for a reviewer.
 
     Raises:
         Conflict: the order has no open question, a different one, or one that a later release asked.
         InvalidCart: not one of the question's answers, or the whole cart isn't possible.
     """
     question = question_of(order)
-    if question is None or question.id != answer.question or order.draft is None:
+    if question is None or question.id != answer.question:
         raise Conflict(
             "The order isn't asking this question",
             hint="Fetch the order again; a colleague may be working on it.",
@@ -71,6 +73,9 @@ def settle_by_answer(
         )
     chosen = _chosen(question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
+    if question.id.startswith(BY_STAFF) or order.draft is None:
+        findings = with_answer(order, question, chosen, menu.menu)
+        return Outcome(Event.CHOSEN, findings=findings, detail=detail)
     if not question.whole:
         try:
             draft = answered(order.draft, question, answer.answer)
@@ -97,9 +102,8 @@ def _after_choice(
         event, reasons = Event.CHOSEN, decided.decision.reasons
     else:
         event, reasons = Event.PROPOSED if order.confirm else Event.ANSWERED, None
-    return Outcome(
-        event, draft=draft, cart=decided.cart, findings=decided.findings, reasons=reasons, detail=detail
-    )
+    findings = (*answers_so_far(order), *decided.findings)
+    return Outcome(event, draft=draft, cart=decided.cart, findings=findings, reasons=reasons, detail=detail)
 
 
 def _transcript(order: OrderRecord) -> Transcript:
@@ -109,6 +113,8 @@ def _transcript(order: OrderRecord) -> Transcript:
 def _chosen(question: Question, answer: str) -> str:
     """Return the text of an answer id; raises InvalidCart for an unknown one."""
     texts = {choice.id: choice.text for choice in question.answers}
+    if not texts:
+        raise InvalidCart([("/answer", "must be the whole order, sent to `/utterances`")])
     if answer not in texts:
         raise InvalidCart([("/answer", f"must be one of {', '.join(texts)}")])
     return texts[answer]

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from schemas.decision import ModelAnswer, UnsurePiece, Verdict
-from schemas.errors import AudioRefused, TooMuchToRead
+from schemas.errors import AudioRefused
 from schemas.lifecycle import Event, StageName
 from schemas.priced_cart import Finding
 from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
@@ -165,13 +165,6 @@ def ask_human(reason: ReviewReason, code: str, message: str) -> Outcome:
         reasons=(reason,),
         detail={"reasons": [reason.value], "code": code},
     )
-
-
-def too_long(error: TooMuchToRead) -> Outcome:
-    """Return the outcome of an order that is too long for the model: review, without a retry."""
-    reason = ReviewReason.TOO_MUCH_TO_READ
-    finding = Finding.blocking(error.code, customer_reason(reason), detail=f"{error.detail}. {error.hint}")
-    return Outcome(Event.DOUBTED, findings=(finding,), reasons=(reason,), detail={"reasons": [reason.value]})
 
 
 def transcript_of(order: OrderRecord) -> Transcript:

@@ -36,6 +36,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 _PATTERNS = _patterns()
+_AGAINST = _PATTERNS["against"]
 _PERSONAL = _PATTERNS["always"]
 _OF_THINGS = _PATTERNS["unless_named"]
 _NONE = _PATTERNS["none"]
@@ -65,6 +66,12 @@ def dietary_words(text: str, names: Iterable[str]) -> str | None:
     at = folded.count(" ", 0, min(places))
     first, last = max(0, at - CONTEXT_WORDS), min(len(spoken) - 1, at + CONTEXT_WORDS)
     return text[spoken[first].start() : spoken[last].end()]
+
+
+def allergen_in(words: str) -> str | None:
+    """Return what an allergy is against ("peanuts and eggs"), where the words say so plainly."""
+    found = _AGAINST.search(_folded(words))
+    return found.group() if found else None
 
 
 def names_in(draft: CartDraft, menu: Menu) -> Iterator[str]:

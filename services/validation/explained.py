@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.decision import Decision, ModelAnswer
 from schemas.menu import Menu
+from schemas.priced_cart import Cart, CartLine
 from services.retrieval.names import Kind, names_of
 from services.retrieval.retrieval import Match, retrieve
 
@@ -119,3 +120,18 @@ def explain(
         answer=answer,
         decision=decision,
     )
+
+
+def unused_words(text: str, menu: Menu, cart: Cart) -> list[str]:
+    """Return the words of `text` that nothing on the menu explains, or whose names the cart doesn't have, in
+    their order; words of a note or of a line that is not on the menu are in the cart."""
+    found = retrieve(text, names_of(menu))
+    bought = {part for line in cart.lines for part in _parts(line)}
+    spans = [(m.start, m.end) for m in found.mentions if bought.isdisjoint((n.kind, n.id) for n in m.names)]
+    words = [text[start:end] for start, end in sorted([*spans, *found.unexplained])]
+    kept = [line.heard.text for line in cart.lines if line.sku is None] + [note.text for note in cart.notes]
+    return [word for word in words if not any(word in one for one in kept)]
+
+
+def _parts(line: CartLine) -> set[tuple[str, str | None]]:
+    return {("item", line.sku), ("size", line.size), *(("option", option.id) for option in line.options)}

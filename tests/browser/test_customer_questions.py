@@ -145,3 +145,54 @@ def test_a_customer_reads_what_is_doubted_once_and_in_words(page: Page, cafe: Wo
     assert shown.count("isn't on the menu") == 1
     assert not re.search(r"0\.\d|_| line \d", shown)
     assert_usable(page)
+
+
+def test_staff_ask_the_customer_who_waits(page: Page, browser: Browser, cafe: World, desk: Desk) -> None:
+    desk.clear()
+    order = doubted(cafe, BURRITO, HORCHATAS, reasons=(ReviewReason.LOW_ASR_CONFIDENCE,))
+    review = cafe.parts.reviews.by_order(order.id)
+    page.goto(cafe.link(order.id))
+    expect(page.get_by_role("heading", name="A team member is checking your order")).to_be_visible()
+    with desk.staff(browser) as tab:
+        row = tab.locator(f"#open-{review.id}")
+        take(tab, review.id)
+        tab.keyboard.press("k")
+        expect(tab.get_by_label("Your question")).to_be_focused()
+        assert_usable(tab)
+        for label, text in (("Your question", "Warm or cold?"), ("Answer 1", "Warm"), ("Answer 2", "Cold")):
+            tab.get_by_label(label).fill(text)
+        tab.get_by_role("button", name="Ask this").click()
+        tab.wait_for_url("**/review?after=*")
+        expect(row).to_contain_text("waiting for the customer")
+        assert_usable(tab)
+        expect(page.get_by_role("heading", name="Warm or cold?")).to_be_visible()
+        assert "Warm or cold? Warm or Cold?" in page.evaluate("wordsOfPage()")
+        assert_usable(page)
+        press(page, "Cold")
+        expect(page.get_by_role("heading", name="A team member is checking your order")).to_be_visible()
+        expect(row.locator(".badge").first).to_have_text("customer answered: “Cold”", timeout=10_000)
+        expect(row).not_to_contain_text("waiting for the customer")
+
+        take(tab, review.id)
+        expect(tab.locator(".answered")).to_have_text(
+            "We asked: “Warm or cold?” The customer answered: “Cold”"
+        )
+        tab.keyboard.press("k")
+        tab.get_by_role("button", name="Small or large horchata?").click()
+        tab.wait_for_url("**/review?after=*")
+        press(page, "small, $3.00 each")
+        expect(page.locator(".cart .total")).to_contain_text("from $14.25")
+
+        take(tab, review.id)
+        expect(tab.locator("#line-1-size")).to_have_value("S")
+        tab.keyboard.press("k")
+        tab.get_by_role("button", name="Please say your whole order again").click()
+        expect(page.get_by_role("heading", name="Please say your whole order again.")).to_be_visible()
+        expect(page.locator("#more-title")).to_be_hidden()
+        assert_usable(page)
+        page.get_by_label("Or type it").fill("one steak burrito")
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("heading", name="One moment")).to_be_visible()
+    assert cafe.parts.orders.get(order.id).transcript.text == "one steak burrito"
+    asked = [act.reason for act in cafe.parts.review_log.of(review.id) if act.action == "asked"]
+    assert asked == ["Warm or cold?", "Small or large horchata?", "Please say your whole order again."]

@@ -85,7 +85,7 @@ def test_what_is_added_is_marked_and_read_aloud(page: Page, cafe: World) -> None
     order = proposed(cafe)
     page.goto(cafe.link(order.id))
     assert spoken(page).endswith("1 large latte. Total: $5.50.")
-    page.get_by_label("What to add or change").fill("and a bagel, no latte")
+    page.get_by_label("Or type it").fill("and a bagel, no latte")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     propose(cafe, cafe.parts.orders.get(order.id), BAGEL)

@@ -1,12 +1,14 @@
-"""The menu pages in a real browser: search, sold out, edit, import, and what changed."""
+"""The menu pages in a real browser: search, sold out, edits, and files with what they would change."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -14,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from schemas.errors import Conflict
 from schemas.menu import Menu
 from schemas.shops.access import Role
-from tests.browser.conftest import PHONE, assert_accessible, assert_fits, watched
+from tests.browser.conftest import PHONE, assert_accessible, assert_fits, assert_usable, watched
 from tests.integration.api_world import MENU, World
 from tests.stand_ins import TESTER
 
@@ -79,6 +81,20 @@ def test_an_item_and_an_option_are_marked_sold_out_and_back(staff: Page, cafe: W
     expect(staff.get_by_role("button", name="Mark as sold out: bagel")).to_be_visible()
     assert cafe.parts.menus.get(menu_id).version == 4
     assert cafe.parts.menus.get(menu_id, 1).menu.items[1].available, "a version never changes"
+    staff.get_by_role("button", name="Sold out until tomorrow: bagel").click()
+    expect(staff.get_by_role("alert")).to_contain_text("/time_zone: is missing")
+    assert cafe.parts.menus.get(menu_id).version == 4
+
+
+def test_an_item_is_sold_out_until_the_next_morning(staff: Page, cafe: World, menu_id: str) -> None:
+    cafe.parts.menus.put(Menu.parse({**MENU, "id": menu_id, "time_zone": "Asia/Tokyo"}), by=TESTER)
+    staff.goto(f"/menu/{menu_id}")
+    staff.get_by_role("button", name="Sold out until tomorrow: bagel").click()
+    expect(staff.get_by_role("button", name="Bring back: bagel")).to_be_visible()
+    until = newest(cafe, menu_id).items[1].sold_out_until
+    assert until is not None
+    assert timedelta(0) < until - datetime.now(UTC) <= timedelta(days=1)
+    assert until.astimezone(ZoneInfo("Asia/Tokyo")).time() == time(4)
 
 
 def test_an_edit_makes_a_new_version(staff: Page, cafe: World, menu_id: str) -> None:
@@ -86,11 +102,19 @@ def test_an_edit_makes_a_new_version(staff: Page, cafe: World, menu_id: str) -> 
     staff.get_by_role("link", name="Edit latte").click()
     staff.get_by_label("Price, large").fill("5,75")
     staff.get_by_label("Also called").fill(f"caffe latte\n{SCRIPT}")
+    staff.get_by_label("Description").fill("With a double shot.")
+    staff.get_by_label("Allergens").fill("milk, soy")
+    staff.get_by_label("Hours").fill("mon, Tuesday 07:00-11:00\n14:00-16:00")
+    staff.get_by_label("Time zone of the menu").fill("America/New_York")
     staff.get_by_role("button", name="Save").click()
     staff.wait_for_url(f"**/menu/{menu_id}")
-    item = newest(cafe, menu_id).items[0]
+    menu = newest(cafe, menu_id)
+    item = menu.items[0]
     assert item.prices == {"S": 450, "L": 575}
     assert item.aliases == ("caffe latte", SCRIPT)
+    assert (item.description, item.allergens) == ("With a double shot.", ("milk", "soy"))
+    assert list(map(str, item.hours)) == ["mon, tue 07:00–11:00", "14:00–16:00"]
+    assert menu.time_zone == "America/New_York"
     staff.get_by_role("link", name="Versions").click()
     expect(staff.get_by_role("row", name="current")).to_contain_text("Corner Cafe")
     expect(staff.locator("tbody tr")).to_have_count(2)
@@ -103,12 +127,15 @@ def test_an_edit_makes_a_new_version(staff: Page, cafe: World, menu_id: str) -> 
     [
         ("Price, large", "free", "not an amount"),
         ("Name", "bagel", "already used"),
+        ("Hours", "mornings", "must be hours such as"),
+        ("Hours", "someday 07:00-11:00", "/hours/0/days/0"),
+        ("Hours", "07:00-11:00", "/time_zone"),
     ],
 )
 def test_an_edit_that_contradicts_the_menu_is_refused(
     staff: Page, cafe: World, menu_id: str, label: str, value: str, words: str
 ) -> None:
-    staff.goto(f"/menu/{menu_id}/items/latte")
+    staff.goto(f"/menu/{menu_id}/edit?sku=latte")
     staff.get_by_label(label).fill(value)
     staff.get_by_role("button", name="Save").click()
     expect(staff.get_by_role("alert")).to_contain_text(words)
@@ -116,8 +143,28 @@ def test_an_edit_that_contradicts_the_menu_is_refused(
     assert cafe.parts.menus.get(menu_id).version == 1
 
 
+def test_an_option_is_priced_and_an_item_is_added(staff: Page, cafe: World, menu_id: str) -> None:
+    staff.goto(f"/menu/{menu_id}")
+    staff.get_by_role("link", name="Edit the price of oat milk").click()
+    staff.get_by_label("Price").fill("0.75")
+    staff.get_by_role("button", name="Save").click()
+    staff.wait_for_url(f"**/menu/{menu_id}")
+    expect(staff.get_by_text("+$0.75")).to_be_visible()
+    staff.get_by_role("link", name="Add an item").click()
+    staff.get_by_label("Name").fill("Flat White")
+    staff.get_by_label("Category").fill("drink")
+    staff.get_by_label("Price, small").fill("4.25")
+    staff.get_by_label("milk").check()
+    staff.get_by_role("button", name="Save").click()
+    staff.wait_for_url(f"**/menu/{menu_id}")
+    added = newest(cafe, menu_id).items[-1]
+    assert (added.sku, added.category, added.prices) == ("flat-white", "drink", {"S": 425})
+    assert added.option_groups == ("milk",)
+    assert newest(cafe, menu_id).option_groups[0].options[0].price == 75
+
+
 def test_an_edit_of_an_old_version_overwrites_nothing(staff: Page, cafe: World, menu_id: str) -> None:
-    staff.goto(f"/menu/{menu_id}/items/bagel")
+    staff.goto(f"/menu/{menu_id}/edit?sku=bagel")
     rival = {**MENU, "id": menu_id, "name": "Renamed"}
     cafe.parts.menus.put(Menu.parse(rival), by=TESTER)
     staff.get_by_label("Name").fill("seeded bagel")
@@ -126,29 +173,86 @@ def test_an_edit_of_an_old_version_overwrites_nothing(staff: Page, cafe: World, 
     assert newest(cafe, menu_id) == Menu.parse(rival)
 
 
-def test_a_menu_is_imported_from_a_file(staff: Page, cafe: World, menu_id: str, tmp_path: Path) -> None:
-    def send(document: Any) -> None:
-        file = tmp_path / "menu.json"
+def drop(page: Page, file: Path) -> None:
+    """Drop a file on the field of the page, as a person drags it there."""
+    box = page.get_by_label("Menu file").bounding_box()
+    assert box is not None
+    at = {"x": box["x"] + box["width"] - 8, "y": box["y"] + 8}
+    data = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
+    session = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, **at, "data": data})
+
+
+CSV = """name,price,price small,price large,groups,colour
+latte,,4.50,5.75,milk,brown
+muffin,3.50,,,,
+
+group,option,price,max
+milk,oat milk,0.60,1
+"""
+
+
+def test_a_dropped_csv_is_stored_after_its_changes_were_shown(
+    staff: Page, cafe: World, menu_id: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "menu.csv"
+    file.write_text(CSV)
+    staff.goto(f"/menu/{menu_id}")
+    staff.get_by_label("Menu file").scroll_into_view_if_needed()
+    drop(staff, file)
+    staff.get_by_role("button", name="See what would change").click()
+    for title, words in (
+        ("New prices", "item latte price, large $5.50 $5.75"),
+        ("Added", "item muffin $3.50"),
+    ):
+        expect(staff.get_by_role("region", name=title)).to_contain_text(words)
+    expect(staff.get_by_role("region", name="Removed")).to_contain_text("item bagel $3.99")
+    expect(staff.get_by_text("menu.csv row 2 the column “colour”")).to_be_visible()
+    assert_usable(staff)
+    assert cafe.parts.menus.get(menu_id).version == 1
+    staff.get_by_role("button", name="Store this version").click()
+    staff.wait_for_url(f"**/menu/{menu_id}/versions")
+    assert [item.name for item in newest(cafe, menu_id).items] == ["latte", "muffin"]
+    assert newest(cafe, menu_id).name == "Corner Cafe"
+
+
+def test_a_file_is_refused_with_its_places_and_stores_nothing_on_an_old_version(
+    staff: Page, cafe: World, menu_id: str, tmp_path: Path
+) -> None:
+    def send(name: str, document: Any) -> None:
+        file = tmp_path / name
         file.write_text(document if isinstance(document, str) else json.dumps(document))
         staff.goto("/menu")
         staff.get_by_label("Menu file").set_input_files(file)
-        staff.get_by_role("button", name="Check and import").click()
+        staff.get_by_role("button", name="See what would change").click()
 
-    send("{")
-    expect(staff.get_by_role("alert")).to_contain_text("not JSON")
-    send({**MENU, "id": menu_id, "items": [{**MENU["items"][1], "option_groups": ["nothing"]}]})
-    expect(staff.get_by_role("alert")).to_contain_text("no group 'nothing'")
-    assert cafe.parts.menus.get(menu_id).version == 1
-    send({**MENU, "id": menu_id, "name": SCRIPT})
-    staff.wait_for_url(f"**/menu/{menu_id}/versions")
-    expect(staff.locator("tbody tr td:nth-child(2)")).to_have_text([SCRIPT, "Corner Cafe"])
+    for name, document, words in (
+        ("menu.json", "{", "menu.json is not a menu: not JSON"),
+        ("menu.json", {**MENU, "items": [{**MENU["items"][1], "option_groups": ["no"]}]}, "no group 'no'"),
+        ("a.csv", "name,price\nsoup,4", "The file names no currency"),
+        ("a.csv", "field,value\ncurrency,USD\nname,price\nsoup,free", "a.csv row 4, column price"),
+    ):
+        send(name, document)
+        expect(staff.get_by_role("alert")).to_contain_text(words)
+    send("menu.json", {**MENU, "id": menu_id})
+    expect(staff.get_by_role("status")).to_contain_text("Nothing would change: this is version 1")
+    expect(staff.get_by_role("button", name="Store this version")).to_have_count(0)
+    send("menu.json", {**MENU, "id": menu_id, "name": SCRIPT})
+    expect(staff.get_by_role("insertion")).to_have_text([SCRIPT])
+    cafe.parts.menus.put(Menu.parse({**MENU, "id": menu_id, "name": "Renamed"}), by=TESTER)
+    staff.get_by_role("button", name="Store this version").click()
+    expect(staff.get_by_role("alert")).to_contain_text("has changed")
+    assert newest(cafe, menu_id).name == "Renamed"
 
 
 def test_the_menu_pages_are_accessible_and_fit_a_phone(staff: Page, cafe: World, menu_id: str) -> None:
     for address in (
         "/menu",
         f"/menu/{menu_id}",
-        f"/menu/{menu_id}/items/latte",
+        f"/menu/{menu_id}/edit",
+        f"/menu/{menu_id}/edit?sku=latte",
+        f"/menu/{menu_id}/edit?group=milk&option=oat",
         f"/menu/{menu_id}/versions",
     ):
         staff.set_viewport_size({"width": 1280, "height": 800})

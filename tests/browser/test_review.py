@@ -279,13 +279,16 @@ def test_hostile_text_stays_text(desk: Desk, page: Page) -> None:
 
 
 def test_a_row_says_what_is_in_doubt_and_who_has_it(desk: Desk, page: Page) -> None:
-    nuts = Finding.blocking("allergy_said", "You said “no nuts”. One of our staff will check that.")
+    nuts = Finding.blocking("allergy_said", "You said “I'm allergic to nuts”. One of our staff will check.")
+    unsure = Finding.blocking("reading_unsure", "Is this your order? We're not sure we got all of it.")
+    muffin = {"kind": "item", "heard": "a large latte", "sku": "blueberry-muffin", "quantity": 1}
     croissant = {"kind": "item", "heard": "a nitro,", "sku": "nitro-cold-brew", "quantity": 1, "size": "S"}
     orders = {
         "hard to hear: “latte”": desk.order(sure={"latte": 0.41, "oat": 0.72}),
-        "allergy or diet: “no nuts”": desk.order(more=(nuts,), reasons=(ReviewReason.ALLERGY_SAID,)),
-        "sold out: “nitro cold brew”": desk.order(
-            lines=[croissant], reasons=(ReviewReason.BLOCKING_FINDING,)
+        "allergy: nuts": desk.order(more=(nuts, unsure), reasons=(ReviewReason.ALLERGY_SAID,)),
+        "sold out: nitro cold brew": desk.order(lines=[croissant], reasons=(ReviewReason.BLOCKING_FINDING,)),
+        "“large”, “latte” unused": desk.order(
+            lines=[muffin], more=(unsure,), reasons=(ReviewReason.BLOCKING_FINDING,)
         ),
         "not on the menu: “a pepperoni pizza,”": desk.order(
             lines=[PIZZA], reasons=(ReviewReason.NOT_ON_MENU,)
@@ -298,8 +301,8 @@ def test_a_row_says_what_is_in_doubt_and_who_has_it(desk: Desk, page: Page) -> N
     expect(page.get_by_text("you have it")).to_be_visible()
     for label, shown in (
         ("Mine", ["hard to hear"]),
-        ("Allergy", ["allergy or diet"]),
-        ("Unclaimed", list("123")),
+        ("Allergy", ["allergy: nuts"]),
+        ("Unclaimed", list("1234")),
     ):
         page.get_by_role("link", name=label).click()
         expect(page.locator(".queue-row")).to_have_count(len(shown))

@@ -30,6 +30,8 @@ RULES = (
     ("invalid_input", "not every reader keeps", "whole numbers end at 2^53 - 1 wherever they stand"),
     ("invalid_input", "metadata", "depth, number and size in bytes have no keyword"),
     ("invalid_input", "`(cart|reject)` ", "which fields go with which decision"),
+    ("invalid_input", "with `answers`", "what is asked by its id, or in words with answers"),
+    ("invalid_input", "(text|answers).*(control or invisible|be empty)", "a question is one printed line"),
     ("invalid_input", "reads the same|language", "one of the menu's own"),
     ("invalid_input", "must be a whole number", "JSON Schema takes 2.0 for one, our readers do not"),
     ("idempotency_mismatch", "", "the key was used for another order before"),

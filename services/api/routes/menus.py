@@ -76,7 +76,9 @@ def put_menu(menu_id: str, box: BringsMenus, sent: Document) -> Response:
     )
 
 
-def publish(box: ShopScope, menu: Menu, after: int | None = None) -> tuple[MenuVersion, bool]:
+def publish(
+    box: ShopScope, menu: Menu, after: int | None = None, *, edited: bool = False
+) -> tuple[MenuVersion, bool]:
     """Check a menu, compile its grammar, and only then store it: what is stored serves. Return the stored
     version, and whether it is new.
 
@@ -85,7 +87,7 @@ def publish(box: ShopScope, menu: Menu, after: int | None = None) -> tuple[MenuV
         Conflict: the newest version is not `after`.
     """
     box.check_menu(menu)
-    stored, created = box.menus.put(menu, by=box.by, after=after)
+    stored, created = box.menus.put(menu, by=box.by, after=after, edited=edited)
     log.info("menu.imported", menu=menu.id, version=stored.version, created=created)
     return stored, created
 

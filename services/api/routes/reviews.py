@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
 from schemas.errors import Conflict, StaleState
+from schemas.question import StaffQuestion
 from schemas.review import ReviewDecision
 from services.api import present
 from services.api.deps import Cursor, Limit
@@ -49,6 +50,15 @@ def release_review(review_id: str, box: Reviews) -> Response:
     """Release a review. It goes back to the queue."""
     who = box.person
     return _change(box, review_id, lambda: box.reviews.release(review_id, who))
+
+
+@router.post("/{review_id}/ask", response_model=present.ReviewDetail, responses=CONFLICT)
+def ask_customer(
+    review_id: str, box: Reviews, question: Annotated[StaffQuestion, Depends(body(StaffQuestion))]
+) -> Response:
+    """Ask the customer of a review that you hold. It is released; the answer brings it back to the queue, or
+    settles the open choice that it is about."""
+    return _change(box, review_id, lambda: box.ask_customer(review_id, question))
 
 
 @router.post("/{review_id}/decision", response_model=present.ReviewDetail, responses=CONFLICT)

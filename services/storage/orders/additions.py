@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 
 from schemas.errors import Conflict
 from schemas.lifecycle import OPEN, STATUS, Event, State
-from schemas.open_questions import takes_more
+from schemas.open_questions import question_of, takes_more
 from schemas.order import MAX_UTTERANCES
+from schemas.question import SAY_AGAIN
 from schemas.records.orders import OrderRecord, StoredUtterance
 from schemas.transcript import joined
 from services.storage.base.mapping import columns_of_utterances, document_of
@@ -34,16 +35,25 @@ def check_open(session: Session, now: datetime, order: OrderRecord) -> None:
 
 def added(order: OrderRecord, new: StoredUtterance) -> tuple[Event, dict[str, Any]]:
     """The event and the columns of an order with one more utterance. Without the transcript of all of them
-    while one is to be transcribed, and without what was made of the others but for the cart last shown."""
-    utterances = (*order.all_utterances, new)
+    while one is to be transcribed, and without what was made of the others but for the cart last shown. The
+    order said again, as staff asked, takes the place of all of them."""
+    again = _said_again(order)
+    utterances = (new,) if again else (*order.all_utterances, new)
     transcripts = [one.transcript for one in utterances if one.transcript is not None]
     is_whole = len(transcripts) == len(utterances)
     columns = CLEARED | {
         "transcript": document_of(joined(transcripts)) if is_whole else None,
-        "before": document_of(order.cart or order.before),
+        "before": None if again else document_of(order.cart or order.before),
         "confirm": True,
         "answer": None,
         "decision": None,
     }
     event = Event.ADDED_TEXT if new.kind == "text" else Event.ADDED_AUDIO
     return event, columns | columns_of_utterances(utterances)
+
+
+def _said_again(order: OrderRecord) -> bool:
+    """Whether the customer was asked for the whole order. An allergy is kept: it may not be said twice."""
+    question = question_of(order)
+    allergy = any(finding.code == "allergy_said" for finding in order.findings)
+    return question is not None and question.id == SAY_AGAIN and not allergy

@@ -177,7 +177,7 @@ class OrderStore(Claims, Replays):
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
         """Move an order in review on by the customer's answer, unless a reviewer is at it. While it stays in
-        review, it keeps its place in the queue, with the cart as it is now.
+        review, it keeps its place in the queue, with the cart as it is now, and waits for a reviewer again.
 
         Raises:
             Conflict: a reviewer holds the review now.
@@ -191,7 +191,7 @@ class OrderStore(Claims, Replays):
                 session.execute(
                     update(ReviewRow)
                     .where(ReviewRow.order_id == order.id)
-                    .values(version=ReviewRow.version + 1, proposed=document_of(moved.cart))
+                    .values(version=ReviewRow.version + 1, proposed=document_of(moved.cart), lease_until=now)
                 )
             else:
                 withdraw_review(session, order.id)

@@ -3,6 +3,7 @@
 | action | says | before, after |
 |---|---|---|
 | `claimed`, `taken_over`, `released` | who held it; `taken_over` names from whom, whose lease had run out | |
+| `asked` | what the customer was asked, as the reason | |
 | `decided` | the decision that settled the order | both |
 
 A decision is written in the transaction that makes it, so there is none without its record. The audit log

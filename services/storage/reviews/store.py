@@ -119,17 +119,10 @@ class ReviewStore(ReviewQueue):
             StaleState: the order is not where `outcome` can move it from. Nothing is stored.
         """
         with writing(self._database) as (session, now):
-            # The order is locked first, as in OrderStore.cancel, that none wait for each other.
-            review = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
-            row = session.scalar(select(OrderRow).where(OrderRow.id == review).with_for_update())
-            seen = self._one(session, ReviewRow, review_id, hold=True)
-            assert row is not None  # by a foreign key
+            seen, order = self._locked(session, review_id)
             (_check_held if held else _check_free)(seen, reviewer, now)
-            if seen.version != decision.version:
-                stale = f"The review is at version {seen.version}, not {decision.version}"
-                raise Conflict(stale, title=CHANGED)
+            _check_read(seen, decision.version)
             before = review_of(seen)
-            order = order_of(row)
             order = move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
             settled = {"decision": decision.action, "decided_by": reviewer, "decided_at": now}
             columns = settled | {"status": "decided", "reason": decision.reason, "lease_until": None}
@@ -137,12 +130,45 @@ class ReviewStore(ReviewQueue):
             record_decision(session, now, before, reviewer, decision, outcome.cart, by)
             return decided, order
 
+    def ask(
+        self, review_id: str, version: int, outcome: Outcome, *, reviewer: str, lease_s: float
+    ) -> ReviewRecord:
+        """Ask the customer by `outcome`, and release the review that `reviewer` holds; for `lease_s` seconds,
+        or until there is an answer, it is the customer's turn.
+
+        Raises:
+            NotFound, Conflict, StaleState: as `decide`.
+        """
+        with writing(self._database) as (session, now):
+            seen, order = self._locked(session, review_id)
+            _check_held(seen, reviewer, now)
+            _check_read(seen, version)
+            move(session, now, order, outcome.event, columns_of(order, outcome), outcome.detail)
+            record_act(session, now, review_id, reviewer, "asked", reason=outcome.detail["asked"])
+            until = now + timedelta(seconds=lease_s)
+            return _change(session, seen, status="open", claimed_by=None, lease_until=until)
+
+    def _locked(self, session: Session, review_id: str) -> tuple[ReviewRow, OrderRecord]:
+        """A review and its order, ours alone until the transaction ends; raises NotFound."""
+        # The order is locked first, as in OrderStore.cancel, that none wait for each other.
+        of_review = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
+        row = session.scalar(select(OrderRow).where(OrderRow.id == of_review).with_for_update())
+        seen = self._one(session, ReviewRow, review_id, hold=True)
+        assert row is not None  # by a foreign key
+        return seen, order_of(row)
+
 
 def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:
     row = swap(session, ReviewRow, seen.id, seen.version, **columns)
     if row is None:  # can't be while the row is locked; kept so that no lock is trusted alone
         raise Conflict(f"Review {seen.id} changed in the meantime", title=CHANGED)
     return review_of(row)
+
+
+def _check_read(seen: ReviewRow, version: int) -> None:
+    """Raises Conflict unless the review was read as it is now."""
+    if seen.version != version:
+        raise Conflict(f"The review is at version {seen.version}, not {version}", title=CHANGED)
 
 
 def _check_undecided(seen: ReviewRow) -> None:

@@ -34,8 +34,8 @@ REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}
 
 def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> dict[str, Any]:
     """Return the template context of the order's page."""
-    unheard = _is_unheard(record)
     order = present.order(record, review)
+    unheard = order.question is None and _is_unheard(record)
     changes, answers = _changes(record, review), _answers(order, menu)
     questions = open_questions(record.findings, record.reasons) if order.question is not None else []
     return {
@@ -58,7 +58,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "not_caught": _not_caught(order),
         "settled_by": settled_by,
         "doubts": [] if unheard else _doubts(record, order, questions, menu),
-        "live": record.state not in SETTLED or (record.state is State.IN_REVIEW and not unheard),
+        "live": record.state not in SETTLED or record.state is State.IN_REVIEW,
         "over": record.state in TERMINAL,
         "refresh_s": REFRESH_S.get(record.state),
         "events": [event.value for event in Event],
@@ -145,6 +145,8 @@ def _changes(record: OrderRecord, review: ReviewRecord | None) -> Changes | None
 def _read_back(order: Order, answers: Sequence[tuple[str, str]], changes: Changes | None, menu: Menu) -> str:
     """Return the sentences that read the open question, or the cart with its changes and total."""
     say = sentences(menu.language)
+    if order.question is not None and not answers:
+        return ""  # it is the headline
     if order.question is not None:
         choices = say.joined([words for _, words in answers], "or")
         return say("read_choices", question=order.question.text, choices=choices)

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 
+from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
 from schemas.priced_cart import Finding
+from schemas.records.reviews import QueueEntry
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.wording import unsaid
+from services.shop_scope import ShopScope
+from services.validation.allergy import allergen_in
+from services.validation.explained import unused_words
+
+MOST_IN_ROW = 2
+# Findings that quote the customer; what the others quote is on the menu.
+_OF_CUSTOMER = frozenset({"allergy_said", "heard_quietly", "not_on_menu", "reading_unsure", STAFF_ANSWERED})
 
 
 def in_short(code: str) -> str:
@@ -18,20 +28,38 @@ def in_short(code: str) -> str:
 
 
 def doubt(found: Finding, unsure: Sequence[str] = ()) -> str:
-    """Return a finding in staff's words: `sold out: “flan”`. `unsure`: what the model was least sure of."""
-    quoted = unsure if found.code == "reading_unsure" else re.findall("“([^”]+)”", found.message)[:1]
-    return _quoting(in_short(found.code), quoted)
+    """Return a finding in staff's words: `sold out: flan`. `unsure`: what the model was least sure of."""
+    words = re.findall("“([^”]+)”", found.message)[:1]
+    if found.code == "allergy_said" and words and (allergen := allergen_in(words[0])):
+        return f"allergy: {allergen}"
+    if found.code == "reading_unsure":
+        words = list(unsure)
+    short = in_short(found.code)
+    return _quoting(short, words) if found.code in _OF_CUSTOMER else ": ".join([short, *words])
 
 
-def staff_doubts(
-    reasons: Iterable[ReviewReason], findings: Sequence[Finding], unsure: Sequence[str]
-) -> list[str]:
-    """Return why a person must look, with the words in doubt; `unsure` are those that were hard to hear."""
-    unheard = ReviewReason.LOW_ASR_CONFIDENCE
-    shown = [doubt(found, unsure) for found in findings if found.blocks]
-    shown += [_quoting(in_short(c), unsure if c is unheard else ()) for c in unsaid(reasons, findings)]
-    return list(dict.fromkeys(shown))
+def row_doubts(entry: QueueEntry, now: datetime, box: ShopScope) -> list[str]:
+    """Return why a person must look at an order, as a row of the queue has room for it: what the customer
+    answered to a reviewer, if anything, then the first doubts, an allergy before any other."""
+    by_customer = {STAFF_ANSWERED} if entry.review.asks(now) else {STAFF_ANSWERED, STAFF_ASK}
+    shown = [doubt(found) for found in entry.findings if found.code in by_customer][:1]
+    cart = entry.review.proposed
+    for found in entry.findings:
+        if found.code == "reading_unsure" and cart is not None:
+            menu = box.menus.get(cart.menu.id, cart.menu.version).menu
+            if unused := unused_words(entry.words, menu, cart)[:2]:
+                shown.append(f"{_quoted(unused)} unused")
+                continue
+        shown += [doubt(found, entry.unsure)] if found.blocks else []
+    for cause in unsaid(entry.review.reasons, entry.findings):
+        unheard = cause is ReviewReason.LOW_ASR_CONFIDENCE
+        shown.append(_quoting(in_short(cause), entry.unsure if unheard else ()))
+    return list(dict.fromkeys(shown))[:MOST_IN_ROW]
 
 
 def _quoting(doubt: str, words: Sequence[str]) -> str:
-    return f"{doubt}: {', '.join(f'“{one}”' for one in words)}" if words else doubt
+    return f"{doubt}: {_quoted(words)}" if words else doubt
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return ", ".join(f"“{one}”" for one in words)

@@ -11,13 +11,17 @@ from starlette.responses import Response
 
 from schemas import wording
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, SaycartError, StaleState
+from schemas.open_questions import question_of
+from schemas.question import StaffQuestion
 from schemas.review import ReviewDecision
+from services.api.gate.bodies import validated
 from services.api.routes.audio import Number, recording
+from services.pipeline.ask_customer import answers_so_far, ready_questions
 from services.shop_scope import ShopScope
 from services.validation.explained import explain
 from services.web.pages import TEMPLATES, Fields, Form, PageRoute, page, redirect
 from services.web.staff import review_view as view
-from services.web.staff.doubts import doubt, in_short, staff_doubts
+from services.web.staff.doubts import doubt, in_short, row_doubts
 from services.web.staff.review_form import FilledForm, read
 from services.web.staff.staff import Reviewer, ReviewScope
 
@@ -45,8 +49,9 @@ def queue_now(request: Request, box: ReviewScope, staff: Reviewer, show: str = "
 
 
 def _rows(box: ShopScope, who: str, show: str) -> Mapping[str, Any]:
-    queue = box.reviews.queue(SHOWN)
-    return {"queue": view.shown_in(queue, who, show), "show": show, "staff_doubts": staff_doubts}
+    queue = view.shown_in(box.reviews.queue(SHOWN), who, show)
+    doubts = {entry.review.id: row_doubts(entry, queue.now, box) for entry in queue.entries}
+    return {"queue": queue, "show": show, "doubts": doubts}
 
 
 @router.post("/next")
@@ -111,6 +116,21 @@ def audio(review_id: str, box: ReviewScope, utterance: Number = None) -> Respons
     return recording(box, box.reviews.get(review_id).order_id, utterance)
 
 
+@router.post("/{review_id}/ask")
+def ask(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
+    """Ask the customer and continue with the next review; on a conflict show the order as it is now."""
+    values: dict[str, Any] = {"version": _version(fields), "question": fields.get("question") or None}
+    if "text" in fields:
+        answers = [answer for answer in fields.all("answer") if answer.strip()]
+        values |= {"text": fields.get("text"), "answers": answers}
+    try:
+        box.ask_customer(review_id, validated(StaffQuestion, values))
+    except (InputError, StaleState) as error:
+        status = 409 if isinstance(error, Conflict | StaleState) else 422
+        return _screen(request, box, staff.name, view.case(box, review_id), status=status, refused=error)
+    return _to_next(request, box, staff.name, after=review_id)
+
+
 @router.post("/{review_id}/decide")
 def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
     """Store the decision and continue with the next review; on a conflict show the order as it is now."""
@@ -132,11 +152,7 @@ def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, 
 
 def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> ReviewDecision:
     """Parse the form's decision; raises InvalidCart or InputError for the reviewer."""
-    values: dict[str, Any] = {"reason": fields.get("reason")[:500] or None}
-    try:
-        values["version"] = int(fields.get("version"))
-    except ValueError:
-        raise InputError("The form has no version") from None
+    values: dict[str, Any] = {"reason": fields.get("reason")[:500] or None, "version": _version(fields)}
     if filled is None:
         if not values["reason"]:
             raise InputError("A rejection needs a reason", hint="Say why in a few words.")
@@ -148,11 +164,19 @@ def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> Revi
     return ReviewDecision(action="correct", cart=filled.draft, **values)
 
 
+def _version(fields: Form) -> int:
+    try:
+        return int(fields.get("version"))
+    except ValueError:
+        raise InputError("The form has no version") from None
+
+
 def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Response:
     back = f"?after={after}" if after else ""
     waiting = box.reviews.queue(CANDIDATES)
-    free = [e.review for e in waiting.entries if view.holder(e.review, waiting.now) in (None, who)]
-    for review in sorted(free, key=lambda review: review.claimed_by != who):  # own claims first
+    own = [e.review for e in waiting.entries if view.holder(e.review, waiting.now) == who]
+    free = [e.review for e in waiting.entries if view.is_free(e.review, waiting.now)]
+    for review in own + free:
         try:
             box.reviews.claim(review.id, who, box.settings.review_lease_s)
         except (Conflict, NotFound):
@@ -185,6 +209,10 @@ def _screen(
         unsaid=wording.unsaid(shown.review.reasons, shown.order.findings),
         doubt=doubt,
         unsure=view.unsure(shown.order),
+        ready=ready_questions(shown.order, shown.menu.menu),
+        answers=answers_so_far(shown.order),
+        question=question_of(shown.order),
+        asked=shown.review.asks(now.now),
         acts=box.review_log.of(shown.review.id),
         history=box.orders.events(shown.order.id),
         threshold=box.settings.asr_threshold,

@@ -10,6 +10,7 @@ from schemas import wording
 from schemas.cart import CartDraft
 from schemas.compare import same_order
 from schemas.menu import Menu, MenuVersion
+from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
 from schemas.priced_cart import Cart, CartLine, CartTax, Finding
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import Queue, ReviewRecord
@@ -82,11 +83,16 @@ def holder(review: ReviewRecord, now: datetime) -> str | None:
     return review.claimed_by if held else None
 
 
+def is_free(review: ReviewRecord, now: datetime) -> bool:
+    """Return whether a review waits for a reviewer alone."""
+    return holder(review, now) is None and not review.asks(now)
+
+
 def shown_in(queue: Queue, who: str, show: str) -> Queue:
     """Return the queue with the entries that a filter leaves: `mine`, `free`, `allergy`, or all."""
     kept = {
         "mine": lambda entry: holder(entry.review, queue.now) == who,
-        "free": lambda entry: holder(entry.review, queue.now) is None,
+        "free": lambda entry: is_free(entry.review, queue.now),
         "allergy": lambda entry: entry.allergy,
     }.get(show, lambda _: True)
     return replace(queue, entries=tuple(filter(kept, queue.entries)))
@@ -124,8 +130,9 @@ def unsure(order: OrderRecord) -> list[str]:
 
 
 def findings(order: OrderRecord) -> list[Finding]:
-    """Return the order's findings, blocking ones first."""
-    return sorted(order.findings, key=lambda finding: not finding.blocks)
+    """Return the order's findings, blocking ones first, without what staff asked and its answers."""
+    found = [one for one in order.findings if one.code not in (STAFF_ASK, STAFF_ANSWERED)]
+    return sorted(found, key=lambda finding: not finding.blocks)
 
 
 def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from typer.testing import CliRunner
 
@@ -351,6 +353,14 @@ def test_a_menu_is_checked_without_a_stack(tmp_path: Path) -> None:
     assert taken.output.splitlines()[-1] == "harbor-coffee: 1 items, 1 option groups, no problems"
 
 
+def long_book() -> bytes:
+    """A small spreadsheet with a cell far below."""
+    book, written = openpyxl.Workbook(), io.BytesIO()
+    book.worksheets[0].cell(30_000, 1, "latte")
+    book.save(written)
+    return written.getvalue()
+
+
 @pytest.mark.parametrize("command", ["import", "check"])
 @pytest.mark.parametrize(
     ("data", "words"),
@@ -360,6 +370,10 @@ def test_a_menu_is_checked_without_a_stack(tmp_path: Path) -> None:
             "it is neither a spreadsheet (.xlsx) nor UTF-8 text",
         ),
         (b"PK\x03\x04 latte", "it is a damaged spreadsheet: save it again as .xlsx, or as CSV"),
+        (long_book(), "it is over 20000 rows or 50000000 bytes: delete what isn't the menu"),
+        (b'name,price\n"' + 200_000 * b"a", "not CSV: field larger than field limit (131072)"),
+        # Searched for its menu in no time.
+        (100_000 * b"<script application/ld+json", "it has no `id`, and is not of a till that is known"),
         (b"items: latte", "it is neither JSON nor a table with a column `name` and a column `price`"),
         (b"[" * 100_000, "it is nested too deeply"),
         (b'{"items": ', "not JSON: Expecting value at line 1, column 11"),

@@ -1,9 +1,10 @@
-// A sound and the browser's notification when an order comes to the queue, for those who asked for it.
+// A sound and the browser's notification when an order comes to the queue, or back to it with its customer's
+// answer, for those who asked for it.
 "use strict";
 
 (() => {
   const toggle = document.getElementById("alert");
-  const rows = () => [...document.querySelectorAll("#queue [data-row]")].map((row) => row.id);
+  const rows = () => [...document.querySelectorAll("#queue [data-row]:not(:has(.asked))")].map((row) => row.id);
   let known = new Set(rows());
   let on = localStorage.getItem("alert") === "true";
   let context = null; // for sound: a browser allows one after a click on the page
@@ -36,7 +37,7 @@
   document.addEventListener("htmx:afterSwap", () => {
     const now = rows();
     const fresh = now.filter((id) => !known.has(id));
-    known = new Set([...known, ...now]);
+    known = new Set(now);
     if (!on || !fresh.length) return;
     beep();
     if (window.Notification?.permission !== "granted" || document.hasFocus()) return;
