@@ -47,7 +47,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "services.web": (
         "schemas", "infra", "services.validation", "services.bootstrap", "services.shop_scope", "services.pipeline",
-        "services.api",
+        "services.tills", "services.api",
     ),
     # They join the API and the pages to one process, so they stand above both.
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),

@@ -12,11 +12,15 @@ from urllib.parse import quote
 import typer
 from rich.console import Console
 
+from infra.settings import settings
+from schemas.cart import CartDraft
 from schemas.errors import InvalidMenu
 from schemas.menu import Menu, Note
+from schemas.wording import drafted
 from services.cli.client import answer, api, errors_shown, shown_json
 from services.cli.samples import SAMPLES
 from services.decoding.wire_mask import check_menu
+from services.learning.evaluation.sample_orders import sample_orders
 from services.tills.menus import sheets
 from services.tills.menus.confusable import warnings
 from services.tills.menus.detect import read_menu
@@ -35,6 +39,10 @@ MenuId = Annotated[str | None, typer.Option("--id", help="The menu's id, in plac
 MenuName = Annotated[str | None, typer.Option("--name", help="The menu's name, in place of the file's.")]
 Currency = Annotated[str | None, typer.Option("--currency", help="Such as USD, where the file has none.")]
 TimeZone = Annotated[str | None, typer.Option("--time-zone", help="Such as America/New_York, of its hours.")]
+Tried = Annotated[
+    int,
+    typer.Option("--try", min=0, max=1000, help="Generate this many orders, and show which come out right."),
+]
 
 
 class Format(StrEnum):
@@ -74,6 +82,7 @@ def check(
     name: MenuName = None,
     currency: Currency = None,
     time_zone: TimeZone = None,
+    tried: Tried = 0,
 ) -> None:
     """Check a menu as an import would, without a running stack. Lists every problem, every name that would
     be dropped or confused, and what a till's menu has that ours lacks; stores nothing."""
@@ -84,6 +93,8 @@ def check(
         console.print(
             f"{menu.id}: {len(menu.items)} items, {len(menu.option_groups)} option groups, no problems"
         )
+        if tried:
+            _try(console, menu, tried)
 
 
 @app.command()
@@ -122,6 +133,21 @@ def template(
     else:
         text = tables if format_ is Format.CSV else TEMPLATE.read_text(encoding="utf-8")
         typer.echo(text.rstrip())
+
+
+def _try(console: Console, menu: Menu, count: int) -> None:
+    """Decode generated orders with the engine of this machine, as `saycart eval` does."""
+    from services.learning.evaluation.session import EvalRequest, EvalRun, evaluate
+
+    def show(run: EvalRun) -> None:
+        if run.rows:
+            row = run.rows[-1]
+            read = drafted(CartDraft.model_validate(row.predicted["cart"]), menu)
+            mark, rest = ("right", "") if row.exact else ("wrong", f"\n       read as {read}")
+            console.print(f"{mark}  {row.gold['utterance']}{rest}", markup=False, soft_wrap=True)
+
+    run = evaluate(EvalRequest(menu, sample_orders(menu, count)), settings(), show)
+    console.print(f"{sum(row.exact for row in run.rows)} of {len(run.rows)} generated orders came out right")
 
 
 def _print(console: Console, notes: list[Note]) -> None:

@@ -44,10 +44,12 @@ class MenuStore:
         """The same for another shop."""
         return MenuStore(self._root, shop, self._known)
 
-    def put(self, menu: Menu, *, by: Actor, after: int | None = None) -> tuple[MenuVersion, bool]:
+    def put(
+        self, menu: Menu, *, by: Actor, after: int | None = None, edited: bool = False
+    ) -> tuple[MenuVersion, bool]:
         """Store a checked menu as its next version; False when the newest version says the same already.
 
-        Who did it is in the audit log: as an edit where `after` is given, else as an import. Versions never
+        Who did it is in the audit log: as an import, or an edit of a part. Versions never
         change, and the entry has the digests of both, so what differs can be looked up for good.
 
         Raises:
@@ -66,7 +68,7 @@ class MenuStore:
             stored = MenuVersion(shop=self._shop, menu=menu, version=number, digest=digest, created_at=now)
             document = menu.model_dump(mode="json")
             session.add(MenuRow(shop_id=self._shop, **asdict(stored.header), document=document))
-            action = "menu.imported" if after is None else "menu.edited"
+            action = "menu.edited" if edited else "menu.imported"
             was, is_now = _logged(old) if old else None, _logged(stored)
             record(session, now, by, action, ("menu", menu.id), shop=self._shop, before=was, after=is_now)
             return stored, True

@@ -7,16 +7,20 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from html import unescape
-from pathlib import Path
+from pathlib import PurePath
 
 from schemas.errors import InputError
 from services.tills.menus import schema_org, sheets, square, toast, uber
 from services.tills.menus.imported import Given, ImportedMenu
 
-_LINKED = re.compile(r"<script[^>]*application/ld\+json[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+MenuFile = tuple[str, bytes]
+"""Its name and what is in it."""
+# Bounded, and searched once before each end of a script: no page takes longer than its length.
+_LINKED = re.compile(r"<script[^>]{0,200}application/ld\+json[^>]{0,200}>", re.IGNORECASE)
+_END = re.compile("</script", re.IGNORECASE)
 
 
-def read_menu(files: Sequence[Path], given: Given) -> ImportedMenu:
+def read_menu(files: Sequence[MenuFile], given: Given) -> ImportedMenu:
     """Read a menu of any known kind; several files are tables of one menu.
 
     Raises:
@@ -24,9 +28,9 @@ def read_menu(files: Sequence[Path], given: Given) -> ImportedMenu:
         InvalidMenu: it is one, with a wrong shape or wrong cells; the places are those of the file.
     """
     rows: list[tuple[str, sheets.Row]] = []
-    for file in files:
+    for file, data in files:
         try:
-            found = _read(file, given)
+            found = _read(file, data, given)
         except UnicodeDecodeError:
             raise _no_menu(file, "it is neither a spreadsheet (.xlsx) nor UTF-8 text") from None
         except RecursionError:
@@ -40,20 +44,22 @@ def read_menu(files: Sequence[Path], given: Given) -> ImportedMenu:
             return found
         rows += found
     if not any(sheets.is_header(row) for _, row in rows):
-        raise _no_menu(files[0], "it is neither JSON nor a table with a column `name` and a column `price`")
-    return sheets.read(rows, files[0].stem, given)
+        raise _no_menu(
+            files[0][0], "it is neither JSON nor a table with a column `name` and a column `price`"
+        )
+    return sheets.read(rows, PurePath(files[0][0]).stem, given)
 
 
-def _read(file: Path, given: Given) -> ImportedMenu | list[tuple[str, sheets.Row]]:
+def _read(file: str, data: bytes, given: Given) -> ImportedMenu | list[tuple[str, sheets.Row]]:
     """A menu in JSON or of a web page; rows of any other text, and of a spreadsheet."""
-    data = file.read_bytes()
     if data.startswith(b"PK\x03\x04"):
-        return list(sheets.rows_of_xlsx(data))
+        return sheets.rows_of_xlsx(data)
     text = data.decode("utf-8-sig")
     if text.lstrip().startswith("<"):
-        text = "[" + ",".join(unescape(found) for found in _LINKED.findall(text)) + "]"
+        linked = [part[found.end() :] for part in _END.split(text)[:-1] if (found := _LINKED.search(part))]
+        text = f"[{','.join(map(unescape, linked))}]"
     if not text.lstrip().startswith(("{", "[")):
-        return list(sheets.rows_of_csv(text, file.name))
+        return list(sheets.rows_of_csv(text, file))
     document = json.loads(text)
     if (reader := _reader(document)) is not None:
         return reader(json.loads(text, parse_float=Decimal), given)
@@ -75,6 +81,6 @@ def _reader(document: object) -> Callable[[object, Given], ImportedMenu] | None:
     return square.read if {"objects", "related_objects"} & first.keys() else None
 
 
-def _no_menu(file: Path, why: str) -> InputError:
+def _no_menu(file: str, why: str) -> InputError:
     hint = "docs/menu-file.md has the formats; `saycart menu template` prints a menu to start from."
-    return InputError(f"{file.name} is not a menu: {why}", hint=hint)
+    return InputError(f"{file} is not a menu: {why}", hint=hint)

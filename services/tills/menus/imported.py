@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -25,16 +25,21 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the caller says of the menu, in place of what the file says."""
+    """What the caller says of the menu, in place of the file; `known` is for what neither says."""
 
     id: str | None = None
     name: str | None = None
     currency: str | None = None
     language: str | None = None
     time_zone: str | None = None
+    known: Mapping[str, str | None] = field(default_factory=dict)
 
-    def over(self, document: Mapping[str, JsonValue]) -> Document:
-        return {**document, **{key: value for key, value in asdict(self).items() if value is not None}}
+    def over(self, document: Mapping[str, JsonValue], name: str | None = None) -> Document:
+        """The document with these fields; `name` is for one that nothing names."""
+        fields = ("id", "name", "currency", "language", "time_zone")
+        whole = {**document, **{f: value for f in fields if (value := getattr(self, f)) is not None}}
+        filled = {"name": name, **self.known}
+        return whole | {key: value for key, value in filled.items() if value and not whole.get(key)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ class Draft:
     def minor(self, amount: Decimal | str, place: str) -> int:
         """An amount in minor units; a problem, and 0, where it isn't one."""
         if not (currency := str(self.menu.get("currency") or "")):
-            raise InputError("The file names no currency", hint="Add one, such as --currency USD.")
+            raise InputError("The file names no currency", hint="Say which, such as USD (`--currency USD`).")
         try:
             return minor_units(str(amount), currency)
         except ValueError:

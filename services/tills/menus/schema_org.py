@@ -26,11 +26,11 @@ def read(document: object, given: Given) -> ImportedMenu:
     top = (named or things)[0]
     currencies = (offer.text("priceCurrency") for _, item in sold for offer in _listed(item, "offers"))
     fields = {
-        "name": top.text("name") or "Menu",
+        "name": top.text("name"),
         "ref": top.text("@id"),
         "currency": next(filter(None, currencies), ""),
     }
-    draft = Draft(whole, given.over(fields))
+    draft = Draft(whole, given.over(fields, "Menu"))
     for category, item in sold:
         _add_item(draft, category, item)
     return draft.finish(IGNORED)

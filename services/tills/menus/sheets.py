@@ -10,8 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from schemas.menu import spoken_key
@@ -52,6 +54,8 @@ READ: dict[str, Callable[[str], object]] = {
 """What reads the cells of a column; those of others are text."""
 OURS = {"groups": "option_groups", "option": "name", "group": "name", "each": "max_each"}
 """Columns that have other names than our fields."""
+# What a spreadsheet may have: a small file can unfold to gigabytes, and one cell can stand in row 1,048,576.
+MAX_UNZIPPED, MAX_ROWS, MAX_COLUMNS = 50_000_000, 20_000, 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +69,26 @@ class Cells:
         return f"{self.place}, column {column}"
 
 
-def rows_of_xlsx(data: bytes) -> Iterator[tuple[str, Row]]:
-    """(place, cells) of each row of a workbook. Raises ValueError for a file that isn't one."""
-    import openpyxl  # a quarter of a second, which only spreadsheets are worth
-
+def rows_of_xlsx(data: bytes) -> list[tuple[str, Row]]:
+    """(place, cells) of each row of a workbook. Raises ValueError for what isn't one, or too large."""
     try:
-        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            fits = sum(part.file_size for part in parts.infolist()) <= MAX_UNZIPPED
+        rows = list(islice(_cells(data), MAX_ROWS + 1)) if fits else []
     except Exception as error:  # of zip and XML: openpyxl has none of its own
         raise ValueError("it is a damaged spreadsheet: save it again as .xlsx, or as CSV") from error
+    if not fits or len(rows) > MAX_ROWS:
+        raise ValueError(f"it is over {MAX_ROWS} rows or {MAX_UNZIPPED} bytes: delete what isn't the menu")
+    return rows
+
+
+def _cells(data: bytes) -> Iterator[tuple[str, Row]]:
+    import openpyxl  # a quarter of a second, which only spreadsheets are worth
+
+    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     for sheet in book.worksheets:
-        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        sheet.reset_dimensions()  # which the file may overstate
+        for number, row in enumerate(sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1):
             yield f"{sheet.title} row {number}", tuple(map(_written, row))
 
 
@@ -89,8 +103,11 @@ def rows_of_csv(text: str, name: str) -> Iterator[tuple[str, Row]]:
     """(place, cells) of each row; the separator is a comma, semicolon or tab, whichever the first row has."""
     first = text.lstrip().partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    for number, row in enumerate(csv.reader(text.splitlines(), delimiter=separator), 1):
-        yield f"{name} row {number}", tuple(cell.strip() for cell in row)
+    try:
+        for number, row in enumerate(csv.reader(text.splitlines(), delimiter=separator), 1):
+            yield f"{name} row {number}", tuple(cell.strip() for cell in row)
+    except csv.Error as error:
+        raise ValueError(f"not CSV: {error}") from None
 
 
 def xlsx(text: str) -> bytes:
@@ -132,7 +149,7 @@ def read(rows: Iterable[tuple[str, Row]], name: str, given: Given) -> ImportedMe
     tables = _tables(rows)
     fields = {cells.values["field"]: cells.values.get("value", "") for cells in tables["field"]}
     known = {field: value for field, value in fields.items() if field in FIELDS}
-    draft = Draft(Node(None), given.over({"name": name, **known}))
+    draft = Draft(Node(None), given.over(known, name))
     for cells in tables["field"]:
         _add_field(draft, cells)
     _add_groups(draft, tables["option"])

@@ -48,7 +48,7 @@ def read(document: object, given: Given) -> ImportedMenu:
         for variation in _data(part).each("variations")
     )
     currency = next(filter(None, currencies), "")
-    reader = _Reader(known, Draft(catalog, given.over({"name": "Square menu", "currency": currency})))
+    reader = _Reader(known, Draft(catalog, given.over({"currency": currency}, "Square menu")))
     for part in known.values():
         if part.text("type") == "ITEM":
             reader.add_item(part)

@@ -29,11 +29,11 @@ def read(document: object, given: Given) -> ImportedMenu:
     toast = Node(document)
     menus = toast.each("menus")
     fields = {
-        "name": menus[0].text("name") if menus else "Toast menu",
+        "name": menus[0].text("name") if menus else "",
         "ref": toast.text("restaurantGuid"),
         "time_zone": toast.text("restaurantTimeZone"),
     }
-    draft = Draft(toast, given.over(fields))
+    draft = Draft(toast, given.over(fields, "Toast menu"))
     reader = _Reader(draft, toast.keyed("modifierGroupReferences"), toast.keyed("modifierOptionReferences"))
     sold: dict[str, list[_Place]] = {}
     for menu in menus:

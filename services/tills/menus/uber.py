@@ -25,7 +25,7 @@ def read(document: object, given: Given) -> ImportedMenu:
     uber = Node(document)
     menus, items = uber.each("menus"), uber.each("items")
     name, ref = (menus[0].translated("title.translations"), menus[0].text("id")) if menus else ("", "")
-    draft = Draft(uber, given.over({"name": name or ref or "Uber Eats menu", "ref": ref}))
+    draft = Draft(uber, given.over({"name": name or ref, "ref": ref}, "Uber Eats menu"))
     groups = {group.text("id"): group for group in uber.each("modifier_groups")}
     reader = _Reader(draft, {item.text("id"): item for item in items}, groups)
     for category in uber.each("categories"):

@@ -25,13 +25,11 @@ GIVEN = Given(currency="USD")
 
 
 def imported(name: str, given: Given = GIVEN) -> ImportedMenu:
-    return read_menu([DATA / name], given)
+    return read_menu([(name, (DATA / name).read_bytes())], given)
 
 
-def written(tmp_path: Path, text: str | bytes, given: Given = GIVEN, name: str = "menu.csv") -> ImportedMenu:
-    file = tmp_path / name
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_menu([file], given)
+def written(text: str | bytes, given: Given = GIVEN, name: str = "menu.csv") -> ImportedMenu:
+    return read_menu([(name, text if isinstance(text, bytes) else text.encode())], given)
 
 
 def figures(menu: Menu) -> dict[str, dict[str, int]]:
@@ -234,24 +232,22 @@ SOUP = "items/soup"
         ({"description": {"translations": {"en": "hot\n" + 60 * "and hearty "}}}, f"{SOUP}/name", "Soup"),
     ],
 )
-def test_fields_of_uber_that_its_examples_lack(
-    tmp_path: Path, more: dict[str, Any], path: str, value: object
-) -> None:
+def test_fields_of_uber_that_its_examples_lack(more: dict[str, Any], path: str, value: object) -> None:
     menu = {
         "menus": [{"id": "m", "category_ids": ["c"]}],
         "categories": [{"id": "c", "entities": [{"id": "soup"}]}],
         "items": [UBER_ITEM | more],
         "modifier_groups": None,
     }
-    assert part(Menu.parse(written(tmp_path, json.dumps(menu)).document), path) == value
+    assert part(Menu.parse(written(json.dumps(menu)).document), path) == value
 
 
-def test_the_tables_of_the_template_are_a_menu(tmp_path: Path) -> None:
+def test_the_tables_of_the_template_are_a_menu() -> None:
     """As CSV and as a spreadsheet, with the prices, groups and names of the menu file's template."""
     tables = CliRunner().invoke(app, ["template", "--format", "csv"]).stdout_bytes
     book = CliRunner().invoke(app, ["template", "--format", "xlsx"]).stdout_bytes
-    menu = Menu.parse(written(tmp_path, tables, Given()).document)
-    assert Menu.parse(written(tmp_path, book, Given(), "menu.bin").document) == menu
+    menu = Menu.parse(written(tables, Given()).document)
+    assert Menu.parse(written(book, Given(), "menu.bin").document) == menu
     json_menu = Menu.parse(json.loads(TEMPLATE.read_text(encoding="utf-8")))
     names = [(item.sku, item.name, item.price, item.number) for item in json_menu.items]
     assert [(item.sku, item.name, item.price, item.number) for item in menu.items] == names[: len(menu.items)]
@@ -262,10 +258,9 @@ def test_the_tables_of_the_template_are_a_menu(tmp_path: Path) -> None:
     assert menu.taxes == (json_menu.taxes[0].model_copy(update={"id": "sales-tax", "ref": None}),)
 
 
-def test_two_files_are_tables_of_one_menu(tmp_path: Path) -> None:
-    items, options = tmp_path / "a.csv", tmp_path / "b.csv"
-    items.write_text("name;price;groups\nlatte;4,50;milk\n")
-    options.write_text("group;option;price\nmilk;oat;0,60\n")
+def test_two_files_are_tables_of_one_menu() -> None:
+    items = ("a.csv", b"name;price;groups\nlatte;4,50;milk\n")
+    options = ("b.csv", b"group;option;price\nmilk;oat;0,60\n")
     menu = Menu.parse(read_menu([items, options], GIVEN).document)
     assert (menu.items[0].price, menu.groups_of(menu.items[0])[0].options[0].price) == (450, 60)
 
@@ -280,8 +275,8 @@ def test_two_files_are_tables_of_one_menu(tmp_path: Path) -> None:
         ("0.125", "KWD", 125),
     ],
 )
-def test_prices_are_exact(tmp_path: Path, cell: str, currency: str, minor: int) -> None:
-    menu = written(tmp_path, f'name,price\nsoup,"{cell}"\n', Given(currency=currency)).document
+def test_prices_are_exact(cell: str, currency: str, minor: int) -> None:
+    menu = written(f'name,price\nsoup,"{cell}"\n', Given(currency=currency)).document
     assert Menu.parse(menu).items[0].price == minor
 
 
@@ -321,13 +316,13 @@ def test_a_source_without_a_currency_asks_for_it() -> None:
         imported("toast-shaped.json", Given())
 
 
-def test_a_converted_menu_is_a_menu_file(tmp_path: Path) -> None:
+def test_a_converted_menu_is_a_menu_file() -> None:
     given = ["--id", "pizza", "--name", "Pizza", "--currency", "EUR"]
     shown = CliRunner().invoke(app, ["convert", str(DATA / "toast-published.json"), *given])
     assert "Goat Cheese" in shown.stderr
     menu = Menu.parse(json.loads(shown.stdout))
     assert (menu.id, menu.name, menu.currency) == ("pizza", "Pizza", "EUR")
-    assert written(tmp_path, shown.stdout, Given()).document == json.loads(shown.stdout)
+    assert written(shown.stdout, Given()).document == json.loads(shown.stdout)
 
 
 NAMED = """name,aliases,price,groups

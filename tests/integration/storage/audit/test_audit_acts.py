@@ -47,7 +47,7 @@ def test_a_new_version_is_logged_by_the_digests_of_both(database: Database) -> N
     menus = MenuStore(database, "main")
     first, _ = menus.put(Menu.parse(MENU), by=ANN)
     menus.put(Menu.parse(MENU), by=ANN)  # says the same: no act
-    second, _ = menus.put(dearer(name="Renamed"), by=ANN, after=1)
+    second, _ = menus.put(dearer(name="Renamed"), by=ANN, after=1, edited=True)
     was, is_now = ({"version": one.version, "digest": one.digest} for one in (first, second))
     about = f"menu {MENU['id']}"
     assert logged(database) == [("menu.imported", about, None, was), ("menu.edited", about, was, is_now)]

@@ -1,0 +1,156 @@
+"""Edits of a menu by a manager: its items, prices of options, what is sold out.
+
+Menus are immutable: each edit is a new version, checked like an import.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from schemas.errors import InvalidMenu, NotFound
+from schemas.menu import Item, Menu, Option
+from schemas.menus.hours import DAYS
+from schemas.wording import minor_units
+from services.api.problems import invalid
+from services.api.routes.menus import publish
+from services.tills.menus.imported import new_id
+from services.web.pages import Fields, Form, PageRoute, in_main, is_fragment, page, redirect
+from services.web.staff.menus import browsed
+from services.web.staff.staff import MenuScope, PublishScope
+
+router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRoute)
+
+MORNING = time(4)
+"""When what is sold out until tomorrow comes back, in the menu's time zone."""
+_HOURS = re.compile(r"(?:([a-z, ]+) )?(\d\d:\d\d) ?[-–] ?(\d\d:\d\d)")
+
+
+@router.get("/{menu_id}/edit")
+def edit(
+    menu_id: str, request: Request, box: MenuScope, sku: str = "", group: str = "", option: str = ""
+) -> Response:
+    """Show the form for an item, for an option of a group, or without either for a new item."""
+    stored = box.menus.get(menu_id)
+    part = _part(stored.menu, sku, group, option)
+    template = "menu/option.html" if isinstance(part, Option) else "menu/item.html"
+    return page(request, template, stored=stored, menu=stored.menu, part=part, group=group)
+
+
+@router.post("/{menu_id}/edit")
+def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Response:
+    """Save that form, or mark an item or option: `available` is yes, no or tomorrow."""
+    menu = box.menus.get(menu_id).menu
+    part = _part(menu, form.get("sku"), form.get("group"), form.get("option"))
+    changed = (
+        _marked(part, menu, form.get("available"))
+        if part and "available" in form
+        else _filled(part, menu, form)
+    )
+    items = tuple(changed if item is part else item for item in menu.items)
+    groups = tuple(
+        group.model_copy(update={"options": tuple(changed if o is part else o for o in group.options)})
+        for group in menu.option_groups
+    )
+    update = {
+        "items": items if part else (*items, changed),
+        "option_groups": groups,
+        "time_zone": menu.time_zone or form.get("time_zone") or None,
+    }
+    document = menu.model_copy(update=update).model_dump(mode="json", exclude_none=True, warnings=False)
+    new, notes = Menu.read(document)
+    publish(box, new, after=version_of(form), edited=True)
+    if "available" in form and is_fragment(request):
+        return browsed(request, box, menu_id, form.get("q"))
+    where = f"/menu/{menu_id}"
+    if not notes:
+        return redirect(request, where)
+    return page(request, "menu/tidied.html", headers=in_main(request), menu=new, where=where, notes=notes)
+
+
+def version_of(form: Form) -> int:
+    """Return the version that the page showed."""
+    if not form.get("version").isdecimal():
+        raise invalid([("/version", "is missing; reload the page")])
+    return int(form.get("version"))
+
+
+def _part(menu: Menu, sku: str, group_id: str, option_id: str) -> Item | Option | None:
+    """Return the item or option with these ids; None without any."""
+    for group in menu.option_groups:
+        for option in group.options:
+            if (group.id, option.id) == (group_id, option_id):
+                return option
+    item = menu.item(sku)
+    if item is None and (sku or group_id):
+        raise NotFound(f"The menu {menu.id} has no {sku or f'{option_id} in {group_id}'}")
+    return item
+
+
+def _marked(part: Item | Option, menu: Menu, available: str) -> Item | Option:
+    """Return an item or option that is available, or sold out for good or until the next morning."""
+    until = None
+    if available == "tomorrow":
+        if menu.time_zone is None:
+            raise invalid([("/time_zone", "is missing: the form of an item asks for it")])
+        now = datetime.now(ZoneInfo(menu.time_zone))
+        day = now.date() + timedelta(days=now.time() >= MORNING)
+        until = datetime.combine(day, MORNING, now.tzinfo)
+    return part.model_copy(update={"available": available != "no", "sold_out_until": until})
+
+
+def _filled(part: Item | Option | None, menu: Menu, form: Form) -> Item | Option:
+    """Return an item or option with the values of its form; of these only amounts and hours are checked."""
+    prices = _prices(form, menu.currency)
+    if isinstance(part, Option):
+        return part.model_copy(update=prices)
+    fields: dict[str, Any] = {
+        "name": form.get("name"),
+        "aliases": _lines(form.get("aliases")),
+        "description": form.get("description") or None,
+        "allergens": _lines(form.get("allergens").replace(",", "\n")),
+        "hours": tuple(map(_hours, _lines(form.get("hours")))),
+        "price": prices.get("price"),
+        "prices": prices.get("prices"),
+    }
+    if part is not None:
+        return part.model_copy(update=fields)
+    return Item.model_construct(
+        **fields,
+        sku=new_id(form.get("name"), [item.sku for item in menu.items]),
+        category=form.get("category") or "other",
+        option_groups=tuple(form.all("option_groups")),
+        tax=form.get("tax") or None,
+    )
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _prices(form: Form, currency: str) -> dict[str, Any]:
+    """Return the amounts of `price`, `prices/SIZE` and `amount_prices/AMOUNT`, where they are filled."""
+    found: dict[str, Any] = {}
+    for field in form.fields:
+        what, _, key = field.partition("/")
+        if what in ("price", "prices", "amount_prices") and form.get(field):
+            try:
+                amount = minor_units(form.get(field), currency)
+            except ValueError as error:
+                raise InvalidMenu([(f"/{field}", str(error))]) from None
+            found[what] = found.get(what, {}) | {key: amount} if key else amount
+    return found
+
+
+def _hours(line: str) -> dict[str, object]:
+    """Return a line such as `mon, tue 07:00-11:00`, or without days, as the menu document has it."""
+    match = _HOURS.fullmatch(line.casefold())
+    if match is None:
+        raise InvalidMenu([("/hours", f"“{line}” must be hours such as mon, tue 07:00-11:00")])
+    days = tuple(day.strip()[:3] for day in match[1].split(",")) if match[1] else DAYS
+    return {"days": days, "start": match[2], "end": match[3]}
