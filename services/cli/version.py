@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from importlib.metadata import version
 
 import typer
 
+from infra.settings import REPOSITORY
 from infra.weights.lock import default_names, lock
 
 COMMIT_ENV = "SAYCART_COMMIT"
@@ -17,11 +20,23 @@ def show_version(asked: bool) -> None:
     """Print version, commit and the lock's default models with a digest each, then exit, if `asked`."""
     if not asked:
         return
-    from services.learning.evaluation.provenance import commit  # not at every start of the command line
-
     typer.echo(f"saycart {version('saycart')}")
-    typer.echo(f"commit {os.environ.get(COMMIT_ENV) or commit() or 'unknown'}")
+    typer.echo(f"commit {commit() or 'unknown'}")
     for name in default_names():
         weights = max(lock().get(name).files, key=lambda file: file.bytes)
         typer.echo(f"model {name} sha256:{weights.sha256}")
     raise typer.Exit
+
+
+def commit() -> str | None:
+    """Return the commit of the image or the checkout, `-dirty` when files differ from it; None if unknown."""
+    if named := os.environ.get(COMMIT_ENV):
+        return named
+    git = shutil.which("git")
+    if git is None or not (REPOSITORY / ".git").exists():
+        return None
+    words = ("describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
+    done = subprocess.run(
+        [git, "-C", str(REPOSITORY), *words], capture_output=True, text=True, timeout=20, check=False
+    )
+    return done.stdout.strip() or None

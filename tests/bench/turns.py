@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 from infra.settings import REPOSITORY, settings
-from schemas.compare import canonical
 from schemas.menu import Menu
-from services.learning.evaluation.answering import COUNTED, outcomes
-from services.learning.evaluation.figures import wilson
+from services.learning.evaluation.figures import Scored, figures
 from services.learning.evaluation.run import read_rows
 from services.learning.evaluation.session import EvalRequest, evaluate
 from services.learning.training.notation import read_menu, read_orders
@@ -56,17 +53,11 @@ def request(written: Path, out: Path) -> EvalRequest:
 def main(halves: list[str]) -> int:
     config = settings().model_copy(update={"max_order_total": 10**9})  # prices of these menus mean nothing
     for half in halves or ["tune", "sealed", "shops"]:
-        counts, total = Counter[str](), 0
+        rows = list[Scored]()
         folder = TOLD / "shops" if half == "shops" else TOLD / "turns" / half
         for written in sorted(folder.glob("*.orders")):
-            run = evaluate(request(written, OUT / half), config, lambda _: None)
-            total += len(run.rows) + len(run.broken)
-            for row in run.rows:
-                counts.update(outcomes(row.predicted, canonical(row.gold["cart"]["lines"])))
-        for name in COUNTED:
-            low, high = wilson(counts[name], total)
-            shares = f"{counts[name] / total:.1%} ({low:.1%} to {high:.1%})"
-            print(f"{half}, {name}: {counts[name]} of {total}, {shares}", flush=True)
+            rows += evaluate(request(written, OUT / half), config, lambda _: None).rows
+        print(f"{half}, {len(rows)} orders: {json.dumps(figures(rows)['after_answers'])}", flush=True)
     return 0
 
 

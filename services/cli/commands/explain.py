@@ -32,14 +32,14 @@ def explain(
                 f"The text has {len(text.strip())} characters; it may have 1 to {MAX_TRANSCRIPT_CHARS}",
                 hint='For example: saycart explain "two lattes, make one large" --menu menu.json',
             )
-        explanation = explained(text, *_menu(menu, shop))
+        explanation = explained(text, *menu_of(menu, shop))
         if as_json:
             typer.echo(explanation.model_dump_json())
         else:
             console.print(_table(explanation))
 
 
-def _menu(name: str, shop: str) -> tuple[Menu, int]:
+def menu_of(name: str, shop: str) -> tuple[Menu, int]:
     """Return a file's menu with version 0, or the newest version of a stored menu."""
     file = Path(name)
     if file.is_file():

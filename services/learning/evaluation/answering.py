@@ -17,7 +17,7 @@ from schemas.open_questions import line_of, open_questions
 from schemas.priced_cart import Finding
 from schemas.question import Question
 from schemas.review import ReviewReason
-from services.validation.questions import NOTHING, REST, RIGHT, answered
+from services.validation.questions import answered
 
 Cart = Counter[LineKey]
 
@@ -26,51 +26,31 @@ COUNTED = (
     "exact",
     "exact after the answers",
     "to a human",
-    "of them for what only a human can do",
     "of them needless",
     "asked one question",
-    "of them settled by the answer",
-    "of them is this right",
-    "of them is the rest right",
-    "of them was nothing ordered",
-    "of them without a right answer",
     "wrong, unseen",
     "wrong, unseen, if nobody ever said that none is right",
 )
 ONLY_HUMAN = frozenset({"not_on_menu", "empty_cart", "allergy_said"})
-KINDS = {
-    RIGHT: ("of them is this right",),
-    REST: ("of them is the rest right",),
-    NOTHING: ("of them was nothing ordered",),
-}
 
 
 def outcomes(made: dict[str, Any], meant: Cart) -> list[str]:
     """Return what to count of one prediction row, with an honest answer to its question.
 
-    "exact" is the proposal, asked or not. "what only a human can do" is a correctly read order for something
-    off the menu, with an allergy, or for nothing. "wrong, unseen" is a wrong cart that was accepted, or
+    "exact" is the proposal, asked or not. A correctly read order for something off the menu, with an allergy,
+    or for nothing is never "needless" to a human. "wrong, unseen" is a wrong cart that was accepted, or
     settled by an answer about one field while another was wrong."""
     exact = canonical(made["cart"]["lines"]) == meant
     question = Question.model_validate(asked) if (asked := made.get("question")) else None
     final = _answered(made, question, meant) if question is not None else None
-    counted = ["exact"] * exact
-    if question is not None:
-        counted += ["asked one question", *KINDS.get(question.id, ())]
-        counted.append("of them without a right answer" if final is None else "of them settled by the answer")
+    counted = ["exact"] * exact + ["asked one question"] * (question is not None)
     nodded = ["wrong, unseen, if nobody ever said that none is right"]
     if made["decision"] != "review" or final is not None:
         right = exact if final is None else final == meant
         return [*counted, *(["exact after the answers"] if right else ["wrong, unseen", *nodded])]
     counted += ["to a human", *["exact after the answers"] * exact, *nodded * (question is not None)]
-    if exact:
-        counted.append("of them for what only a human can do" if _needs_human(made) else "of them needless")
-    return counted
-
-
-def _needs_human(made: dict[str, Any]) -> bool:
     blocking = {found["code"] for found in made["findings"] if found["severity"] == "blocking"}
-    return bool(blocking & ONLY_HUMAN)
+    return counted + ["of them needless"] * (exact and not blocking & ONLY_HUMAN)
 
 
 def _answered(made: dict[str, Any], question: Question, meant: Cart) -> Cart | None:

@@ -1,66 +1,51 @@
-"""A run's report: `figures.json`, `predictions.jsonl`, and `index.html`, a table of wrong carts and errors.
+"""A run's report: `figures.json` with what was run, and `predictions.jsonl`.
 
 The folder can be moved and sent: it names nothing outside itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from schemas.compare import canonical
-from services.learning.evaluation.figures import Scored, errors, figures
+from infra.settings import Settings
+from services.learning.evaluation.figures import figures
+from services.learning.evaluation.session import SETTINGS, EvalRequest, EvalRun
 
 FIGURES = "figures.json"
 PREDICTIONS = "predictions.jsonl"
-_HEAD = ("order", "outcome", "transcript", "gold", "predicted")
 
 
 def write_report(
-    folder: Path, rows: Sequence[Scored], about: Mapping[str, Any], broken: Sequence[dict[str, Any]] = ()
-) -> Path:
-    """Write the report of scored `rows` and `broken` gold rows into `folder`; return its page. `about` is
-    what was run."""
+    folder: Path, gold: Path, asked: EvalRequest, run: EvalRun, config: Settings, commit: str | None
+) -> None:
+    """Write the report of a run over the rows of `gold`, by the code of `commit`, into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    document = json.dumps({"about": about, **figures(rows, broken)}, indent=1, ensure_ascii=False)
+    content = {"about": about(gold, asked, run, config) | {"commit": commit}, **figures(run.rows, run.broken)}
+    document = json.dumps(content, indent=1, ensure_ascii=False)
     (folder / FIGURES).write_text(document + "\n", encoding="utf-8")
-    kept = [{**row.predicted, "exact": row.exact, "gold": row.gold["cart"]} for row in rows]
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in (*kept, *broken))
+    kept = [{**row.predicted, "exact": row.exact, "gold": row.gold["cart"]} for row in run.rows]
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in (*kept, *run.broken))
     (folder / PREDICTIONS).write_text("".join(lines), encoding="utf-8")
-    page = folder / "index.html"
-    table = _rows([_HEAD, *_wrong(rows), *((one["id"], one["error"]) for one in errors(rows, broken))])
-    page.write_text(f"<!doctype html>\n<meta charset=utf-8>\n<title>saycart evaluation</title>\n{table}\n")
-    return page
 
 
-def _wrong(rows: Iterable[Scored]) -> list[tuple[str, ...]]:
-    """Wrong carts, undetected errors first, the surest of them at the top."""
-    wrong = [row for row in rows if not row.exact]
-    return [
-        (
-            row.gold["id"],
-            ", ".join(sorted(row.causes)) if row.review else "accepted",
-            row.predicted["transcript"],
-            *("\n".join(_lines(made["cart"]["lines"])) for made in (row.gold, row.predicted)),
-        )
-        for row in sorted(wrong, key=lambda row: (row.review, -row.predicted["confidence"]))
-    ]
-
-
-def _lines(cart: list[dict[str, Any]]) -> Iterable[str]:
-    """Each line as text, by its ids: `2 L latte, oat, extra foam`."""
-    for (kind, sku, size, options), quantity in canonical(cart).items():
-        chosen = (
-            " ".join(word for word in (portion, amount, option) if word not in ("whole", "normal"))
-            + (f" x{count}" if count > 1 else "")
-            for _, option, amount, count, portion in sorted(options)
-        )
-        yield ", ".join([" ".join(filter(None, (str(quantity), size, sku or kind))), *chosen])
-
-
-def _rows(table: Iterable[Sequence[str]]) -> str:
-    cells = ("".join(f"<td><pre>{escape(cell)}</pre>" for cell in row) for row in table)
-    return "<table border>\n" + "\n".join(f"<tr>{row}" for row in cells) + "\n</table>"
+def about(gold: Path, asked: EvalRequest, run: EvalRun, config: Settings) -> dict[str, Any]:
+    """The set, release, settings and date of a run. Names no path."""
+    return {
+        "menu": asked.menu.id,
+        "gold": gold.name,
+        "gold_sha256": hashlib.sha256(gold.read_bytes()).hexdigest(),
+        "rows_of_an_earlier_start": run.resumed,
+        "date": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "version": version("saycart"),
+        "decode_server": f"external {config.llm_dialect}" if config.llm_url else "embedded",
+        "settings": {
+            # Of a path only the last part, for a report may be sent to others.
+            name: Path(value).name if isinstance(value, str) else value
+            for name, value in config.model_dump(mode="json", include=SETTINGS).items()
+        },
+    }

@@ -31,10 +31,10 @@ MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path, *, spoken: bool = True) -> list[dict[str, Any]]:
     """Rows of a gold file; `utterances` of one are joined as its `utterance`, as an order's are. One that is
-    not JSON, lacks `id`, `cart` or both `utterance` and `audio`, or has the id of another, is only its
-    `error`, with its line for an id ("line 7"): one bad row ends no run."""
+    not JSON, lacks `id`, `cart` or both `utterance` and `audio` (which counts if `spoken`), or has the id of
+    another, is only its `error`, with its line for an id ("line 7"): one bad row ends no run."""
     rows: list[dict[str, Any]] = []
     used: set[str] = set()
     # Not `splitlines`: JSON may hold a line separator of Unicode as it is.
@@ -48,8 +48,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
             if several := row.get("utterances"):
                 parts = [Transcript(text=clean(text), confidence=1.0) for text in several]
                 row["utterance"] = joined(parts).text
-            if not row.get("utterance") and not row.get("audio"):
-                raise KeyError("utterance or audio")
+            if not row.get("utterance") and not (spoken and row.get("audio")):
+                raise KeyError("utterance, or audio with --audio-dir")
             if row["id"] in used:
                 raise ValueError(f"the id {row['id']!r} is another row's already")
             canonical(row["cart"]["lines"])
@@ -75,7 +75,6 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
     order, ms, reasons, failed = _through(order, here)
     reasons += [reason.value for reason in order.reasons]
     draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
-    lines = order.cart.lines if order.cart else ()
     transcript = order.transcript or Transcript(text="", confidence=0.0)
     question = open_question(order.findings, order.reasons)
     return {
@@ -86,12 +85,9 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
         "decision": "review" if reasons else "accept",
         "reasons": reasons,
         "findings": [finding.model_dump(mode="json") for finding in order.findings],
-        "line_confidence": [line.confidence for line in lines],
         "question": _document(question),
         "answer": _document(order.answer),
-        "with_noise": transcript.with_noise,
         "second": transcript.second,
-        "agreed": transcript.agreed,
         "ms": {name.value: round(ms.get(name, 0.0), 1) for name in StageName},
         **failed,
     }
@@ -119,13 +115,10 @@ def _through(
                 failed = {"error": f"{error.code}: {error.detail}"}
         except Exception as error:
             # A fault of ours at one order: a worker would try it again and then ask a human.
-            reasons, failed = [ReviewReason.STAGE_FAILED.value], {"error": _named(error)}
+            named = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
+            reasons, failed = [ReviewReason.STAGE_FAILED.value], {"error": named}
         ms[stage.name] = (time.perf_counter() - started) * 1000
     return order, ms, reasons, failed
-
-
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
 
 
 def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
