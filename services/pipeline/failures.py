@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from infra.observability import tracing
+from infra.observability import measures, tracing
 from schemas.errors import (
     AudioRefused,
     DecodeInvalid,
@@ -19,7 +19,7 @@ from schemas.order import OrderError
 from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from services.pipeline.flow import Stage
-from services.pipeline.stages import ask_human, too_long
+from services.pipeline.stages import ask_human
 
 log = structlog.get_logger()
 
@@ -27,14 +27,13 @@ FAULT = "An error in saycart; see the logs"
 
 
 def outcome_of(error: Exception, stage: Stage, *, may_retry: bool) -> Outcome | None:
-    """Log the error of a stage and return its outcome, or None if the stage should be retried."""
-    if isinstance(error, TooMuchToRead):
-        log.warning("stage.unreadable", detail=error.detail)
-        return too_long(error)
+    """Log and count the error of a stage; return its outcome, or None if the stage should be retried."""
     if not isinstance(error, SaycartError):
+        measures.problem(measures.FAULT, "internal")
         log.exception("stage.fault")
         tracing.note({"error.type": type(error).__name__})
         return None if may_retry else exhausted(stage, "internal", FAULT)
+    measures.problem(error.kind, error.code)
     tracing.note({"error.type": error.code})
     if isinstance(error, InputError):
         log.info("stage.refused", code=error.code, detail=error.detail)
@@ -54,6 +53,8 @@ def exhausted(stage: Stage, code: str, message: str) -> Outcome:
 
 
 def _reason(error: SaycartError) -> ReviewReason:
+    if isinstance(error, TooMuchToRead):
+        return ReviewReason.TOO_MUCH_TO_READ
     if isinstance(error, DecodeTruncated):
         return ReviewReason.DECODE_TRUNCATED
     if isinstance(error, DecodeInvalid | EngineError):

@@ -43,9 +43,3 @@ FLOW: dict[State, Stage] = {
 BY_NAME: dict[str, Stage] = {stage.name: stage for stage in FLOW.values()}
 INLINE_S = sum(stage.limit_s for stage in FLOW.values() if stage.inline)
 """The time limit of all inline stages together, which run after a worker's own stage."""
-
-
-def next_stage(state: State) -> str | None:
-    """Return the stage that an order in `state` waits for, or None if it is settled."""
-    stage = FLOW.get(state)
-    return stage.name if stage else None

@@ -14,34 +14,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from infra.observability import measures
-from schemas.errors import (
-    DecodeCancelled,
-    DecodeInvalid,
-    DecodeTruncated,
-    EngineError,
-    EngineUnavailable,
-    InputError,
-    RecordingLost,
-    SaycartError,
-    StorageError,
-    TooMuchToRead,
-)
+from schemas.errors import DecodeInvalid, DecodeTruncated, EngineUnavailable, RecordingLost
 from schemas.lifecycle import SETTLED, STAGES, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 
-# The first that fits.
-_KINDS: tuple[tuple[str, type[SaycartError] | tuple[type[SaycartError], ...]], ...] = (
-    ("syntax", (DecodeTruncated, DecodeInvalid)),
-    ("outage", EngineError),
-    ("budget", TooMuchToRead),
-    ("storage", StorageError),
-    ("input", InputError),
-)
 _TRANSCRIPTION = frozenset({"nothing_heard", "heard_quietly"})
 _ENDS = {State.IN_REVIEW: "review", State.FAILED: "error"}
 
@@ -57,20 +35,6 @@ TROUBLES = tuple((stage, "timed_out") for stage in STAGES.values())
 RETRY, DROPPED, NOT_STORED = "retry", "dropped", "not_stored"
 
 
-@contextmanager
-def failures() -> Iterator[None]:
-    """Count the error that ends the block, and re-raise it."""
-    try:
-        yield
-    except DecodeCancelled:  # the order is no longer ours: not a failure
-        raise
-    except Exception as error:
-        kind = next((kind for kind, types in _KINDS if isinstance(error, types)), measures.FAULT)
-        code = error.code if isinstance(error, SaycartError) else "internal"
-        measures.problem(kind, code)
-        raise
-
-
 def outcome_of(moved: OrderRecord) -> str:
     """Return a stage's outcome: `review`, `error`, or else `done`."""
     return _ENDS.get(moved.state, measures.DONE)
@@ -81,7 +45,7 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
 
     A replayed order counts again, from its first acceptance.
     """
-    if not outcome.detail.get("code"):  # else it failed, which `failures` counts
+    if not outcome.detail.get("code"):  # else it failed, which `failures.py` counts
         _doubts(outcome)
     if moved.state in SETTLED:
         newest = moved.all_utterances[-1]
@@ -92,7 +56,7 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
 
 def _doubts(outcome: Outcome) -> None:
     for finding in outcome.findings or ():
-        if finding.blocks and finding.code != TooMuchToRead.code:
+        if finding.blocks:
             measures.problem("transcription" if finding.code in _TRANSCRIPTION else "meaning", finding.code)
     if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
         measures.problem("transcription", ReviewReason.LOW_ASR_CONFIDENCE.value)

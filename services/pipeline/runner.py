@@ -11,7 +11,6 @@ holds the order while the step runs. What errors mean (`failures.py`):
     retryable                      the order is released for a retry after a jittered wait
     retryable, attempts used up    review
     the menu is new                the order is handed back as it was, and its turn comes again
-    too long for the model         review at once; not a failure
     anything else                  review, with the reason; the fault is logged
     database down                  a claim is left to the sweeper; a result is kept and retried
     the result can't be stored     released as for a fault; with the attempts used up review, and if that
@@ -141,8 +140,7 @@ class Runner:
             # Workers died with it: counted at the claim, so that it can't go round for ever.
             return exhausted(stage, "attempts_used_up", "Workers stopped while working on this")
         try:
-            with order_metrics.failures():
-                return stage.step(order, tools)
+            return stage.step(order, tools)
         except DecodeCancelled:
             raise
         except MenuBeingRead as error:

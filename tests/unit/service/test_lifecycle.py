@@ -17,7 +17,7 @@ from schemas.lifecycle import (
     State,
     advance,
 )
-from services.pipeline.flow import BY_NAME, FLOW
+from services.pipeline.flow import FLOW
 
 CONTRACT_STATUSES = {
     "queued", "processing", "needs_confirmation", "needs_review", "completed", "rejected", "error",
@@ -102,9 +102,6 @@ def test_the_flow_has_one_stage_for_each_waiting_state() -> None:
     assert set(FLOW) == WAITING
     assert [stage.name for stage in FLOW.values()] == ["transcribe", "decode", "validate"]
     assert {state: stage.name for state, stage in FLOW.items()} == STAGES
-    assert {name: stage.state for name, stage in BY_NAME.items()} == {
-        stage.name: state for state, stage in FLOW.items()
-    }
     assert set(STAGES) == set(State) - SETTLED - {State.UNKNOWN}
 
 
