@@ -25,9 +25,8 @@ from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
 from services.decoding.wire import read_cart
-from services.decoding.wire_mask import wire_mask
 from services.learning.training.__main__ import served
-from services.learning.training.examples import Chat, chat_of
+from services.learning.training.examples import Chat, chat_of, questions
 from tests.gate.engines import TapedDecoder, read_key, shipped, taped_tools
 from tests.gate.rows import run
 from tests.gate.sets import SETS, GateSet
@@ -58,21 +57,12 @@ def requests(one: GateSet, people: Path | None) -> dict[Key, CartRequest]:
     return asked
 
 
-def questions(asked: dict[Key, CartRequest], chat: Chat) -> Iterator[dict[str, Any]]:
+def by_menu(asked: dict[Key, CartRequest], chat: Chat) -> Iterator[dict[str, Any]]:
     """Each menu's requests as `answer.py` takes them."""
     menus = {request.menu.id: request.menu for request in asked.values()}
     for name, menu in menus.items():
-        context = MenuContext(menu)
-        orders = [
-            {
-                "id": json.dumps(key),
-                "tokens": chat.question(context.messages(request)[1]["content"]),
-                "lark": wire_mask(context.names, request.transcript).lark,
-            }
-            for key, request in asked.items()
-            if request.menu.id == name
-        ]
-        yield {"part": "gate", "menu": chat.menu(context.text), "orders": orders}
+        requests = ((json.dumps(key), one) for key, one in asked.items() if one.menu.id == name)
+        yield questions(chat, "gate", MenuContext(menu), requests)
 
 
 def entry(row: dict[str, Any], menu: Menu) -> Entry:
@@ -100,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
         asked = requests(one, args.people)
         if chat:
             file = args.folder / f"gate-{one.name}.json"
-            file.write_text(json.dumps(list(questions(asked, chat))))
+            file.write_text(json.dumps(list(by_menu(asked, chat))))
         else:
             old = read_lines(DATA / f"{one.name}.{TAPE}.gz")
             entries = {tuple(kept["key"]): kept for kept in old if kept["key"][0] != "read"}

@@ -30,10 +30,6 @@ FITTED = {"0.5b": (16, 5e-4, 4096), "1.5b": (16, 4e-4, 4096)}
 HERE = Path(__file__).resolve().parent
 
 
-class Failed(Exception):
-    """A step ended with an error, which it has printed."""
-
-
 def served(base: str) -> str:
     """The model of the lock that an adapter is for."""
     return f"qwen2.5-coder-{base}-instruct-q4_k_m.gguf"
@@ -43,11 +39,11 @@ def train(args: argparse.Namespace) -> None:
     """Do the steps that are asked for and not done yet.
 
     Raises:
-        Failed: the weights are not there, or a step ended with an error.
+        SystemExit: the weights are not there, or a step ended with an error, which it has printed.
     """
     weights = (args.weights or _fetched(served(args.base))).absolute()
     if not weights.exists():
-        raise Failed(f"No weights at {weights}: name them with --weights, or fetch {served(args.base)}")
+        raise SystemExit(f"No weights at {weights}: name them with --weights, or fetch {served(args.base)}")
     folder = args.out.absolute() / f"{args.base}-e{args.epochs}-s{args.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     packed, adapter = folder / "packed.npz", folder / "adapter"
@@ -91,9 +87,14 @@ def _pack(weights: Path, out: Path, epochs: int, seed: int) -> None:
 
 
 def _ask(weights: Path, out: Path, part: Any) -> None:
+    from services.decoding.ports import CartRequest
     from services.learning.training.examples import chat_of, questions
+    from services.learning.training.orders import shops
 
-    asked = questions(chat_of(weights), part)
+    chat, asked = chat_of(weights), list[dict[str, Any]]()
+    for shop in filter(lambda shop: shop.rows, shops(part)):
+        requests = ((row.id, CartRequest(row.utterance, shop.menu)) for row in shop.rows)
+        asked.append(questions(chat, part, shop.context, requests))
     out.write_text(json.dumps(asked))
     print(f"{len(asked)} menus, {sum(len(one['orders']) for one in asked)} orders")
 
@@ -104,7 +105,7 @@ def _run(step: str, *words: object) -> None:
     command = [sys.executable, str(HERE / f"{step}.py"), *map(str, words)]
     done = subprocess.run(command, cwd=HERE.parents[2], check=False)
     if done.returncode:
-        raise Failed(f"{step} ended with {done.returncode}; the same command goes on from here")
+        raise SystemExit(f"{step} ended with {done.returncode}; the same command goes on from here")
 
 
 def _fetched(name: str) -> Path:
@@ -113,7 +114,7 @@ def _fetched(name: str) -> Path:
     return settings().models_dir / name
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="training")
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; by default all")
     parser.add_argument("--base", choices=tuple(FITTED), default="0.5b")
@@ -127,13 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.steps = args.steps or STEPS
     if unknown := set(args.steps) - set(STEPS):
         parser.error(f"no step is called {', '.join(sorted(unknown))}; there are: {', '.join(STEPS)}")
-    try:
-        train(args)
-    except Failed as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    train(args)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

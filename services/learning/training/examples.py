@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schemas.menu import Item
+from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Line
 from services.decoding.ports import CartRequest
 from services.decoding.prompt import guessed, line, messages, turn, written
 from services.decoding.wire_mask import wire_mask
-from services.learning.training.orders import Part, Row, Shop, shops
+from services.learning.training.orders import Row, Shop
 from services.retrieval.names import Name
 from services.retrieval.retrieval import Match
 
@@ -36,11 +37,6 @@ class Unspellable(ValueError):
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
-
-
-def question(transcript: str, shop: Shop, second: str = "") -> str:
-    """The customer's turn of the chat, as it is served; `second` is another recognizer's transcript."""
-    return shop.context.messages(CartRequest(transcript, shop.menu, second))[1]["content"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,20 +173,18 @@ def chat_of(path: Path) -> Chat:
     return Chat(AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name))
 
 
-def questions(chat: Chat, part: Part) -> list[dict[str, Any]]:
-    """The questions of a part, as `answer.py` asks an adapter where our code is not: of each menu its tokens,
-    and its orders' tokens and masks by id. No cart is in it."""
+Asked = Iterable[tuple[str, CartRequest]]
 
-    def asked(row: Row, shop: Shop) -> dict[str, Any]:
-        tokens = chat.question(question(row.utterance, shop))
-        return {"id": row.id, "tokens": tokens, "lark": wire_mask(shop.names, row.utterance).lark}
 
-    return [
+def questions(chat: Chat, part: str, context: MenuContext, asked: Asked) -> dict[str, Any]:
+    """Requests over one menu, by id, as `answer.py` asks an adapter where our code is not: the menu's tokens,
+    and each order's tokens and mask. No cart is in it."""
+    orders = [
         {
-            "part": part,
-            "menu": chat.menu(shop.context.text),
-            "orders": [asked(row, shop) for row in shop.rows],
+            "id": key,
+            "tokens": chat.question(context.messages(request)[1]["content"]),
+            "lark": wire_mask(context.names, request.transcript).lark,
         }
-        for shop in shops(part)
-        if shop.rows
+        for key, request in asked
     ]
+    return {"part": part, "menu": chat.menu(context.text), "orders": orders}

@@ -1,8 +1,10 @@
-"""Hold answers against the carts that are meant.
+"""Hold answers against the carts that are meant, and find from which probabilities carts are accepted, and
+their customers asked whether they are right.
 
-    python -m services.learning.training.score PART ANSWERS.jsonl [--by menu|source]
+    python -m services.learning.training.score PART ANSWERS.jsonl [--thresholds TABLE.json]
 
-Prints figures, never a row: the sealed part is only scored.
+At most `WRONG` of all orders may be wrong unseen, where `NOD` of the customers who are shown a wrong cart say
+yes to it. Prints figures, never a row: the sealed part is only scored.
 """
 
 from __future__ import annotations
@@ -10,36 +12,34 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from schemas.compare import LineKey, canonical
+from schemas.decision import ACCEPT, ASK
 from services.decoding.menu_names import Line, Unreadable
-from services.decoding.wire import WireCart, read_cart
-from services.learning.evaluation.word_errors import plain_words
+from services.decoding.wire import read_cart
 from services.learning.training.orders import Part, Row, Shop, shops
 
 Cart = Counter[LineKey]
-Notes = Counter[tuple[str, tuple[str, ...]]]
-"""The kind of each note and its words, folded."""
+Figures = dict[str, float]
+WRONG, NOD = 0.01, 0.25
+ACCEPT_FROM = tuple(math.exp(-at) for at in (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2))
+ASK_FROM = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     """One order: the cart that is meant, the reader's (None where its answer is not a cart), that answer's
-    logarithmic probability and how many of its tokens the mask chose; apart from them the notes."""
+    logarithmic probability and how many of its tokens the mask chose."""
 
-    row: Row
-    menu: str
     meant: Cart
     read: Cart | None
     logprob: float
     overruled: int = 0
-    notes_meant: Notes = field(default_factory=Counter)
-    notes_read: Notes = field(default_factory=Counter)
 
     @property
     def right(self) -> bool:
@@ -59,20 +59,10 @@ def cart_of(lines: Iterable[Line]) -> Cart:
     )
 
 
-def notes_of(notes: Iterable[tuple[str, str]]) -> Notes:
-    """Notes as they are compared: (kind, words), as often as they occur."""
-    return Counter((kind, tuple(plain_words(words))) for kind, words in notes)
-
-
-def answers_in(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """What `answer.py` wrote, by part and order."""
-    rows = map(json.loads, file.read_text().splitlines())
-    return {(answer["part"], answer["id"]): answer for answer in rows}
-
-
 def answered(part: Part, answers: Path) -> list[Answered]:
-    """All orders of a part that have an answer."""
-    found = answers_in(answers)
+    """All orders of a part that have an answer in the file that `answer.py` wrote."""
+    rows = map(json.loads, answers.read_text().splitlines())
+    found = {(answer["part"], answer["id"]): answer for answer in rows}
     return [
         _answered(shop, row, found[part, row.id])
         for shop in shops(part)
@@ -82,61 +72,55 @@ def answered(part: Part, answers: Path) -> list[Answered]:
 
 
 def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
-    cart: WireCart | None
+    read: Cart | None
     try:
-        cart = read_cart(answer["text"], shop.names)
+        read = cart_of(read_cart(answer["text"], shop.names).lines)
     except Unreadable:
-        cart = None
-    return Answered(
-        row=row,
-        menu=shop.menu.id,
-        meant=cart_of(row.lines),
-        read=cart_of(cart.lines) if cart else None,
-        logprob=answer["logprob"],
-        overruled=answer.get("overruled", 0),
-        notes_meant=notes_of(row.notes),
-        notes_read=notes_of(cart.notes if cart else ()),
-    )
+        read = None
+    return Answered(cart_of(row.lines), read, answer["logprob"], answer.get("overruled", 0))
 
 
-def figures(orders: list[Answered]) -> dict[str, Any]:
-    """Counts and shares of all orders, in percent."""
-    right = sum(order.right for order in orders)
+def outcome(orders: Sequence[Answered], accept: float, ask: float) -> Figures:
+    """Count what becomes of orders at two thresholds; "wrong, unseen" are wrong carts that stand."""
+    accepted = [order for order in orders if order.probability >= accept]
+    asked = [order for order in orders if ask <= order.probability < accept]
+    wrong, wrong_asked = (sum(not order.right for order in some) for some in (accepted, asked))
     return {
-        "orders": len(orders),
-        "right": right,
-        "right, %": round(100 * right / len(orders), 1) if orders else 0.0,
-        "no cart": sum(order.read is None for order in orders),
-        **_of_notes(orders),
+        "accept from": round(accept, 4),
+        "ask from": ask,
+        "accepted": len(accepted),
+        "of them wrong": wrong,
+        "asked": len(asked),
+        "shown a wrong cart": wrong_asked,
+        "to a person": len(orders) - len(accepted) - len(asked),
+        "wrong, unseen": wrong + NOD * wrong_asked,
     }
 
 
-def _of_notes(orders: list[Answered]) -> dict[str, int]:
-    """How many notes were meant, read, and both; none where there are none."""
-    counts = {
-        "notes meant": sum(o.notes_meant.total() for o in orders),
-        "notes read": sum(o.notes_read.total() for o in orders),
-        "notes right": sum((o.notes_meant & o.notes_read).total() for o in orders),
-    }
-    return counts if any(counts.values()) else {}
+def allowed(orders: Sequence[Answered]) -> list[Figures]:
+    """For each probability of acceptance the outcome with the lowest probability of asking that keeps within
+    `WRONG`; those that no probability of asking keeps there are left out."""
+    found = []
+    for accept in ACCEPT_FROM:
+        fitting = (outcome(orders, accept, ask) for ask in (*ASK_FROM, accept))
+        found += [one for one in fitting if one["wrong, unseen"] <= WRONG * len(orders)][:1]
+    return found
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="score")
     parser.add_argument("part")
-    parser.add_argument("answers", type=Path, nargs="+")
-    parser.add_argument("--by", choices=("menu", "source"))
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--thresholds", type=Path, help="write what thresholds come to, as JSON")
     args = parser.parse_args(argv)
-    for file in args.answers:
-        orders = answered(args.part, file)
-        groups: dict[str, list[Answered]] = defaultdict(list)
-        for order in orders:
-            groups["all"].append(order)
-            if args.by:
-                groups[order.menu if args.by == "menu" else order.row.source].append(order)
-        for name, group in groups.items():
-            found = figures(group)
-            print(f"{file.name} {args.part} {name}: " + ", ".join(f"{k} {v}" for k, v in found.items()))
+    orders = answered(args.part, args.answers)
+    right, count = sum(order.right for order in orders), len(orders)
+    unread = sum(order.read is None for order in orders)
+    print(f"{count} orders, {right} right ({right / max(1, count):.1%}), {unread} without a cart")
+    if args.thresholds:
+        about = {"part": args.part, "answers": args.answers.name, "orders": count}
+        table = {"shipped": outcome(orders, ACCEPT, ASK), "allowed": allowed(orders)}
+        args.thresholds.write_text(json.dumps(about | table, indent=1) + "\n")
     return 0
 
 

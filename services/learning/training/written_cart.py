@@ -21,7 +21,6 @@ Key = TypeVar("Key")
 
 NOTHING = "nothing"
 OFF_MENU = "?"
-MOST_NAMES = 60  # that an error lists
 # The bare name comes first: "extra hot" may be one.
 _AMOUNTS = {Amount.NORMAL: "", Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.EXTRA: "extra "}
 _WISH = re.compile(rf"(\d+) \{OFF_MENU}(?:\s+(\S.*))?")
@@ -104,6 +103,5 @@ def _found(name: str, known: Iterable[tuple[Key, str]]) -> Key | None:
 
 
 def _unknown(name: str, known: Iterable[tuple[Any, str]], what: str) -> Unreadable:
-    names = [called for _, called in known]
-    there = ", ".join(names[:MOST_NAMES]) + (" and more" if len(names) > MOST_NAMES else "")
+    there = ", ".join(called for _, called in known)
     return Unreadable(f"no {what} is called {name!r}; there are: {there}")

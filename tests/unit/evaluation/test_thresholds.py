@@ -15,8 +15,7 @@ from services.decoding import wire
 from services.decoding.menu_context import MenuContext
 from services.learning.training import score
 from services.learning.training.orders import Row, Shop
-from services.learning.training.score import Answered
-from services.learning.training.thresholds import ACCEPT_FROM, allowed, outcome
+from services.learning.training.score import ACCEPT_FROM, Answered, allowed, outcome
 from tests.stand_ins import CAFE
 
 LATTE = [{"kind": "item", "sku": "latte", "quantity": 1, "size": "L", "options": []}]
@@ -24,7 +23,7 @@ SHOP = Shop(MenuContext(CAFE), [Row(f"cafe-{n}", "a", "a large latte", LATTE) fo
 
 
 def known(right: int, wrong: int, probability: float) -> list[Answered]:
-    one = Answered(SHOP.rows[0], "cafe", Counter(), Counter(), math.log(probability))
+    one = Answered(Counter(), Counter(), math.log(probability))
     return [one] * right + [replace(one, read=score.cart_of(LATTE))] * wrong
 
 

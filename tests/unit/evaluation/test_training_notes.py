@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from services.learning.training.examples import Chat, Unspellable, notes_in, wit
 from services.learning.training.notation import read_menu, read_orders
 from services.learning.training.orders import Row, Shop
 from services.learning.training.pack import training
-from services.learning.training.score import Answered, figures, notes_of
 from tests.unit.evaluation.test_training_data import LETTERS, Letters
 
 MENU = """
@@ -111,17 +109,6 @@ def test_a_note_that_was_not_heard_or_not_noted_is_not_learned(tmp_path: Path) -
         notes_in(row, SAID.replace("nuts", "notes"))
     with pytest.raises(Unspellable, match="not noted"):
         notes_in(replace(row, notes=()), SAID)
-
-
-def test_notes_are_counted_apart_from_lines() -> None:
-    said = (("allergy", "I'm allergic to nuts"), ("diet", "vegan"))
-    read = (("allergy", "im allergic to NUTS."), ("other", "vegan"))
-    row = Row("a", "b", SAID, [])
-    one = Answered(row, "slice", Counter(), Counter(), 0.0, 0, notes_of(said), notes_of(read))
-    told = figures([one])
-    counts = ("right, %", "notes meant", "notes read", "notes right")
-    assert [told[count] for count in counts] == [100, 2, 2, 1]
-    assert "notes meant" not in figures([replace(one, notes_meant=Counter(), notes_read=Counter())])
 
 
 PAIRS = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.menu import Menu
 from services.decoding.menu_names import Line, Names, Unreadable
 from services.learning.training.written_cart import read_written
 from tests.cafe_of_twins import CAFE
@@ -72,11 +71,3 @@ def test_what_is_not_a_cart_says_which_part(text: str, told: str) -> None:
     with pytest.raises(Unreadable) as raised:
         read_written(text, NAMES)
     assert str(raised.value).startswith(told)
-
-
-def test_an_error_of_a_long_menu_is_short() -> None:
-    items = [{"sku": f"i{n}", "name": f"Item {n}", "price": 1} for n in range(200)]
-    names = Names(Menu.parse({"id": "long", "name": "Long", "currency": "EUR", "items": items}))
-    with pytest.raises(Unreadable, match=r"and more$") as raised:
-        read_written("1 Mocha", names)
-    assert len(str(raised.value)) < 700
