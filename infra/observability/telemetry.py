@@ -43,8 +43,9 @@ def configure_logging(level: str, *, as_json: bool) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
+    formatter = structlog.stdlib.ProcessorFormatter
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[_drop_meta, render])
+        formatter(foreign_pre_chain=shared, processors=[formatter.remove_processors_meta, render])
     )
     root = logging.getLogger()
     root.handlers = [handler]
@@ -81,10 +82,4 @@ def _named(error: BaseException) -> str:
 def _in_trace(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     if (trace_id := tracing.current_trace_id()) is not None:
         event["trace_id"] = trace_id
-    return event
-
-
-def _drop_meta(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event.pop("_record", None)
-    event.pop("_from_structlog", None)
     return event

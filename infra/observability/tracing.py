@@ -22,7 +22,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -234,14 +234,10 @@ def _parsed(traceparent: str | None) -> trace.SpanContext:
 
 
 def _resource(part: str) -> dict[str, str | int]:
-    try:
-        release = version("saycart")
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        release = "0"
     return {
         "service.namespace": "saycart",
         "service.name": f"saycart-{part}",
-        "service.version": release,
+        "service.version": version("saycart"),
         "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
         "process.pid": os.getpid(),
     }

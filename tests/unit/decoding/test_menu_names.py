@@ -19,11 +19,6 @@ def test_an_option_that_two_groups_call_alike_is_written_with_its_group() -> Non
     assert [choice.name for choice in NAMES.choices(roll)] == ["cheese", "ham"]
 
 
-def test_names_have_no_mark_that_the_reader_never_saw() -> None:
-    assert NAMES.items["toast"] == "Toast Jam"
-    assert NAMES.sizes == {"S": "small", "L": "large"}
-
-
 def test_things_of_a_menu_are_written_differently_and_shown_as_they_are_written() -> None:
     """On every menu that is trained on: the reader copies the names."""
     for shop in (one for part in ("train", "tune") for one in shops(part)):

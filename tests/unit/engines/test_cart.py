@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from schemas.cart import (
     MAX_COUNT,
@@ -19,7 +19,6 @@ from schemas.cart import (
     NotOnMenuLine,
     OptionDraft,
 )
-from schemas.priced_cart import Cart, CartLine
 
 ITEM: dict[str, Any] = {"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}
 OFF: dict[str, Any] = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}
@@ -80,15 +79,3 @@ def test_no_more_lines_than_the_bound() -> None:
     assert len(draft(*[ITEM] * MAX_LINES).lines) == MAX_LINES
     with pytest.raises(ValidationError):
         draft(*[ITEM] * (MAX_LINES + 1))
-
-
-@pytest.mark.parametrize("model", [Cart, CartLine])
-def test_downstream_gets_all_that_the_contract_says(model: type[BaseModel]) -> None:
-    wanted = {
-        Cart: {"currency", "menu", "lines", "notes", "subtotal", "taxes", "total", "total_is_minimum"},
-        CartLine: {
-            "kind", "heard", "sku", "name", "quantity", "size", "options", "unit_price", "line_total",
-            "confidence", "findings",
-        },
-    }  # fmt: skip
-    assert wanted[model] <= set(model.model_fields)
