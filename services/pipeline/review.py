@@ -66,11 +66,8 @@ def settle_by_answer(
     """
     question = question_of(order)
     if question is None or question.id != answer.question:
-        raise Conflict(
-            "The order isn't asking this question",
-            hint="Fetch the order again; a colleague may be working on it.",
-            title="The order isn't asking this question",
-        )
+        what = "The order isn't asking this question"
+        raise Conflict(what, title=what, hint="Fetch the order again; a colleague may be working on it.")
     chosen = _chosen(question, answer.answer)
     detail = {"question": question.id, "answer": answer.answer, "asked": question.text, "chosen": chosen}
     if question.id.startswith(BY_STAFF) or order.draft is None:

@@ -120,12 +120,8 @@ async def create_order(request: Request, box: WritesOrders) -> Response:
     return await _followed(request, box, await accept(request, box, by_key(box)))
 
 
-_MORE: dict[int | str, dict[str, Any]] = {
-    **_REFUSALS,
-    409: {
-        "description": "the order takes no more, or the first request with this Idempotency-Key is still "
-        "running"
-    },
+_MORE = _REFUSALS | {
+    409: {"description": "the order takes no more, or the key's first request is still running"}
 }
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -32,14 +31,9 @@ def export(
 
     with errors_shown() as console, opened() as box:
         settled = ReviewLog(box.database, shop).settled(within_s=None if days is None else days * 86_400)
-        count = _write(out, gold_rows(settled))
-        console.print(f"{count} corrected of {len(settled)} settled orders in {out}")
+        rows = [json.dumps(row, ensure_ascii=False) + "\n" for row in gold_rows(settled)]
+        out.write_text("".join(rows), encoding="utf-8")
+        console.print(f"{len(rows)} corrected of {len(settled)} settled orders in {out}")
         if settled:
             where = box.settings.recordings_url or box.settings.blobs
             console.print(f"[dim]Recordings are under {where} (for `eval --audio-dir`).[/]")
-
-
-def _write(file: Path, rows: Iterable[dict[str, Any]]) -> int:
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    file.write_text("".join(lines), encoding="utf-8")
-    return len(lines)
