@@ -1,4 +1,4 @@
-"""Shared by all commands: the API client, the database, and error output."""
+"""Shared by all commands: the API client, the database, error output, and the lines of `saycart doctor`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import pwd
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,6 +28,8 @@ from services.bootstrap import Container, bootstrap
 from services.shop_scope import ShopScope
 
 _WITH_HINT = (SaycartError, ModelError, SupervisorError)
+Check = tuple[str, str, str]
+"""Part, state, and fix, which is empty when all is well."""
 
 
 def api(url: str | None = None) -> httpx.Client:
@@ -131,3 +133,13 @@ def errors_shown() -> Iterator[Console]:
         if isinstance(error, _WITH_HINT):
             problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
         raise typer.Exit(1) from None
+
+
+def checked(what: str, attempt: Callable[[], str], fix: str) -> Check:
+    """Return the state that `attempt` returns, or its error with what fixes it."""
+    try:
+        return what, attempt(), ""
+    except (SaycartError, ModelError) as error:
+        return what, error.detail, error.hint or fix
+    except Exception as error:
+        return what, str(error)[:200] or repr(error), fix

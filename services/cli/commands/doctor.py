@@ -19,7 +19,7 @@ from infra.redis.server import version as redis_version
 from infra.settings import Settings, settings
 from infra.weights.models import resolve
 from schemas.errors import SaycartError
-from services.cli.checks import Check, checked
+from services.cli.client import Check, checked
 
 PACKAGES = ("celery", "faster-whisper", "xllamacpp", "llguidance", "sqlalchemy", "fastapi", "av")
 LEAST_FREE_GB = 3

@@ -13,7 +13,7 @@ from infra.weights.models import ModelError
 from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
 from schemas.menu import Menu
 from schemas.shops.access import EVERY_SHOP
-from services.cli.checks import Check, checked
+from services.cli.client import Check, checked
 from services.cli.samples import load_menus
 from services.clients.masked.saycart_masked.engine import ROOM
 from services.decoding.decoder import OpenAIDecoder
