@@ -34,10 +34,3 @@ def test_the_reader_sees_what_there_is() -> None:
 def test_what_checks_the_product_needs_no_benchmark() -> None:
     wrong = {str(file): of_benchmarks(file) for file in FILES if file.parts[0] not in MEASURE}
     assert not {file: names for file, names in wrong.items() if names}
-
-
-def test_names_of_test_files_are_unique() -> None:
-    """In folders that are no packages pytest knows a file by its name alone."""
-    loose = [file for file in FILES if not (TESTS / file.parent / "__init__.py").exists()]
-    names = [file.name for file in loose if file.name.startswith("test_")]
-    assert not {name for name in names if names.count(name) > 1}

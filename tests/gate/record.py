@@ -23,9 +23,9 @@ from tests.gate.rows import outcome, run
 from tests.gate.sets import BABBLE_DB, GateSet, Order
 from tests.gate.store import Store
 from tests.golden.files import write
-from tests.golden.ladder import Rung, degrade, read
+from tests.golden.noise import degrade, read
 
-SEED = 1  # that of `make ladder`
+SEED = 1
 
 
 class Recorder:
@@ -124,7 +124,7 @@ def recordings(one: GateSet, orders: list[Order], work: Path, people: Path | Non
     noisy.mkdir(parents=True, exist_ok=True)
     for name in (order.gold["audio"] for order in orders):
         if not (noisy / name).exists():
-            write(noisy / name, degrade(read(clean / name), Rung("babble", BABBLE_DB), name, SEED))
+            write(noisy / name, degrade(read(clean / name), BABBLE_DB, name, SEED))
     return noisy
 
 

@@ -1,18 +1,14 @@
-"""What the command line prints: nothing that a terminal acts on, and each change of a part."""
+"""What the command line prints: nothing that a terminal acts on."""
 
 from __future__ import annotations
 
-import io
 import json
-
-from rich.console import Console
 
 from schemas.order import Order
 from schemas.priced_cart import MenuRef
 from schemas.transcript import Transcript
 from services.cli.client import shown_json
 from services.cli.receipt import headline
-from services.cli.stack import show_change
 
 WORDS = "a\x1b]0;owned\x07 \x9b2Jlatte\u202e\u2028"
 
@@ -37,9 +33,3 @@ def test_json_on_a_terminal_is_the_same_json_with_those_signs_escaped() -> None:
     assert text.replace("\n", "").isprintable()
     assert "café" in text
     assert json.loads(text) == {"said": WORDS, "name": "café\U000e0041"}
-
-
-def test_a_change_of_a_part_is_a_line() -> None:
-    out = io.StringIO()
-    show_change(Console(file=out, width=120), "redis", "ready (0.2 s)")
-    assert out.getvalue() == "queue (redis): ready (0.2 s)\n"

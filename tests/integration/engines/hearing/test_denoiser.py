@@ -14,13 +14,13 @@ from services.transcription.audio.audio import RATE, DecodeLimits, Samples, read
 from services.transcription.denoiser import AT_MOST_DB, LONGEST_S, Denoiser
 from services.transcription.ports import Recording
 from services.transcription.whisper import WhisperTranscriber
-from tests.golden.ladder import Rung, degrade
+from tests.golden.noise import degrade
 
 pytestmark = pytest.mark.models
 
 MODEL = "faster-whisper-base"
 SAMPLE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-01.flac"
-BABBLE = Rung("babble", 5)
+BABBLE_DB = 5
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def ears(**more: object) -> WhisperTranscriber:
 
 
 def test_babble_is_turned_down_and_speech_is_not(denoiser: Denoiser, clean: Samples) -> None:
-    noisy = degrade(clean, BABBLE, SAMPLE.name, 1)
+    noisy = degrade(clean, BABBLE_DB, SAMPLE.name, 1)
     alone, among = denoiser(clean), denoiser(noisy)
     assert not alone.was_noisy
     assert among.was_noisy
@@ -72,7 +72,7 @@ def test_silence_of_any_length_stays_silence(denoiser: Denoiser, length: int) ->
 
 def test_the_recogniser_hears_what_is_noisy_once_more(denoiser: Denoiser, clean: Samples) -> None:
     hears = ears(denoiser=denoiser)
-    noisy = degrade(clean, BABBLE, SAMPLE.name, 1)
+    noisy = degrade(clean, BABBLE_DB, SAMPLE.name, 1)
     assert hears.transcribe_denoised(given(clean), "en-US") is None
     whole, quieter = hears.transcribe(given(noisy), "en"), hears.transcribe_denoised(given(noisy), "en-US")
     assert quieter is not None
@@ -85,7 +85,7 @@ def test_the_recogniser_hears_what_is_noisy_once_more(denoiser: Denoiser, clean:
 def test_where_it_was_not_measured_or_is_not_there_nothing_is_heard_so(
     denoiser: Denoiser, clean: Samples, tmp_path: Path
 ) -> None:
-    noisy = given(degrade(clean, BABBLE, SAMPLE.name, 1))
+    noisy = given(degrade(clean, BABBLE_DB, SAMPLE.name, 1))
     assert ears().transcribe_denoised(noisy, "en") is None
     hears = ears(denoiser=denoiser)
     assert hears.transcribe_denoised(noisy, "es") is None
