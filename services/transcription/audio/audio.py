@@ -148,8 +148,9 @@ class _Child:
 
     @classmethod
     def start_ahead(cls) -> None:
-        """Start the next recording's child. It ends when this process does, since its line closes."""
-        with cls._lock:
+        """Start the next recording's child, if that can be. It ends when this process does, since its line
+        closes."""
+        with cls._lock, suppress(EngineUnavailable):  # the recording just decoded is none the worse
             cls._ahead = cls._ahead or cls()
 
 

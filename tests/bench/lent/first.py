@@ -122,7 +122,7 @@ def collect(out: Path) -> None:
     with tarfile.open(out / "small.tgz", "w:gz") as archive:
         for pattern in ("*/gate-*.jsonl", "*/adapter/*.json", "*/log"):
             for file in HERE.glob(pattern):
-                archive.add(file, "-".join(file.relative_to(HERE).parts))
+                archive.add(file, file.relative_to(HERE))
     for file in sorted(HERE.glob("*/adapter/*.safetensors")):
         if not (file.parents[1] / "fitted").exists():  # it may still be written
             continue
