@@ -3,6 +3,7 @@
     python -m tests.gate [SET ...] [--rows] [--people FOLDER]       replay, and compare with the baseline
     python -m tests.gate --live                                     60 samples by the embedded engines
     python -m tests.gate --record [SET ...] [--again]               record what is not yet
+    python -m tests.gate --accept [SET ...] [--people FOLDER]       replay, and make this the baseline
 
 Replay needs no model. Exit status 1: a set is past its tolerance (`compare.py`).
 """
@@ -19,7 +20,7 @@ import structlog
 from tests.gate.compare import changed_rows, failures, table
 from tests.gate.replay import Compared, compare_all
 from tests.gate.sets import GateSet, chosen
-from tests.gate.store import DATA
+from tests.gate.store import DATA, set_baseline
 
 
 def main(argv: list[str] | None = None, data: Path = DATA) -> int:
@@ -38,6 +39,9 @@ def main(argv: list[str] | None = None, data: Path = DATA) -> int:
         results = compare_live(work, data)
     else:
         results = list(compare_all(sets, people, data=data))
+        if args.accept:
+            for found in results:
+                set_baseline(found.name, [row for _, row in found.pairs], data)
     return _judged(results, sets, rows=args.rows, live=args.live)
 
 
@@ -61,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--live", action="store_true", help="run 60 samples by the embedded engines")
     parser.add_argument("--record", action="store_true", help="record the orders that are not yet")
     parser.add_argument("--again", action="store_true", help="record every order anew; keep the baseline")
+    parser.add_argument("--accept", action="store_true", help="make what is replayed the new baseline")
     parser.add_argument("--jobs", type=int, default=2, help="embedded servers that record at once")
     parser.add_argument("--work", type=Path, default=Path("reports/gate"), help="where a recording is kept")
     return parser

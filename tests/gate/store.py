@@ -73,6 +73,11 @@ def recorded(name: str, data: Path = DATA) -> tuple[Tape, dict[str, Row]]:
     return Tape(read_lines(data / f"{name}.{TAPE}.gz")), {row.id: row for row in rows}
 
 
+def set_baseline(name: str, rows: list[Row], data: Path = DATA) -> None:
+    """Replace a set's baseline by these rows."""
+    write_packed(data / f"{name}.{ROWS}.gz", [row.document() for row in sorted(rows, key=lambda r: r.id)])
+
+
 def _append(file: Path, documents: list[dict[str, Any]]) -> None:
     with file.open("a", encoding="utf-8") as lines:
         for document in documents:

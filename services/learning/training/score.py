@@ -28,6 +28,7 @@ Cart = Counter[LineKey]
 Figures = dict[str, float]
 WRONG, NOD = 0.01, 0.25
 ACCEPT_FROM = tuple(math.exp(-at) for at in (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2))
+PRINTED = (ACCEPT, 0.99, 0.97, 0.9, 0.6)
 ASK_FROM = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -117,6 +118,9 @@ def main(argv: list[str] | None = None) -> int:
     right, count = sum(order.right for order in orders), len(orders)
     unread = sum(order.read is None for order in orders)
     print(f"{count} orders, {right} right ({right / max(1, count):.1%}), {unread} without a cart")
+    for accept in PRINTED:
+        at = outcome(orders, accept, accept)
+        print(f"accepted from {accept}: {at['accepted']}, of them wrong {at['of them wrong']}")
     if args.thresholds:
         about = {"part": args.part, "answers": args.answers.name, "orders": count}
         table = {"shipped": outcome(orders, ACCEPT, ASK), "allowed": allowed(orders)}
