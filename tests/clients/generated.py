@@ -23,7 +23,7 @@ from tests.clients.packages import npm_project, ran
 PYTHON = REPOSITORY / "services/clients/python/saycart_client/models.py"
 TYPESCRIPT = REPOSITORY / "services/clients/typescript/src/schema.ts"
 
-ROOTS = "Order OrderEvent ReviewDetail ReviewPage WebhookMessage Problem CartDraft".split()
+ROOTS = "Order OrderEvent WebhookMessage Problem CartDraft".split()
 # What explains the service to its operators: no call needs it, and Python keeps it untyped.
 LEFT_OUT = {
     "Order": {"decision", "engine", "timings"},
@@ -57,8 +57,6 @@ SIMPLE = {
     "null": "None",
     "object": "dict[str, Any]",
 }
-# Whose fields begin with those of another, which the document does not say.
-EXTENDS = {"ReviewDetail": "Review"}
 Node = dict[str, Any]
 
 
@@ -119,12 +117,9 @@ def python() -> str:
 def _model(name: str, schema: Node) -> str:
     words = " ".join(schema.get("description", "").replace('"', "“").split())
     sentence = words.partition(". ")[0].removesuffix(".")
-    base = EXTENDS.get(name, "Model")
     # Shorter ones say no more than the name, longer ones don't fit a line.
-    lines = [f"class {name}({base}):", *([f'    """{sentence}."""', ""] if 50 < len(sentence) < 90 else [])]
-    inherited = schemas().get(base, {}).get("properties", ())
-    fields = [name for name in schema["properties"] if name not in inherited]
-    return "\n".join([*lines, *(f"    {_field(name, schema)}" for name in fields), ""])
+    lines = [f"class {name}(Model):", *([f'    """{sentence}."""', ""] if 50 < len(sentence) < 90 else [])]
+    return "\n".join([*lines, *(f"    {_field(name, schema)}" for name in schema["properties"]), ""])
 
 
 def _field(name: str, schema: Node) -> str:

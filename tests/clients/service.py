@@ -31,10 +31,6 @@ CART = CartDraft.model_validate({"lines": [
 ]})  # fmt: skip
 
 
-# Held by the workers while they take orders, so that a test can put one where they would have put it.
-WORKING = threading.Lock()
-
-
 @contextmanager
 def at_work(world: World, port: int = 9, carts: Sequence[CartDraft] = (CART,)) -> Iterator[None]:
     """Workers whose models hear `TEXT` and read the next of `carts`, the last one ever after, and a courier
@@ -47,10 +43,9 @@ def at_work(world: World, port: int = 9, carts: Sequence[CartDraft] = (CART,)) -
 
     def work() -> None:
         while not over.wait(0.05):
-            with WORKING:
-                for status in ("queued", "processing"):
-                    for order in works.orders.page(status=status, cursor=None, limit=5)[0]:
-                        works.until_settled(order.id)
+            for status in ("queued", "processing"):
+                for order in works.orders.page(status=status, cursor=None, limit=5)[0]:
+                    works.until_settled(order.id)
 
     with Poster() as poster:
         targets = EndpointStore(database, EVERY_SHOP, "private").target

@@ -17,7 +17,7 @@ from standardwebhooks import Webhook
 from infra.processes.ports import any_free
 from infra.settings import REPOSITORY
 from saycart_client import AsyncSaycart, Saycart, errors, verify
-from tests.clients.service import MENU, TEXT, WORKING, at_work, key_of
+from tests.clients.service import MENU, TEXT, at_work, key_of
 from tests.endpoints import SECRET
 from tests.integration import api_world
 from tests.integration.api_world import World, wav
@@ -97,16 +97,6 @@ def test_one_key_is_one_order(saycart: Any, kind: str) -> None:
     first, again = (saycart.order(TEXT, MENU, idempotency_key=kind) for _ in "ab")
     assert first.id == again.id
     assert first.cancel().status == "cancelled"
-
-
-@BOTH
-def test_a_review_is_claimed_and_decided(saycart: Any, shop: World) -> None:
-    with WORKING:
-        order_id, review_id = shop.doubted()
-    assert review_id in [review.id for review in saycart.reviews().reviews]
-    review = saycart.claim(review_id)
-    decided = saycart.decide(review, "reject", reason="a test")
-    assert (decided.status, saycart.get(order_id).status) == ("decided", "rejected")
 
 
 REFUSED: dict[str, tuple[type[errors.ProblemError], Callable[[Any], Any]]] = {

@@ -203,20 +203,6 @@ class OrderEvent(Model):
     stage: str | None = None
 
 
-class ReviewDetail(Review):
-    """A review with its order, and the cart that the machine proposed (null when it made none)."""
-
-    order: Order
-    proposed: Cart | None = None
-
-
-class ReviewPage(Model):
-    """Oldest first, as they should be worked on; `next_cursor` is null on the last page."""
-
-    reviews: list[Review]
-    next_cursor: str | None = None
-
-
 class Refusal(Model):
     """One reason for which a till would refuse an order; `line` is the index of the cart line."""
 

@@ -1,7 +1,7 @@
 /** The client: `await (await new Saycart(key).order("a latte", { menu: "cafe" })).wait()`. */
 
 import { NotSettled, ProblemError, refused, Unreachable } from "./errors.js";
-import type { CartDraft, Choice, Order, OrderEvent, ReviewDetail, ReviewPage } from "./models.js";
+import type { CartDraft, Choice, Order, OrderEvent } from "./models.js";
 
 const URL_HERE = "http://127.0.0.1:8420";
 const TIMEOUT_MS = 40_000;
@@ -66,26 +66,6 @@ export class Saycart {
   /** Get an order by its id. */
   get(id: string): Promise<LiveOrder> {
     return this.live({ path: `/v1/orders/${id}` });
-  }
-
-  /** List reviews, longest waiting first; all calls of reviews need the scope `reviews`. */
-  reviews(cursor?: string): Promise<ReviewPage> {
-    return this.send({ path: `/v1/reviews${cursor ? `?cursor=${encodeURIComponent(cursor)}` : ""}` });
-  }
-
-  /** Claim a review for some minutes; claiming again renews it. */
-  claim(id: string): Promise<ReviewDetail> {
-    return this.send({ path: `/v1/reviews/${id}/claim`, ...json({}) });
-  }
-
-  /** Approve the order, correct it by a whole `cart`, or reject it with a `reason`. */
-  decide(
-    review: ReviewDetail,
-    action: "approve" | "correct" | "reject",
-    more: { cart?: CartDraft; reason?: string } = {},
-  ): Promise<ReviewDetail> {
-    const body = { version: review.version, action, ...more };
-    return this.send({ path: `/v1/reviews/${review.id}/decision`, ...json(body), repeatable: false });
   }
 
   /** Send a call, again where that is safe and may help; the answer's JSON. */

@@ -11,6 +11,4 @@ export type Order = Schemas["Order"];
 export type OrderEvent = Schemas["OrderEvent"];
 export type Problem = Schemas["Problem"];
 export type Question = Schemas["Question"];
-export type ReviewDetail = Schemas["ReviewDetail"];
-export type ReviewPage = Schemas["ReviewPage"];
 export type WebhookMessage = Schemas["WebhookMessage"];
