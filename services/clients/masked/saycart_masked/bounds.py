@@ -57,6 +57,10 @@ def bounded(schema: Node) -> tuple[Node, int]:
     return closed | ({"$defs": walk.closed} if walk.closed else {}), longest
 
 
+Bounded = tuple[Node, int]
+"""A closed node, and the size of its longest text."""
+
+
 class _Walk:
     """One walk of one schema, and each definition where it is first named."""
 
@@ -64,50 +68,57 @@ class _Walk:
         self._definitions = definitions
         self._within: list[str] = []
         self._longest: dict[str, int] = {}
+        # By the keyword that decides what may be written, in this order, or by the type.
+        self._forms = {
+            "$ref": self._named,
+            "const": self._value,
+            "enum": self._value,
+            "anyOf": self._union,
+            "oneOf": self._union,
+            "boolean": self._word,
+            "null": self._word,
+            "string": self._string,
+            "integer": self._number,
+            "number": self._number,
+            "array": self._array,
+            "object": self._object,
+        }
         self.closed: Node = {}
         self.problems: list[tuple[str, str]] = []
 
-    def refuse(self, at: str, why: str) -> tuple[Node, int]:
+    def refuse(self, at: str, why: str) -> Bounded:
         self.problems.append((at or "/", _OPEN.get(why, why)))
         return {}, 0
 
-    def node(self, node: Any, at: str) -> tuple[Node, int]:
-        """The closed node, and its longest text's size."""
+    def node(self, node: Any, at: str) -> Bounded:
         if not isinstance(node, dict):
             return self.refuse(at, "anything")
         node = {key: value for key, value in node.items() if key not in NOTES and not key.startswith("x-")}
         if "patternProperties" in node:
             return self.refuse(at, "fields")
-        if "$ref" in node:
-            named, longest = self._named(node["$ref"], at)
-            return node | named, longest
-        if "const" in node or "enum" in node:
-            return node, max(map(_spelled, node.get("enum", [node.get("const")])), default=0)
-        for key in ("anyOf", "oneOf"):
-            if key in node:
-                way, longest = self._union(node.pop(key), f"{at}/{key}")
-                return node | way, longest
-        if isinstance(kinds := node.get("type"), list):
-            return self._union([node | {"type": kind} for kind in kinds], f"{at}/type")
-        match node.get("type"):
-            case "boolean" | "null":
-                return node, len("false")
-            case "string":
-                return self._string(node, at)
-            case "integer" | "number":
-                return self._number(node, at)
-            case "array":
-                return self._array(node, at)
-            case "object":
-                return self._object(node, at)
-        return self.refuse(at, "anything")
+        form = next((key for key in self._forms if key in node), node.get("type"))
+        if isinstance(form, list):
+            return self._either([node | {"type": kind} for kind in form], f"{at}/type")
+        return self._forms[form](node, at) if form in self._forms else self.refuse(at, "anything")
 
-    def _union(self, branches: list[Any], at: str) -> tuple[Node, int]:
+    def _either(self, branches: list[Any], at: str) -> Bounded:
         # Where a field tells the branches of a `oneOf` apart no text fits two of them.
         ways = [self.node(one, f"{at}/{number}") for number, one in enumerate(branches)]
         return {"anyOf": [one for one, _ in ways]}, max(longest for _, longest in ways)
 
-    def _named(self, path: str, at: str) -> tuple[Node, int]:
+    def _union(self, node: Node, at: str) -> Bounded:
+        key = "anyOf" if "anyOf" in node else "oneOf"
+        way, longest = self._either(node.pop(key), f"{at}/{key}")
+        return node | way, longest
+
+    def _value(self, node: Node, _: str) -> Bounded:
+        return node, max(map(_spelled, node.get("enum", [node.get("const")])), default=0)
+
+    def _word(self, node: Node, _: str) -> Bounded:
+        return node, len("false")
+
+    def _named(self, node: Node, at: str) -> Bounded:
+        path = node["$ref"]
         name = path.removeprefix("#/$defs/")
         if name not in self._definitions:
             return self.refuse(at, f"{path} is not in the schema's own $defs: write it there")
@@ -121,9 +132,9 @@ class _Walk:
             self._within.append(name)
             self.closed[name], self._longest[name] = self.node(self._definitions[name], at)
             self._within.pop()
-        return {"$ref": f"#/$defs/{name}"}, self._longest[name]
+        return node, self._longest[name]
 
-    def _string(self, node: Node, at: str) -> tuple[Node, int]:
+    def _string(self, node: Node, at: str) -> Bounded:
         if "maxLength" in node:
             return node, BYTES_A_SIGN * node["maxLength"] + 2
         if node.get("format") in FORMATS:
@@ -131,7 +142,7 @@ class _Walk:
             return day | node, FORMATS[node["format"]] + 2
         return self.refuse(at, "text")
 
-    def _number(self, node: Node, at: str) -> tuple[Node, int]:
+    def _number(self, node: Node, at: str) -> Bounded:
         least = node.get("minimum", node.get("exclusiveMinimum"))
         most = node.get("maximum", node.get("exclusiveMaximum"))
         if least is None or most is None:
@@ -143,7 +154,7 @@ class _Walk:
             return self.refuse(at, "fraction")
         return node, digits + 1 + _decimals(node["multipleOf"])
 
-    def _array(self, node: Node, at: str) -> tuple[Node, int]:
+    def _array(self, node: Node, at: str) -> Bounded:
         most = node.get("maxItems")
         if most is None:
             return self.refuse(at, "list")
@@ -157,7 +168,7 @@ class _Walk:
             longest += (most - len(first)) * (long + 1)
         return closed, longest
 
-    def _object(self, node: Node, at: str) -> tuple[Node, int]:
+    def _object(self, node: Node, at: str) -> Bounded:
         if "properties" not in node and node.get("additionalProperties"):
             return self.refuse(at, "fields")
         fields, longest = {}, 2

@@ -24,6 +24,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 from .bounds import bounded
 from .errors import AnswerRejected, UnmaskableModel
+from .scores import values
 
 BYTES = LLTokenizer("byte")
 T = TypeVar("T")
@@ -161,15 +162,6 @@ def _reader(model: type[M]) -> Callable[[str], M]:
 def _without_texts_of(answer: str) -> Callable[[str], str]:
     """Return what replaces the answer's texts in a validator's sentence, which may repeat what a customer
     wrote and is shown where that should not be."""
-    texts = sorted(set(_texts(json.loads(answer))), key=len, reverse=True)
-    any_of = "|".join(re.escape(text) for text in texts if text.strip())
+    texts = {json.loads(answer[begin:end]) for begin, end in values(answer) if answer[begin] == '"'}
+    any_of = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True) if text.strip())
     return lambda sentence: re.sub(rf"(?<!\w)(?:{any_of})(?!\w)", "…", sentence) if any_of else sentence
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value, names of fields left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
