@@ -30,16 +30,14 @@ class Given:
     id: str | None = None
     name: str | None = None
     currency: str | None = None
-    language: str | None = None
     time_zone: str | None = None
     known: Mapping[str, str | None] = field(default_factory=dict)
 
-    def over(self, document: Mapping[str, JsonValue], name: str | None = None) -> Document:
+    def over(self, document: Mapping[str, JsonValue], name: str = "") -> Document:
         """The document with these fields; `name` is for one that nothing names."""
-        fields = ("id", "name", "currency", "language", "time_zone")
-        whole = {**document, **{f: value for f in fields if (value := getattr(self, f)) is not None}}
-        filled = {"name": name, **self.known}
-        return whole | {key: value for key, value in filled.items() if value and not whole.get(key)}
+        own = {"id": self.id, "name": self.name, "currency": self.currency, "time_zone": self.time_zone}
+        layers = ({"name": name}, self.known, document, own)
+        return {key: value for layer in layers for key, value in layer.items() if value not in (None, "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +85,7 @@ class Draft:
         try:
             return minor_units(str(amount), currency)
         except ValueError:
-            what = f"“{amount}” is not a price in {currency}, such as 4.50"
-            self.source.problems.append((place, what))
+            self.source.problems.append((place, f"“{amount}” is not a price in {currency}, such as 4.50"))
             return 0
 
     def size(self, name: str, aliases: tuple[str, ...] = ()) -> str:
@@ -104,8 +101,7 @@ class Draft:
         key, name = (rate, included, ref), name or f"Tax {rate}%"
         if key not in self.taxes:
             tax_id = new_id(name, [tax.id for tax in self.taxes.values()])
-            tax = Tax.model_construct(id=tax_id, name=name, rate=rate, included=included, ref=ref)
-            self.taxes[key] = tax
+            self.taxes[key] = Tax.model_construct(id=tax_id, name=name, rate=rate, included=included, ref=ref)
         return self.taxes[key].id
 
     def priced(self, offers: Sequence[tuple[str, int, str]]) -> dict[str, Any]:
@@ -166,23 +162,20 @@ class Draft:
             option_id = new_id(option.name, known)
             known[option_id] = option.model_copy(update={"id": option_id})
         wanted = [option for option in known.values() if (option.ref or option.name) in defaults]
+        for option in wanted:
+            if charged and option.price:
+                self.lack(place, f"“{option.name}” isn't there by default, since it costs something")
         taken = {spoken_key(other.name) for other in self.groups.values()}
         names = [name, f"{name} for {item}", *_numbered(f"{name} ", taken)]
         fields |= {
             "id": new_id(name, self.groups),
             "min": fields.get("min", 0),
             "name": next(one for one in names if spoken_key(one) not in taken),
-            "defaults": tuple(o.id for o in wanted if not charged or self.is_free(o, place)),
+            "defaults": tuple(one.id for one in wanted if not (charged and one.price)),
         }
         group = OptionGroup.model_construct(options=tuple(known.values()), **_filled(fields))
         self.groups[group.id], self.group_places[group.id] = group, place
         return group
-
-    def is_free(self, option: Option, place: str) -> bool:
-        """Whether an option may be a default, which costs nothing; lists one that may not."""
-        if option.price:
-            self.lack(place, f"“{option.name}” isn't there by default, since it costs something")
-        return not option.price
 
     def finish(self, ignored: Collection[str] = ()) -> ImportedMenu:
         """The document; what the source has and nothing reads is lacking, but for `ignored` names.
@@ -195,8 +188,9 @@ class Draft:
         self.lacking += self.source.unread(ignored)
         groups = tuple(self._reached())
         self.places |= {f"/option_groups/{g}": self.group_places[group.id] for g, group in enumerate(groups)}
+        own: dict[str, Any] = {"id": new_id(str(self.menu["name"]), ()), "language": "en"} | self.menu
         menu = Menu.model_construct(
-            **{"id": new_id(str(self.menu["name"]), ()), "language": "en", **_filled(self.menu)},
+            **own,
             sizes=tuple(self.sizes.values()),
             option_groups=groups,
             items=tuple(self.items),
@@ -209,10 +203,11 @@ class Draft:
         """The groups that items lead to, without what their options open below the deepest level."""
         levels = self._levels()
         for group in self.groups.values():
+            place = self.group_places[group.id]
             if group.id not in levels:
-                self.lack(self.group_places[group.id], f"the options “{group.name}”, which no item leads to")
+                self.lack(place, f"the options “{group.name}”, which no item leads to")
             elif levels[group.id] == LEVELS and any(option.option_groups for option in group.options):
-                self.lack(self.group_places[group.id], f"options inside those of “{group.name}”: too deep")
+                self.lack(place, f"options inside those of “{group.name}”: too deep")
                 plain = tuple(option.model_copy(update={"option_groups": ()}) for option in group.options)
                 yield group.model_copy(update={"options": plain})
             else:

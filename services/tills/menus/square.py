@@ -6,12 +6,11 @@ name variations. Square charges for modifiers that are on by default, so those w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from schemas.menu import Option, OptionGroup, spoken_key
-from schemas.menus.parts import OptionOverride
 from services.tills.menus.imported import Draft, Given, ImportedMenu, new_option
 from services.tills.menus.source import Node
 
@@ -29,12 +28,13 @@ _PLAIN = Node({})
 
 
 class _Had(NamedTuple):
-    """A modifier list as an item has it: how many may be chosen, 0 for any number."""
+    """A modifier list as an item has it: how many may be chosen, 0 for any number, and what is by default."""
 
     list_id: str
     least: int
     most: int
     once: bool
+    defaults: tuple[str, ...]
 
 
 def read(document: object, given: Given) -> ImportedMenu:
@@ -72,13 +72,12 @@ def _price(part: Node, otherwise: int | None = None) -> int | None:
     return otherwise if price is None else price
 
 
-def _sold(data: Node) -> tuple[list[Node], list[int]]:
-    """The variations of an item and their prices; none if it can't be sold at prices that are known."""
+def _offers(data: Node) -> list[tuple[str, int, str]]:
+    """Name, price and id of an item's variations; none if it can't be sold at prices that are known."""
     sold = [one for one in data.each("variations") if not one.flag("is_deleted")]
-    prices = [price for one in sold if (price := _price(one)) is not None]
-    unlike = {spoken_key(_name(one)) for one in sold}
-    fit = not data.flag("is_archived") and len(prices) == len(sold) == len(unlike)
-    return (sold, prices) if fit else ([], [])
+    found = [(_name(one), price, one.text("id")) for one in sold if (price := _price(one)) is not None]
+    fit = not data.flag("is_archived") and len(found) == len(sold) == len({spoken_key(n) for n, *_ in found})
+    return found if fit else []
 
 
 def _had(source: Node, info: Node) -> _Had:
@@ -92,7 +91,12 @@ def _had(source: Node, info: Node) -> _Had:
     if most is None:
         most = 1 if _data(source).text("selection_type") == "SINGLE" else 0
     often = _TOGGLES.get(info.text("allow_quantities"), _data(source).flag("allow_quantities"))
-    return _Had(source.text("id"), count("min_selected_modifiers") or 0, most, often is False)
+    on = {one.text("id"): _data(one).flag("on_by_default") for one in _data(source).each("modifiers")}
+    for one in info.each("modifier_overrides"):
+        if (here := _TOGGLES.get(one.text("on_by_default_override"), one.flag("on_by_default"))) is not None:
+            on[one.text("modifier_id")] = here
+    defaults = tuple(ref for ref, default in on.items() if default)
+    return _Had(source.text("id"), count("min_selected_modifiers") or 0, most, often is False, defaults)
 
 
 def _foods(details: Iterable[Node]) -> tuple[str, ...]:
@@ -112,28 +116,30 @@ class _Reader:
 
     def add_item(self, item: Node) -> None:
         data, name, lack = _data(item), _name(item), self.draft.lack
-        sold, prices = _sold(data)
-        if not sold:
+        offers = _offers(data)
+        if not offers:
             why = "it is archived, has no price that is fixed everywhere, or two variations of one name"
             return lack(item.place, f"“{name}” is left out: {why}")
-        if len(sold) == 1 and spoken_key(_name(sold[0])) not in ("regular", "", spoken_key(name)):
-            lack(item.place, f"“{_name(sold[0])}”, the name of the only variation of “{name}”")
-        names = [_name(one) for one in sold] if len(sold) > 1 else [""]
-        refs = [one.text("id") for one in sold]
-        groups, overrides = self.groups_of(item)
+        ref = item.text("id")
+        if len(offers) == 1:
+            only, price, ref = offers[0]
+            offers = [("", price, ref)]
+            if spoken_key(only) not in ("regular", "", spoken_key(name)):
+                lack(item.place, f"“{only}”, the name of the only variation of “{name}”")
+        infos = [info for info in data.each("modifier_list_info") if info.flag("enabled") is not False]
+        lists = {info.text("modifier_list_id", must=True): info for info in infos}
         self.draft.add_item(
             item.place,
             name=name,
-            ref=item.text("id") if len(sold) > 1 else refs[0],
+            ref=ref,
             category=self.category(item),
             description=data.text("description"),
             image=next((_data(image).text("url") for image in self.known(data.texts("image_ids"))), ""),
             allergens=_foods(data.each("food_and_beverage_details.ingredients")),
             diet=_foods(data.each("food_and_beverage_details.dietary_preferences")),
             tax=self.tax(item),
-            option_groups=tuple(dict.fromkeys(groups)),
-            option_overrides=tuple(overrides),
-            **self.draft.priced(list(zip(names, prices, refs, strict=True))),
+            option_groups=self.groups(lists, item),
+            **self.draft.priced(offers),
         )
 
     def category(self, item: Node) -> str:
@@ -155,31 +161,19 @@ class _Reader:
             return self.draft.tax(tax.text("percentage"), included=included, name=tax.text("name"), ref=ref)
         return None
 
-    def groups_of(self, item: Node) -> tuple[list[str], list[OptionOverride]]:
-        """The ids of an item's groups, and what is by default on this item only."""
-        groups: list[str] = []
-        overrides: list[OptionOverride] = []
-        for info in _data(item).each("modifier_list_info"):
-            if info.flag("enabled") is not False:
-                for group in self.groups([info.text("modifier_list_id", must=True)], item, info):
-                    groups.append(group.id)
-                    overrides += self.overrides(info, group, item.place)
-        return groups, overrides
-
-    def groups(self, lists: Iterable[str], item: Node, info: Node = _PLAIN) -> tuple[OptionGroup, ...]:
-        """The groups of modifier lists as the item has them; a text or an unknown list is none."""
+    def groups(self, lists: Mapping[str, Node], item: Node) -> tuple[str, ...]:
+        """The ids of the groups of modifier lists as the item has them; a text or an unknown list is none."""
         had = []
-        for list_id in lists:
+        for list_id, info in lists.items():
             if list_id in self.parts and _data(self.parts[list_id]).text("modifier_type") != "TEXT":
                 had.append(_had(self.parts[list_id], info))
             else:
                 place = self.parts[list_id].place if list_id in self.parts else "/objects"
                 self.draft.lack(place, f"“{_name(item)}” takes a text, or options that the file doesn't have")
-        return self.draft.groups_of(had, lambda one: self.group(one, item))
+        return tuple(group.id for group in self.draft.groups_of(had, lambda one: self.group(one, item)))
 
     def group(self, had: _Had, item: Node) -> OptionGroup:
         source = self.parts[had.list_id]
-        modifiers = _data(source).each("modifiers")
         return self.draft.add_group(
             source.place,
             name=_name(source),
@@ -187,28 +181,19 @@ class _Reader:
             min=had.least,
             max=had.most or None,
             max_each=1 if had.once else None,
-            options=list(self.options(modifiers, source.place, item)),
-            defaults=[one.text("id") for one in modifiers if _data(one).flag("on_by_default")],
+            options=list(self.options(source, item)),
+            defaults=had.defaults,
             item=_name(item),
         )
 
-    def options(self, modifiers: Iterable[Node], place: str, item: Node) -> Iterator[Option]:
-        for one in modifiers:
+    def options(self, source: Node, item: Node) -> Iterator[Option]:
+        for one in _data(source).each("modifiers"):
             name, price = _name(one), _price(one, otherwise=0)
-            if one.flag("is_deleted") or price is None:
-                self.draft.lack(place, f"“{name}” is left out: its price differs by location")
+            if one.flag("is_deleted"):
                 continue
-            groups = self.groups(_data(one).texts("child_modifier_list_ids"), item)
-            opened = tuple(group.id for group in groups)
-            yield new_option(name=name, ref=one.text("id"), price=price, option_groups=opened)
-
-    def overrides(self, info: Node, group: OptionGroup, place: str) -> Iterator[OptionOverride]:
-        """What is on by default on one item only, or isn't."""
-        options = {option.ref: option for option in group.options}
-        for one in info.each("modifier_overrides"):
-            option = options.get(one.text("modifier_id"))
-            default = _TOGGLES.get(one.text("on_by_default_override"), one.flag("on_by_default"))
-            if option is None or default is None or default == (option.id in group.defaults):
-                continue
-            if not default or self.draft.is_free(option, place):
-                yield OptionOverride.model_construct(group=group.id, option=option.id, default=default)
+            if price is None:
+                self.draft.lack(source.place, f"“{name}” is left out: its price differs by location")
+            else:
+                inner = dict.fromkeys(_data(one).texts("child_modifier_list_ids"), _PLAIN)
+                groups = self.groups(inner, item)
+                yield new_option(name=name, ref=one.text("id"), price=price, option_groups=groups)

@@ -124,7 +124,9 @@ class TillCart:
         return Refusal(code="no_ref", message=self.say("till_no_ref", name=name), line=line)
 
     def unknown(
-        self, line_known: Callable[[TillLine], bool], option_known: Callable[[TillOption], bool]
+        self,
+        option_known: Callable[[TillOption], bool],
+        line_known: Callable[[TillLine], bool] = lambda line: line.sold_as is not None,
     ) -> Iterator[Refusal]:
         """Refuse every line and option that the till doesn't know."""
         for line in self.lines:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pydantic import JsonValue
+
 from schemas.wording import decimals
 from services.tills.orders.common import Body, TillCart, TillLine, TillOption, TillOrder
 
@@ -30,10 +32,7 @@ def deliverect_order(sold: TillCart, _location: str | None) -> TillOrder:
         "items": [_item(line) for line in sold.lines],
         "note": "\n".join(sold.notes) or None,
     }
-    unknown = sold.unknown(
-        lambda line: line.sold_as is not None, lambda option: not option.portions or option.ref is not None
-    )
-    return sold.order(body, unknown)
+    return sold.order(body, sold.unknown(lambda option: not option.portions or option.ref is not None))
 
 
 def _item(line: TillLine) -> Body:
@@ -51,11 +50,6 @@ def _sub_items(options: tuple[TillOption, ...]) -> Iterator[Body]:
     for one in options:
         for portions, price in one.parts():
             if portions:
-                inner = list(_sub_items(one.inner))
-                yield {
-                    "plu": one.ref,
-                    "name": one.name,
-                    "price": price,
-                    "quantity": portions,
-                    "subItems": [*inner],
-                }
+                inner: list[JsonValue] = [*_sub_items(one.inner)]
+                own: Body = {"plu": one.ref, "name": one.name, "price": price, "quantity": portions}
+                yield own | {"subItems": inner}

@@ -30,7 +30,7 @@ def square_order(sold: TillCart, location: str | None) -> TillOrder:
 def _refused(sold: TillCart, location: str | None) -> Iterator[Refusal]:
     yield from sold.nowhere(location, "location_id")
     yield from (sold.without_ref(tax.name) for tax in sold.cart.taxes if tax.ref is None)
-    yield from sold.unknown(lambda line: line.sold_as is not None, lambda option: option.ref is not None)
+    yield from sold.unknown(lambda option: option.ref is not None)
     yield from sold.other_total(lambda line: line.menu_price + line.options_price, round)
 
 

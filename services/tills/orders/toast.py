@@ -28,8 +28,8 @@ def toast_order(sold: TillCart, location: str | None) -> TillOrder:
 def _refused(sold: TillCart, location: str | None) -> Iterator[Refusal]:
     yield from sold.nowhere(location, "diningOption")
     yield from sold.unknown(
-        lambda line: all(_pair(line.cart_line.ref)) and all(map(_is_known, _sizes(line))),
         lambda option: not option.portions or _is_known(option),
+        lambda line: all(_pair(line.cart_line.ref)) and all(map(_is_known, _sizes(line))),
     )
     yield from sold.other_total(lambda line: line.plain_price)
 
