@@ -17,7 +17,7 @@ from services.transcription.ports import Transcriber
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from services.decoding.proved import ProvedDecoder
+    from services.decoding.decoder import OpenAIDecoder
     from services.transcription.audio.audio import Samples
     from services.transcription.denoiser import Denoiser
 
@@ -92,10 +92,9 @@ class EngineParts:
         return read(file, limits)
 
     @cached_property
-    def decoder(self) -> ProvedDecoder:
+    def decoder(self) -> OpenAIDecoder:
         """The server that is asked for carts and masked calls."""
         from services.decoding.decoder import OpenAIDecoder
-        from services.decoding.proved import ProvedDecoder
 
         config = self.settings
         if not config.llm_url:
@@ -103,7 +102,7 @@ class EngineParts:
                 "No decode server is set",
                 hint="Use `saycart run` for the embedded one, or set SAYCART_LLM_URL.",
             )
-        decoder = OpenAIDecoder(
+        return OpenAIDecoder(
             config.llm_base,
             dialect=config.llm_dialect,
             model=config.llm_model,
@@ -111,9 +110,9 @@ class EngineParts:
             api_key=config.llm_api_key,
             adapter=self.adapter.name if self.adapter else "",
             order_tokens=config.order_tokens,
+            # With the full time of a second try it stays under the stage's limit.
+            patience_s=config.llm_timeout_s / 4,
         )
-        # A quarter: with the full time of a second try it stays under the stage's limit.
-        return ProvedDecoder(decoder, patience_s=config.llm_timeout_s / 4)
 
     @cached_property
     def adapter(self) -> Path | None:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Self, Unpack
 
 import httpx
+import structlog
 
-from infra.observability import tracing
-from infra.observability.measures import engine_took
+from infra.observability import measures, tracing
 from schemas.errors import (
     AnswerRefused,
     DecodeCancelled,
@@ -25,9 +25,13 @@ from schemas.errors import (
     EngineUnavailable,
     MenuBeingRead,
 )
-from services.clients.masked.saycart_masked import Message, errors
+from services.clients.masked.saycart_masked import Completed, Message, errors
 from services.clients.masked.saycart_masked.engine import CHAT, Document, Engine, Sent, document_of
 
+log = structlog.get_logger()
+
+READER_S = 10.0
+"""For the question whether there is a reader, on which an order waits: a server that decodes answers late."""
 _OURS: dict[type[errors.MaskedCallError], type[EngineError]] = {
     errors.ServerUnavailable: EngineUnavailable,
     errors.RequestRefused: EngineMisconfigured,
@@ -46,6 +50,18 @@ def our_errors() -> Iterator[None]:
         raise AnswerRefused(error.problems, quoted=error.quoted) from None
     except errors.MaskedCallError as error:
         raise _OURS[type(error)](error.detail, quoted=error.quoted) from error
+
+
+def counted(engine: str, done: Completed) -> Completed:
+    """Count the tokens of an answer in the metrics of `engine`."""
+    measures.tokens(
+        engine,
+        prompt=done.prompt_tokens,
+        cached=done.cached_tokens,
+        completion=done.completion_tokens,
+        overruled=done.overruled,
+    )
+    return done
 
 
 class Completions(Engine):
@@ -71,6 +87,28 @@ class Completions(Engine):
         lora = self.adapter and self.dialect == "llama.cpp"
         return super().prompt(chat) | ({"lora": [{"id": 0, "scale": 1.0}]} if lora else {})
 
+    def is_loaded(self) -> bool | None:
+        """Return whether the server has the adapter; None while it does not say."""
+        vllm = self.dialect == "vllm"
+        path = "/v1/models" if vllm else "/lora-adapters"
+        try:
+            answer = httpx.get(
+                f"{self.url}{path}", headers=self._http.headers, timeout=READER_S, trust_env=False
+            )
+            had = answer.raise_for_status().json()
+            has_adapter = (
+                any(one.get("id") == self.adapter for one in had.get("data", ())) if vllm else bool(had)
+            )
+        except httpx.HTTPStatusError as error:
+            if error.response.is_server_error:  # it may be loading its model
+                return None
+            has_adapter = False
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError):
+            return None
+        if not has_adapter:
+            log.warning("reader.absent", url=self.url, adapter=self.adapter)
+        return has_adapter
+
     def count(self, text: str, called_off: threading.Event | None = None) -> int:
         """Return the number of a text's tokens, by the server's own tokenizer; raises as `post`."""
         body: Document = {"content": text}
@@ -95,7 +133,7 @@ class Completions(Engine):
             "server.address": at.host,
             "server.port": at.port or (443 if at.scheme == "https" else 80),
         }
-        with tracing.span(f"POST {path}", about, kind="client"), engine_took(name):
+        with tracing.span(f"POST {path}", about, kind="client"), measures.engine_took(name):
             how["headers"] = tracing.headers()
             answer = self.send(path, body, **how)
             tracing.note({"http.response.status_code": answer.status_code})

@@ -11,7 +11,11 @@ the menu.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cache
+from threading import Lock
+
+from cachetools import LRUCache, cached
 
 from schemas.cart import SCHEMA
 from schemas.menu import Menu
@@ -19,9 +23,10 @@ from schemas.writable import writable
 from services.decoding import wire
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text as described
+from services.decoding.ports import CartRequest, Message
 from services.decoding.spelling import CART, Array, Object, Union
-from services.retrieval.names import Name
-from services.retrieval.retrieval import Match, Retrieval
+from services.retrieval.names import Name, names_of
+from services.retrieval.retrieval import Match, Retrieval, retrieve
 from services.retrieval.words import english, words
 
 TASK = "Take the order: write what the customer wants from this menu as cart JSON."
@@ -61,7 +66,7 @@ _EXAMPLE_LINES = (
 
 def messages(
     menu_text: str, transcript: str, names: str = "", second: str = "", *, trained: bool = True
-) -> list[dict[str, str]]:
+) -> list[Message]:
     """The chat of one order, whose answer is compact cart JSON; `names` is the line of `names_line`, `second`
     what another recognizer heard. A model that was not `trained` for it is shown the format as well."""
     shown = () if trained else (RULES, f"Fields:\n{field_notes()}", worked_example())
@@ -87,10 +92,10 @@ def _notes(node: object) -> Iterable[str]:
         known = SCHEMA if node is CART else SCHEMA["$defs"][node.title]
         if node is not CART:
             yield f"{node.kind[1] if node.kind else node.fields[0].key} = {known['description']}"
-        for field in node.fields:
-            if note := known["properties"][field.name].get("description"):
-                yield f"  {field.key}: {note}"
-            yield from _notes(field.node)
+        for part in node.fields:
+            if note := known["properties"][part.name].get("description"):
+                yield f"  {part.key}: {note}"
+            yield from _notes(part.node)
 
 
 @cache
@@ -147,3 +152,36 @@ def written(name: Name, names: Names) -> str:
     if name.kind == "size":
         return names.sizes[name.id]
     return writable(name.text)
+
+
+@dataclass
+class MenuContext:
+    """What all orders of one menu version share: its names, and its `text` in the prompt. Made once, and its
+    parts are read by any thread."""
+
+    menu: Menu
+    names: Names = field(init=False)
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = Names(self.menu)
+        self.text = described(self.menu, self.names)
+
+    def retrieve(self, transcript: str) -> Retrieval:
+        """Look the words of a transcript up in this menu."""
+        return retrieve(transcript, names_of(self.menu))
+
+    def messages(
+        self, asked: CartRequest, *, trained: bool = True, retrieval: Retrieval | None = None
+    ) -> list[Message]:
+        """Return the chat of one order; a model that was not `trained` is shown the rules as well.
+        `retrieval` is that of the transcript, where it was made already."""
+        other = self.retrieve(asked.second) if asked.second else None
+        named = names_line(retrieval or self.retrieve(asked.transcript), self.names, other)
+        return messages(self.text, asked.transcript, named, asked.second, trained=trained)
+
+
+@cached(LRUCache(64), key=id, lock=Lock())  # as `names_of`
+def context_of(menu: Menu) -> MenuContext:
+    """Return the context of a menu; the last 64 menus are cached."""
+    return MenuContext(menu)

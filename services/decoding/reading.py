@@ -17,11 +17,11 @@ from typing import Unpack
 from schemas.errors import DecodeInvalid, EngineUnavailable
 from services.clients.masked.saycart_masked import How, Token, probabilities, values
 from services.decoding import wire
-from services.decoding.completion import Completions
+from services.decoding.completion import Completions, counted
 from services.decoding.guess import guess
-from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
+from services.decoding.prompt import MenuContext
 from services.decoding.wire_mask import wire_mask
 
 MOST_TOKENS = 400
@@ -48,7 +48,7 @@ def read(
         if order.in_gaps:
             more["menu_s"] = MENU_S
     chat = context.messages(order, trained=bool(model.adapter), retrieval=retrieval)
-    done = model.complete(chat, mask, more, **how)
+    done = counted("decoder", model.complete(chat, mask, more, **how))
     if done.tokens is None or done.overruled is None:
         raise EngineUnavailable("The decode server did not say how sure it is of the cart")
     try:

@@ -22,10 +22,10 @@ from schemas.errors import DecodeCancelled, DecodeTruncated, EngineUnavailable
 from schemas.menu import Menu
 from services.cli.commands.doctor_engine import AWKWARD
 from services.clients.masked.saycart_masked import Mask, OutputType, masked
-from services.decoding import proved, reading
+from services.decoding import decoder as decoder_module
+from services.decoding import reading
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
-from services.decoding.proved import ProvedDecoder
 from services.decoding.wire_mask import wire_mask
 from services.examples.registered import EXAMPLES, TASKS
 from tests.engines.running import RARELY_S, START_S, Engine, embedded, has_vllm, living, llama, vllm
@@ -207,8 +207,8 @@ def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(
 ) -> None:
     if engine.crash is None:
         pytest.skip("this server is not ours to kill")
-    monkeypatch.setattr(proved, "AWAY_S", 0.0)
-    decoder = ProvedDecoder(engine.decoder(), patience_s=60.0)
+    monkeypatch.setattr(decoder_module, "AWAY_S", 0.0)
+    decoder = engine.decoder(patience_s=60.0)
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(decoder.complete, CHAT, ENDLESS)
         engine.until(lambda: engine.busy() > 0 or work.done())
@@ -217,6 +217,6 @@ def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(
             work.result(60)
     with pytest.raises(EngineUnavailable):
         decoder.complete(CHAT, WORD)
-    monkeypatch.setattr(proved, "AWAY_S", START_S)
+    monkeypatch.setattr(decoder_module, "AWAY_S", START_S)
     assert decoder.complete(CHAT, WORD).text, "an order waits while the model is loaded"
     assert not living(killed), "its first life left processes behind"

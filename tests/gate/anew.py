@@ -21,9 +21,9 @@ from typing import Any
 
 from infra.settings import settings
 from schemas.menu import Menu
-from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Unreadable
 from services.decoding.ports import CartRequest, Reading
+from services.decoding.prompt import MenuContext
 from services.decoding.wire import read_cart
 from services.learning.training.__main__ import served
 from services.learning.training.examples import Chat, chat_of, questions

@@ -50,8 +50,14 @@ def spelled(draft: CartDraft, menu: Menu) -> str:
 
 
 def model(wish: str) -> Callable[[dict[str, Any]], Answer]:
-    """As a server whose model would write `wish`."""
-    return lambda body: scores(body, wish) if "prompt_logprobs" in body else completion(wish)
+    """As a server whose model would write `wish`, and holds the mask."""
+
+    def answer(body: dict[str, Any]) -> Answer:
+        if "prompt_logprobs" in body:
+            return scores(body, wish)
+        return completion(PROBE_WORD if is_probe(body) else wish)
+
+    return answer
 
 
 def is_probe(body: dict[str, Any]) -> bool:
@@ -75,8 +81,11 @@ class StagedServer:
     looked_at: threading.Event = field(default_factory=threading.Event)
     url: str = ""
 
-    def decoder(self, dialect: str = "llama.cpp", **more: Any) -> OpenAIDecoder:
-        return OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
+    def decoder(self, dialect: str = "llama.cpp", *, proved: bool = True, **more: Any) -> OpenAIDecoder:
+        """A client of it, that has probed it already where it is `proved`."""
+        made = OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
+        made._proved = proved
+        return made
 
 
 @contextmanager

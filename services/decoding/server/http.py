@@ -90,7 +90,6 @@ def application(reader: Reader, key: str) -> Starlette:
         exception_handlers={
             **dict.fromkeys(faults, _refused),
             **dict.fromkeys((DecodeCancelled, ClientDisconnect), _unheard),
-            Exception: _failed,
         },
     )
 
@@ -153,22 +152,14 @@ class _Paths:
 
 
 def _refused(_request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        return _error(400, "invalid_request_error", str(error)[:500])
-    answer = _error(error.status_code, "invalid_request_error", error.detail)
-    answer.headers["Connection"] = "close"  # a body that was not read may still come
-    return answer
+    status, message, headers = 400, str(error)[:500], dict[str, str]()
+    if isinstance(error, HTTPException):
+        # A body that was not read may still come.
+        status, message, headers = error.status_code, error.detail, {"Connection": "close"}
+    document = {"error": {"code": status, "type": "invalid_request_error", "message": message}}
+    return JSONResponse(document, status, headers)
 
 
 def _unheard(_request: Request, _error: Exception) -> Response:
     """The client closed its connection: nginx's status, which nobody gets."""
     return Response(status_code=499)
-
-
-def _failed(_request: Request, error: Exception) -> Response:
-    """A fault of ours, which uvicorn logs."""
-    return _error(500, "server_error", type(error).__name__)
-
-
-def _error(status: int, kind: str, message: str) -> Response:
-    return JSONResponse({"error": {"code": status, "type": kind, "message": message}}, status)

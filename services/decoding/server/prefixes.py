@@ -44,7 +44,6 @@ class Prefixes:
         self._states = states
         self._held: list[int] = []
         self._shared = 0  # so many are the menu's, once all is read
-        self._aside: tuple[bool, list[int], bytes] = (adapted, [], b"")
         self._kept: LRUCache[Key, bytes] = LRUCache(memory_bytes, getsizeof=len)
 
     def take_up(self, prompt: Sequence[int], shared: int) -> int:
@@ -102,13 +101,16 @@ class Prefixes:
 
     def _restore(self, menu: Sequence[int], common: int) -> None:
         """Take up a state of this menu, whole or begun, with more tokens than `common`; else all stays."""
-        adapted, begun, partial = self._aside
-        tokens, state = list(menu), self._state(menu)
-        ours = adapted == self.adapted
-        if state is None and ours and common < len(begun) == common_length(begun, menu):
-            tokens, state = begun[:], partial
+        tokens, state = menu, self._state(menu)
+        if state is None:
+            ours = [begun for adapted, begun in self._kept if adapted == self.adapted]
+            begun = max(
+                (part for part in ours if len(part) == common_length(part, menu)), key=len, default=()
+            )
+            if len(begun) > common:
+                tokens, state = begun, self._kept.pop(self._key(begun))
         if state is not None:
-            self._held = tokens if self.model.restore(state) else []
+            self._held = list(tokens) if self.model.restore(state) else []
 
     def _state(self, menu: Sequence[int]) -> bytes | None:
         """Return the state of this menu, from memory or from the folder, and count it as used."""
@@ -131,7 +133,7 @@ class Prefixes:
     def _put_aside(self, common: int) -> None:
         """A menu whose reading was called off is gone on with, though another's order came between."""
         if common < len(self._held) < self._shared:
-            self._aside = (self.adapted, self._held[:], self.model.state())
+            self._remember(self._key(self._held), self.model.state())
 
     def _key(self, tokens: Sequence[int]) -> Key:
         return self.adapted, tuple(tokens)

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas.menu import Item
-from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Line
 from services.decoding.ports import CartRequest
-from services.decoding.prompt import guessed, line, messages, turn, written
+from services.decoding.prompt import MenuContext, guessed, line, messages, turn, written
 from services.decoding.wire_mask import wire_mask
 from services.learning.training.orders import Row, Shop
 from services.retrieval.names import Name

@@ -18,8 +18,8 @@ from rapidfuzz.distance import Levenshtein
 
 from schemas.menu import Menu
 from schemas.transcript import sentence
-from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Line, Names
+from services.decoding.prompt import MenuContext
 from services.learning.evaluation.word_errors import plain_words
 from services.learning.training.notation import WrittenOrder, read_menu, read_orders
 from services.retrieval.words import words

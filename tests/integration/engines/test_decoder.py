@@ -18,9 +18,9 @@ from schemas.errors import (
     EngineUnavailable,
 )
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
-from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
+from services.decoding.prompt import MenuContext
 from services.decoding.wire_mask import wire_mask
 from tests.servers.staged_server import (
     Answer,

@@ -15,11 +15,10 @@ from infra.processes.ports import any_free
 from infra.settings import Settings
 from schemas.errors import DecodeInvalid, EngineMisconfigured, EngineUnavailable
 from services.bootstrap import bootstrap
-from services.decoding import proved
+from services.decoding import decoder as decoder_module
 from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
-from services.decoding.proved import ProvedDecoder
 from services.decoding.wire_mask import wire_mask
 from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
@@ -44,13 +43,13 @@ def away(body: dict[str, Any]) -> Answer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StagedServer]:
-    monkeypatch.setattr(proved, "LOOK_S", 0.05)
+    monkeypatch.setattr(decoder_module, "LOOK_S", 0.05)
     with staged_server(masked) as staged:
         yield staged
 
 
-def decoder_of(server: StagedServer, patience_s: float = 5.0) -> ProvedDecoder:
-    return ProvedDecoder(server.decoder(timeout_s=5.0), patience_s=patience_s)
+def decoder_of(server: StagedServer, patience_s: float = 5.0) -> OpenAIDecoder:
+    return server.decoder(proved=False, timeout_s=5.0, patience_s=patience_s)
 
 
 def orders(server: StagedServer) -> int:
@@ -84,7 +83,7 @@ def test_an_order_in_hand_waits_for_a_server_that_was_killed(server: StagedServe
 def test_it_waits_for_a_while_and_not_for_an_order_that_was_taken_away(
     server: StagedServer, called_off: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proved, "AWAY_S", 3600.0 if called_off else 0.6)
+    monkeypatch.setattr(decoder_module, "AWAY_S", 3600.0 if called_off else 0.6)
     server.answer, server.health, gone = away, 503, threading.Event()
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(decoder_of(server).decode, ORDER, gone)
@@ -183,7 +182,7 @@ def test_its_state(server: StagedServer) -> None:
     server.health, server.answer = 200, unmasked  # restarted without guided decoding
     assert decoder.state(5).startswith("refused")
     absent = OpenAIDecoder(f"http://127.0.0.1:{any_free()}", dialect="vllm", model="m")
-    assert ProvedDecoder(absent, patience_s=1).state(5) == "no answer"
+    assert absent.state(5) == "no answer"
 
 
 def test_the_setting_names_it_and_readyz_shows_its_state(server: StagedServer, tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from llguidance import LLTokenizer
 from infra.settings import settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
-from services.decoding.server.answering import Answer, Answering
-from services.decoding.server.gaps import AGAIN_S, STEP
+from services.decoding.server.answering import STEP, Answer, Answering
 from services.decoding.server.model import Llama, let_go
 from services.decoding.server.prefixes import LEAST_TOKENS, Prefixes
 from services.decoding.server.states import StateFolder
@@ -240,14 +239,15 @@ def test_a_new_menu_is_read_in_pieces_and_orders_of_others_are_answered_between(
     assert desk.text(answer) == whole
 
 
-def test_a_second_new_menu_waits_for_the_first(desk: Desk) -> None:
-    with pytest.raises(MenuBeingRead) as first:
-        desk.ask("a green tea", menu=TEAS, grammar="", most=1, menu_s=AT_ONCE)
-    with pytest.raises(MenuBeingRead) as second:
-        desk.ask("one plum cake please", menu_s=AT_ONCE)
-    assert (first.value.wait_s, second.value.wait_s) == (0.0, AGAIN_S)
-    desk.ask("a green tea", menu=TEAS, grammar="", most=1, menu_s=60)
-    desk.ask("one plum cake please", menu_s=60)
+def test_two_new_menus_are_read_in_turns_and_none_from_its_beginning_again(desk: Desk) -> None:
+    for _ in range(2):
+        for menu in (TEAS, BREADS):
+            with pytest.raises(MenuBeingRead):
+                desk.ask("one please", menu=menu, grammar="", most=1, menu_s=AT_ONCE)
+    cached = [
+        desk.ask("one please", menu=menu, grammar="", most=1, menu_s=60).cached for menu in (TEAS, BREADS)
+    ]
+    assert cached == [2 * STEP, 2 * STEP]
 
 
 def test_pages_of_a_file_that_were_read_are_given_back_and_read_again(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from schemas.menu import Menu
-from services.decoding.menu_context import MenuContext
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
 from services.decoding.ports import CartRequest
 from services.decoding.prompt import _EXAMPLE as EXAMPLE
 from services.decoding.prompt import _EXAMPLE_SAID as EXAMPLE_SAID
-from services.decoding.prompt import field_notes, messages, names_line, turn, worked_example
+from services.decoding.prompt import MenuContext, field_notes, messages, names_line, turn, worked_example
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Retrieval, retrieve

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from services.decoding import wire
-from services.decoding.menu_context import MenuContext
+from services.decoding.prompt import MenuContext
 from services.learning.training import score
 from services.learning.training.orders import Row, Shop
 from services.learning.training.score import ACCEPT_FROM, Answered, allowed, outcome

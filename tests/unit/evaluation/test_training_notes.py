@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from services.decoding import wire
-from services.decoding.menu_context import MenuContext
+from services.decoding.prompt import MenuContext
 from services.decoding.wire_mask import wire_mask
 from services.learning.training import orders, pack
 from services.learning.training.examples import Chat, Unspellable, notes_in, with_words
