@@ -24,7 +24,12 @@ def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
     """
     merged: Counter[LineKey] = Counter()
     for line in lines:
-        merged[line_key(line)] += line["quantity"]
+        options = frozenset(
+            (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1), o.get("portion", "whole"))
+            for o in line.get("options", ())
+        )
+        key = line.get("kind", "item"), line.get("sku"), line.get("size"), options
+        merged[key] += line["quantity"]
     return merged
 
 
@@ -33,18 +38,11 @@ def canonical_draft(draft: CartDraft | None) -> Counter[LineKey]:
     return canonical(draft.model_dump(mode="json")["lines"]) if draft else Counter()
 
 
-def same_order(one: CartDraft, other: CartDraft) -> bool:
+def same_order(one: CartDraft, other: CartDraft | None) -> bool:
     """Whether two drafts are the same to a kitchen: equal lines and equal notes."""
+    if other is None:
+        return False
     return canonical_draft(one) == canonical_draft(other) and Counter(one.notes) == Counter(other.notes)
-
-
-def line_key(line: dict[str, Any]) -> LineKey:
-    """What makes two draft lines equal but for their quantity."""
-    options = frozenset(
-        (o["group"], o["id"], o.get("amount", "normal"), o.get("count", 1), o.get("portion", "whole"))
-        for o in line.get("options", ())
-    )
-    return line.get("kind", "item"), line.get("sku"), line.get("size"), options
 
 
 # Only the customer's words name it, and what is counted here is never erased.
@@ -56,26 +54,33 @@ def corrections(before: Cart | None, after: Cart | None) -> Iterable[str]:
     those of the same words, then those of the same item."""
     if after is None or before is None:
         return
-    had, left = list(before.lines), list(after.lines)
-    pairs = dict[int, CartLine]()
-    for alike in (_bought, lambda line: line.heard.text, lambda line: line.sku or line.name):
-        for number, old in enumerate(had):
-            new = next((line for line in left if alike(line) == alike(old)), None)
-            if number not in pairs and new is not None:
-                pairs[number] = new
-                left.remove(new)
-    for number, old in enumerate(had):
-        if number in pairs:
-            yield from _line_changes(old, pairs[number])
-        else:
-            yield f"{_named(old)} taken off"
+    pairs, left = _pairs(before.lines, after.lines)
+    for old, new in pairs:
+        yield from [f"{_named(old)} taken off"] if new is None else _line_changes(old, new)
     for line in left:
         yield f"{_named(line)} added"
 
 
-def _bought(line: CartLine) -> Hashable:
+Pair = tuple[CartLine, CartLine | None]
+"""A line, and the one that it became."""
+
+
+def _pairs(had: list[CartLine], has: list[CartLine]) -> tuple[list[Pair], list[CartLine]]:
+    """Return each old line with the new one that it became, and the new lines that are left."""
+    found, left = dict[int, CartLine](), list(has)
+    for alike in (bought, lambda line: line.heard.text, lambda line: line.sku or line.name):
+        for number, old in enumerate(had):
+            new = next((line for line in left if alike(line) == alike(old)), None)
+            if number not in found and new is not None:
+                found[number] = new
+                left.remove(new)
+    return [(old, found.get(number)) for number, old in enumerate(had)], left
+
+
+def bought(line: CartLine) -> Hashable:
+    """Return what makes two priced lines the same purchase."""
     chosen = frozenset((o.group, o.id, o.amount, o.count, o.portion) for o in line.options)
-    return line.name, line.quantity, line.size, chosen
+    return line.sku or line.name, line.quantity, line.size, chosen
 
 
 def _line_changes(old: CartLine, new: CartLine) -> Iterable[str]:

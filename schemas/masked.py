@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+
+from schemas.described import Described
 
 TIMEOUT_S = 45.0
 """One answer; past it the decode server counts as away. Under the minute that a proxy waits."""
@@ -14,57 +16,48 @@ slot of the embedded server, 12,288 tokens."""
 MOST_SEED = 2**31 - 1
 
 
-class MaskedRequest(BaseModel):
+class MaskedRequest(
+    Described, extra="forbid", json_schema_extra={"examples": [{"text": "The till prints nothing."}]}
+):
     """`POST /v1/masked/{name}`."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"text": "The till prints nothing."}]},
-    )
-
-    text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS, description="what is asked about")
-    score: bool = Field(
-        default=False,
-        strict=True,
-        description="tell how likely the model held each field when no mask held it",
-    )
-    temperature: float = Field(
-        default=0.0, ge=0, le=2, strict=True, description="0 takes the likeliest token that the mask allows"
-    )
-    seed: int | None = Field(
-        default=None,
-        ge=0,
-        le=MOST_SEED,
-        strict=True,
-        description="makes draws at a temperature over 0 come again",
-    )
+    text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    """What is asked about."""
+    score: bool = Field(default=False, strict=True)
+    """Tell how likely the model held each field when no mask held it."""
+    temperature: float = Field(default=0.0, ge=0, le=2, strict=True)
+    """0 takes the likeliest token that the mask allows."""
+    seed: int | None = Field(default=None, ge=0, le=MOST_SEED, strict=True)
+    """Makes draws at a temperature over 0 come again."""
 
 
-class MaskedBy(BaseModel):
+class MaskedBy(Described):
     """How an answer was made. Of the prompt's tokens `cached_tokens` came from the server's cache; `seconds`
     is wall time."""
 
-    name: str = Field(description="server and model")
+    name: str
+    """Server and model."""
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
     seconds: float
 
 
-class MaskedAnswer(BaseModel):
+class MaskedAnswer(Described):
     """A whole answer, which is of the task's form, and which its rules accept."""
 
     task: str
-    version: str = Field(description="changes when and only when the grammar does")
-    answer: Any = Field(description="JSON of the task's schema, or text of the task's own grammar")
-    probability: dict[str, float] | None = Field(
-        description="by JSON pointer into the answer's text; null where it was not asked for, or the server "
-        "can't tell. Text that is no JSON is one value, under the empty pointer"
-    )
+    version: str
+    """Changes when and only when the grammar does."""
+    answer: Any
+    """JSON of the task's schema, or text of the task's own grammar."""
+    probability: dict[str, float] | None
+    """By JSON pointer into the answer's text; null where it was not asked for, or the server can't tell.
+    Text that is no JSON is one value, under the empty pointer."""
     engine: MaskedBy
 
 
-class MaskedTask(BaseModel):
+class MaskedTask(Described):
     """One registered task. `form` is `json`, then there is the JSON Schema that its mask is made from, or
     `grammar`, a language of its own."""
 
@@ -73,7 +66,8 @@ class MaskedTask(BaseModel):
     version: str
     form: Literal["json", "grammar"]
     json_schema: dict[str, Any] | None = Field(serialization_alias="schema")
-    longest_bytes: int = Field(description="no answer has more")
+    longest_bytes: int
+    """No answer has more."""
 
 
 class MaskedTasks(BaseModel):

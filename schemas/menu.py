@@ -72,6 +72,11 @@ class Menu(Part):
             raise InvalidMenu(problems[:MAX_PROBLEMS])
         return _tidied(menu)
 
+    @property
+    def offered(self) -> list[Offered]:
+        """Everything that may be sold out or have hours: items, and options of all groups."""
+        return [*self.items, *(option for group in self.option_groups for option in group.options)]
+
     def item(self, sku: str) -> Item | None:
         return next((item for item in self.items if item.sku == sku), None)
 
@@ -104,8 +109,7 @@ class Menu(Part):
 
     def at(self, moment: datetime) -> Menu:
         """The menu as it is at a moment: what is sold out or out of its hours then is not available."""
-        parts: list[Offered] = [*self.items, *(o for g in self.option_groups for o in g.options)]
-        if not any(part.hours or part.sold_out_until for part in parts):
+        if not any(part.hours or part.sold_out_until for part in self.offered):
             return self
         local = moment.astimezone(ZoneInfo(self.time_zone or "UTC"))
         groups = tuple(
@@ -189,6 +193,5 @@ def _contradictions(menu: Menu) -> Iterator[Note]:
     yield from nesting_problems(menu.option_groups, menu)
     for i, item in enumerate(menu.items):
         yield from item_problems(item, f"/items/{i}", sizes, groups, taxes)
-    timed = any(part.hours for part in [*menu.items, *(o for g in menu.option_groups for o in g.options)])
-    if timed and menu.time_zone is None:
+    if menu.time_zone is None and any(part.hours for part in menu.offered):
         yield "/time_zone", "is missing, and hours are in it"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from schemas.cart import CartDraft
 from schemas.decision import Decision
+from schemas.described import Described
 from schemas.moment import Moment
 from schemas.priced_cart import Cart, Finding, MenuRef
 from schemas.question import Question
@@ -20,63 +21,49 @@ MAX_UTTERANCES = 10
 CONFIRM = "whether the customer says yes to the cart (`confirm_order`) before the order is completed"
 
 
-class TextOrder(BaseModel):
+class TextOrder(
+    Described,
+    extra="forbid",
+    json_schema_extra={
+        "examples": [{"transcript": "a large latte", "menu": "harbor-coffee", "confirm": True}]
+    },
+):
     """`POST /v1/orders` as JSON, for callers that have speech recognition of their own."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"transcript": "a large latte", "menu": "harbor-coffee", "confirm": True}]
-        },
-    )
 
     transcript: str = Field(min_length=1, max_length=MAX_TRANSCRIPT_CHARS)
     menu: str
-    metadata: dict[str, Any] | None = Field(
-        default=None,
-        description="the caller's own note, given back as it came: at most 8000 bytes of JSON without "
-        "spaces, 8 levels, 200 keys of 100 characters, 500 values; whole numbers of at most 2^53 - 1",
-    )
+    metadata: dict[str, Any] | None = None
+    """The caller's own note, given back as it came: at most 8000 bytes of JSON without spaces, 8 levels,
+    200 keys of 100 characters, 500 values; whole numbers of at most 2^53 - 1."""
     confirm: bool = Field(default=False, strict=True, description=CONFIRM)
 
 
-class TextUtterance(BaseModel):
+class TextUtterance(
+    BaseModel, extra="forbid", json_schema_extra={"examples": [{"transcript": "and a blueberry muffin"}]}
+):
     """`POST /v1/orders/{id}/utterances` as JSON: what the customer adds to the order."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"transcript": "and a blueberry muffin"}]}
-    )
 
     transcript: str = Field(min_length=1, max_length=MAX_TRANSCRIPT_CHARS)
 
 
-class Utterance(BaseModel):
+class Utterance(Described, frozen=True):
     """What the customer spoke or typed at one time; an order's cart is decoded from all of its utterances."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: Literal["audio", "text"]
     at: Moment
-    transcript: Transcript | None = Field(
-        default=None, description="null until it is transcribed; without text where nothing was caught"
-    )
+    transcript: Transcript | None = None
+    """Null until it is transcribed; without text where nothing was caught."""
 
 
-class Confirmation(BaseModel):
+class Confirmation(Described, extra="forbid", json_schema_extra={"examples": [{"version": 4, "total": 550}]}):
     """`POST /v1/orders/{id}/confirm`: the customer's yes."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"version": 4, "total": 550}]},
-    )
-
-    version: int = Field(ge=1, strict=True, description="of the order as the customer saw it")
-    cart: CartDraft | None = Field(
-        default=None, description="the whole cart, where the customer changed it; else it is as proposed"
-    )
-    total: int | None = Field(
-        default=None, strict=True, description="what the customer agreed to pay; a 409 if it is another sum"
-    )
+    version: int = Field(ge=1, strict=True)
+    """Of the order as the customer saw it."""
+    cart: CartDraft | None = None
+    """The whole cart, where the customer changed it; else it is as proposed."""
+    total: int | None = Field(default=None, strict=True)
+    """What the customer agreed to pay; a 409 if it is another sum."""
 
 
 SAY_IT_AGAIN = "say_it_again"
@@ -92,17 +79,15 @@ class OrderError(BaseModel):
     stage: str | None = None
 
 
-class Timings(BaseModel):
+class Timings(BaseModel, populate_by_name=True):
     """Seconds of work a stage took, waiting in the queue left out; null where it did not run."""
 
     transcribe: float | None = None
     decode: float | None = None
     validate_: float | None = Field(default=None, alias="validate", serialization_alias="validate")
 
-    model_config = ConfigDict(populate_by_name=True)
 
-
-class Order(BaseModel):
+class Order(Described):
     """One order. `status` is for clients; `stage` is the next step while it is not settled. `engine` tells
     how the cart was decoded (decoder, grammar version, tokens); what is in it may change."""
 
@@ -111,36 +96,31 @@ class Order(BaseModel):
     stage: str | None
     version: int
     menu: MenuRef
-    source: str = Field(description="`audio` or `transcript`")
-    transcript: Transcript | None = Field(default=None, description="of all utterances, a sentence each")
-    utterances: list[Utterance] = Field(
-        default=[], description="in order; a line's `heard` names one by number"
-    )
+    source: str
+    """`audio` or `transcript`."""
+    transcript: Transcript | None = None
+    """Of all utterances, a sentence each."""
+    utterances: list[Utterance] = []
+    """In order; a line's `heard` names one by number."""
     cart: Cart | None = None
-    changed: list[str] = Field(
-        default=[], description="what the newest utterance made of the cart that was shown before, in words"
-    )
+    changed: list[str] = []
+    """What the newest utterance made of the cart that was shown before, in words."""
     findings: list[Finding] = []
-    question: Question | None = Field(
-        default=None,
-        description="what the customer is asked now, and settles without a reviewer; see `/answer`",
-    )
+    question: Question | None = None
+    """What the customer is asked now, and settles without a reviewer; see `/answer`."""
     review: Review | None = None
     error: OrderError | None = None
     timings: Timings = Timings()
     engine: dict[str, Any] = {}
-    decision: Decision | None = Field(
-        default=None, description="what became of the order when it was validated, and what that rests on"
-    )
+    decision: Decision | None = None
+    """What became of the order when it was validated, and what that rests on."""
     metadata: dict[str, Any] | None = None
     created_at: Moment
     updated_at: Moment
-    taken_at: Moment | None = Field(
-        default=None, description="when the shop took it, after which it can't be cancelled"
-    )
-    erased_at: Moment | None = Field(
-        default=None, description="when its words were erased: all that is left is what it cost and why"
-    )
+    taken_at: Moment | None = None
+    """When the shop took it, after which it can't be cancelled."""
+    erased_at: Moment | None = None
+    """When its words were erased: all that is left is what it cost and why."""
 
 
 class OrderPage(BaseModel):

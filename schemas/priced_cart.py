@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from schemas.cart import Amount, NoteKind, Portion
+from schemas.described import Described
 from schemas.question import Question
 
 
@@ -18,20 +19,19 @@ class Severity(StrEnum):
     BLOCKING = "blocking"
 
 
-class Finding(BaseModel):
+class Finding(Described, frozen=True):
     """One thing a reader should know. `code` is stable and counted; `message` is a sentence for the customer,
     `detail` what only a reviewer wants with it (a probability, an error's own words)."""
-
-    model_config = ConfigDict(frozen=True)
 
     code: str
     severity: Severity
     message: str
-    line: int | None = Field(default=None, description="index of the cart line, if it is about one")
-    question: Question | None = Field(
-        default=None, description="asks the customer, where that would settle it"
-    )
-    detail: str | None = Field(default=None, description="for reviewers: a probability, an error's own words")
+    line: int | None = None
+    """Index of the cart line, if it is about one."""
+    question: Question | None = None
+    """Asks the customer, where that would settle it."""
+    detail: str | None = None
+    """For reviewers: a probability, an error's own words."""
 
     @property
     def blocks(self) -> bool:
@@ -55,28 +55,22 @@ class Finding(BaseModel):
         return cls(code=code, severity=Severity.INFO, message=message, line=line)
 
 
-class HeardSpan(BaseModel):
+class HeardSpan(Described):
     """The words a line came from; times in seconds, null when the order came as text."""
 
     text: str
     start_s: float | None = None
     end_s: float | None = None
-    utterance: int = Field(
-        default=0,
-        exclude_if=lambda number: number == 0,
-        description="number of the utterance that the words begin in, from 0; left out where it is 0",
-    )
+    utterance: int = Field(default=0, exclude_if=lambda number: number == 0)
+    """Number of the utterance that the words begin in, from 0; left out where it is 0."""
 
 
 class CartNote(HeardSpan):
     """Something that the kitchen must know beyond the lines, in the customer's own words."""
 
     kind: NoteKind
-    line: int | None = Field(
-        default=None,
-        description="index of the cart line that it follows; null for the whole order, and for every allergy "
-        "and diet",
-    )
+    line: int | None = None
+    """Index of the cart line that it follows; null for the whole order, and for every allergy and diet."""
 
 
 TillRef = Annotated[
@@ -90,30 +84,23 @@ class OptionRef(BaseModel):
     id: str
 
 
-class CartOption(BaseModel):
-    group: str = Field(description="of an option inside an option: the way to it, such as `drink>cola>ice`")
+class CartOption(Described):
+    group: str
+    """Of an option inside an option: the way to it, such as `drink>cola>ice`."""
     id: str
     name: str
     amount: Amount
     count: int
-    portion: Portion = Field(
-        default=Portion.WHOLE,
-        description="`left` or `right`: only on the half that was named first or second",
-    )
-    price: int = Field(
-        description="minor units, per item; amount, portion and count included, with the count of what it is "
-        "under"
-    )
+    portion: Portion = Portion.WHOLE
+    """`left` or `right`: only on the half that was named first or second."""
+    price: int
+    """Minor units, per item; amount, portion and count included, with the count of what it is under."""
     ref: TillRef = None
-    under: OptionRef | None = Field(
-        default=None,
-        description="the option that it is under, a few entries before it in `options` unless that comes by "
-        "default",
-        exclude_if=lambda under: under is None,
-    )
+    under: OptionRef | None = Field(default=None, exclude_if=lambda under: under is None)
+    """The option that it is under, a few entries before it in `options` unless that comes by default."""
 
 
-class CartLine(BaseModel):
+class CartLine(Described):
     """One priced line. A `not_on_menu` line has no sku and costs nothing; it awaits a human."""
 
     kind: Literal["item", "not_on_menu"]
@@ -122,20 +109,16 @@ class CartLine(BaseModel):
     name: str
     quantity: int
     size: str | None = None
-    size_name: str | None = Field(default=None, description="the size as the menu names it")
+    size_name: str | None = None
+    """The size as the menu names it."""
     options: list[CartOption] = []
     unit_price: int = 0
     line_total: int = 0
-    price_is_minimum: bool = Field(
-        default=False,
-        description="true while a size, a required option or the item is open: both prices are the least "
-        "that it can come to",
-    )
-    confidence: float = Field(
-        ge=0,
-        le=1,
-        description="the mean ASR probability of its words",
-    )
+    price_is_minimum: bool = False
+    """True while a size, a required option or the item is open: both prices are the least that it can come
+    to."""
+    confidence: float = Field(ge=0, le=1)
+    """The mean ASR probability of its words."""
     findings: list[Finding] = []
     ref: TillRef = None
     size_ref: TillRef = None
@@ -146,30 +129,31 @@ class MenuRef(BaseModel):
     version: int
 
 
-class CartTax(BaseModel):
+class CartTax(Described):
     """One class of tax, rounded once on the sum of its lines; `included` where prices have it already."""
 
     id: str
     name: str
-    rate: str = Field(description="in percent")
+    rate: str
+    """In percent."""
     amount: int
     included: bool
     ref: TillRef = None
 
 
-class Cart(BaseModel):
+class Cart(Described):
     """A priced cart; every amount in minor units of `currency`, from the menu version named."""
 
     currency: str
     menu: MenuRef
     lines: list[CartLine]
-    notes: list[CartNote] = Field(default=[], description="for the kitchen: allergies first, then diets")
-    total: int = Field(description="what is to be paid: `subtotal` and the taxes that are not included")
-    subtotal: int = Field(
-        default_factory=lambda data: data.get("total", 0), description="the sum of the lines"
-    )
-    taxes: list[CartTax] = Field(default=[], description="one for each class that the lines have")
-    total_is_minimum: bool = Field(
-        default=False,
-        description="true while a choice is open or something is not on the menu: `total` is a lower bound",
-    )
+    notes: list[CartNote] = []
+    """For the kitchen: allergies first, then diets."""
+    total: int
+    """What is to be paid: `subtotal` and the taxes that are not included."""
+    subtotal: int = Field(default_factory=lambda data: data.get("total", 0))
+    """The sum of the lines."""
+    taxes: list[CartTax] = []
+    """One for each class that the lines have."""
+    total_is_minimum: bool = False
+    """True while a choice is open or something is not on the menu: `total` is a lower bound."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from schemas.described import Described
 from schemas.writable import only_printed
 
 BY_STAFF, SAY_AGAIN = "staff/", "staff/again"
@@ -13,38 +14,30 @@ BY_STAFF, SAY_AGAIN = "staff/", "staff/again"
 again, which has no answers: the customer says or types it."""
 
 
-class Choice(BaseModel):
+class Choice(Described, frozen=True):
     """One answer. `id` is a size or option of the order's menu version; of a question about the whole
     order `yes` or `no`."""
 
-    model_config = ConfigDict(frozen=True)
-
     id: str
-    text: str = Field(description="as the menu names it, or yes or no in words")
-    price: int | None = Field(
-        default=None,
-        description="in minor units: what one of the item costs with this answer; null for yes and no",
-    )
-    price_is_minimum: bool = Field(
-        default=False, description="true while something else about the item is open"
-    )
+    text: str
+    """As the menu names it, or yes or no in words."""
+    price: int | None = None
+    """In minor units: what one of the item costs with this answer; null for yes and no."""
+    price_is_minimum: bool = False
+    """True while something else about the item is open."""
 
 
-class Question(BaseModel):
+class Question(Described, frozen=True):
     """What is still open about one field of one line ("Small or large latte?"), with all possible answers; or
     whether the whole cart is right, right without what can't be had, or nothing was ordered; or what a
     reviewer asks."""
 
-    model_config = ConfigDict(frozen=True)
-
-    id: str = Field(
-        description="line and field: `0/size`, `0/options/milk`; of the whole order `order/right`, "
-        "`order/rest`, `order/nothing`; of a reviewer `staff/again` or `staff/` and a number"
-    )
+    id: str
+    """Line and field: `0/size`, `0/options/milk`; of the whole order `order/right`, `order/rest`,
+    `order/nothing`; of a reviewer `staff/again` or `staff/` and a number."""
     text: str
-    answers: tuple[Choice, ...] = Field(
-        description="two or more; none of `staff/again`, after which the order is sent again to `/utterances`"
-    )
+    answers: tuple[Choice, ...]
+    """Two or more; none of `staff/again`, after which the order is sent again to `/utterances`."""
 
     @property
     def whole(self) -> bool:
@@ -52,16 +45,15 @@ class Question(BaseModel):
         return self.id.startswith("order/")
 
 
-class CustomerAnswer(BaseModel):
+class CustomerAnswer(
+    Described, extra="forbid", json_schema_extra={"examples": [{"question": "0/size", "answer": "L"}]}
+):
     """`POST /v1/orders/{id}/answer`."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"question": "0/size", "answer": "L"}]},
-    )
-
-    question: str = Field(description="id of the question that was asked")
-    answer: str = Field(description="id of the answer that was chosen")
+    question: str
+    """Id of the question that was asked."""
+    answer: str
+    """Id of the answer that was chosen."""
 
 
 def _words(most: int) -> tuple[StringConstraints, AfterValidator]:
@@ -69,22 +61,21 @@ def _words(most: int) -> tuple[StringConstraints, AfterValidator]:
     return constraints, AfterValidator(only_printed)
 
 
-class StaffQuestion(BaseModel):
+class StaffQuestion(
+    Described,
+    extra="forbid",
+    json_schema_extra={"examples": [{"version": 2, "text": "Which milk?", "answers": ["Oat", "Soy"]}]},
+):
     """`POST /v1/reviews/{id}/ask`: a `question` that is ready, or `text` with `answers`."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"version": 2, "text": "Which milk?", "answers": ["Oat", "Soy"]}]},
-    )
-
-    version: int = Field(ge=1, strict=True, description="of the review as it was read")
-    question: str | None = Field(
-        default=None, description="`staff/again`, or the id of an open choice in the order's `findings`"
-    )
-    text: Annotated[str, *_words(120)] | None = Field(default=None, description="in one's own words")
-    answers: tuple[Annotated[str, *_words(40)], ...] | None = Field(
-        default=None, min_length=2, max_length=4, description="to choose from"
-    )
+    version: int = Field(ge=1, strict=True)
+    """Of the review as it was read."""
+    question: str | None = None
+    """`staff/again`, or the id of an open choice in the order's `findings`."""
+    text: Annotated[str, *_words(120)] | None = None
+    """In one's own words."""
+    answers: tuple[Annotated[str, *_words(40)], ...] | None = Field(default=None, min_length=2, max_length=4)
+    """To choose from."""
 
     @model_validator(mode="after")
     def _complete(self) -> StaffQuestion:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from schemas.cart import CartDraft
+from schemas.described import Described
 from schemas.moment import Moment
 
 HARD_TO_HEAR = 0.6
@@ -29,21 +30,17 @@ class ReviewReason(StrEnum):
     TOO_MUCH_TO_READ = "too_much_to_read"
 
 
-class ReviewDecision(BaseModel):
+class ReviewDecision(
+    Described, extra="forbid", json_schema_extra={"examples": [{"version": 2, "action": "approve"}]}
+):
     """What the reviewer settles. `version` is the one read: a stale one is a conflict."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"version": 2, "action": "approve"}]},
-    )
 
     version: int = Field(ge=1, strict=True)
     action: Literal["approve", "correct", "reject"]
-    cart: CartDraft | None = Field(
-        default=None,
-        description="the whole cart, for `correct` only; without `notes` those of the proposal stay",
-    )
-    reason: str | None = Field(default=None, max_length=500, description="needed for `reject`")
+    cart: CartDraft | None = None
+    """The whole cart, for `correct` only; without `notes` those of the proposal stay."""
+    reason: str | None = Field(default=None, max_length=500)
+    """Needed for `reject`."""
 
     @model_validator(mode="after")
     def _complete(self) -> ReviewDecision:
@@ -54,20 +51,18 @@ class ReviewDecision(BaseModel):
         return self
 
 
-class Review(BaseModel):
+class Review(Described):
     """One review as the API shows it; times RFC 3339 UTC."""
 
     id: str
     order_id: str
-    status: Literal["open", "claimed", "decided", "withdrawn", "unknown"] = Field(
-        description="`unknown`: as a later release left it, which settles it"
-    )
+    status: Literal["open", "claimed", "decided", "withdrawn", "unknown"]
+    """`unknown`: as a later release left it, which settles it."""
     reasons: list[ReviewReason]
     version: int
     claimed_by: str | None = None
-    lease_until: Moment | None = Field(
-        default=None, description="of the claim; while `open`, until when its customer is asked"
-    )
+    lease_until: Moment | None = None
+    """Of the claim; while `open`, until when its customer is asked."""
     decision: str | None = None
     decided_by: str | None = None
     decided_at: Moment | None = None

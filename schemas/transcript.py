@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from schemas.described import Described
 
 # Punctuation that recognizers write around words; a cart's line may begin and end without it.
 _AROUND = " .,;:!?¡¿…\"“”'()"
 
 
-class Word(BaseModel):
+class Word(Described, frozen=True):
     """One word as the recogniser wrote it; times in seconds from the start of the recording."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str
     start_s: float = Field(ge=0)
     end_s: float = Field(ge=0)
     probability: float = Field(ge=0, le=1)
-    utterance: int = Field(
-        default=0,
-        exclude_if=lambda number: number == 0,
-        description="number of the utterance, from 0, in whose recording the times are",
-    )
+    utterance: int = Field(default=0, exclude_if=lambda number: number == 0)
+    """Number of the utterance, from 0, in whose recording the times are."""
 
 
-class Transcript(BaseModel):
+class Transcript(Described, frozen=True):
     """The words of one utterance, or of all utterances of an order, joined.
 
     `confidence` is 0..1: for speech, the share of recordings with this mean word probability, transcribed in
@@ -36,41 +34,27 @@ class Transcript(BaseModel):
     transcript that the caller sent, 1. `words` is empty when the text came without times.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     text: str
     confidence: float = Field(ge=0, le=1)
     words: tuple[Word, ...] = ()
     language: str = "en"
-    source: str = Field(default="caller", description="model and options, or `caller`")
-    duration_s: float | None = Field(default=None, ge=0, description="length of the recording")
-    with_noise: str | None = Field(
-        default=None,
-        description="what was heard before, where a hearing with the noise turned down replaced it",
-    )
-    quiet: str | None = Field(
-        default=None,
-        description="words said too quietly for this hearing, perhaps by another person; not in `text`",
-    )
-    second: str | None = Field(
-        default=None, description="what a second recognizer heard; null where it was not asked"
-    )
-    agreed: bool = Field(
-        default=False,
-        description="whether both recognizers heard the same words, or name the same things",
-    )
-    agreement: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description="measured share of right orders where these two recognisers agree; null without a second",
-    )
+    source: str = "caller"
+    """Model and options, or `caller`."""
+    duration_s: float | None = Field(default=None, ge=0)
+    """Length of the recording."""
+    with_noise: str | None = None
+    """What was heard before, where a hearing with the noise turned down replaced it."""
+    quiet: str | None = None
+    """Words said too quietly for this hearing, perhaps by another person; not in `text`."""
+    second: str | None = None
+    """What a second recognizer heard; null where it was not asked."""
+    agreed: bool = False
+    """Whether both recognizers heard the same words, or name the same things."""
+    agreement: float | None = Field(default=None, ge=0, le=1)
+    """Measured share of right orders where these two recognisers agree; null without a second."""
 
-    starts: tuple[int, ...] = Field(
-        default=(),
-        exclude_if=lambda starts: not starts,
-        description="where in `text` each utterance but the first begins, in characters",
-    )
+    starts: tuple[int, ...] = Field(default=(), exclude_if=lambda starts: not starts)
+    """Where in `text` each utterance but the first begins, in characters."""
 
     @property
     def recogniser(self) -> str:
@@ -119,13 +103,12 @@ def joined(parts: Sequence[Transcript]) -> Transcript:
     sure. One in which nothing was said has no part in it; how each was transcribed is in the parts alone."""
     if len(parts) == 1:
         return parts[0]
-    spoken = [part for part in parts if not part.nothing_was_said]
-    twice = [part for part in spoken if part.second is not None]
     text, starts = "", list[int]()
     for part in parts:
         added = sentence(part.text)
         text = f"{text} {added}".strip()
         starts.append(len(text) - len(added))
+    spoken = [part for part in parts if not part.nothing_was_said]
     return Transcript(
         text=text,
         starts=tuple(starts[1:]),
@@ -134,8 +117,7 @@ def joined(parts: Sequence[Transcript]) -> Transcript:
         language=parts[0].language,
         source=", ".join(dict.fromkeys(part.source for part in spoken)),
         quiet=_sentences(part.quiet for part in parts),
-        second=_sentences(part.second or part.text for part in spoken) if twice else None,
-        agreed=bool(twice) and all(part.agreed for part in twice),
+        **_second(spoken),
     )
 
 
@@ -145,6 +127,14 @@ def _numbered(parts: Sequence[Transcript]) -> tuple[Word, ...]:
         for number, part in enumerate(parts)
         for word in part.words
     )
+
+
+def _second(spoken: Sequence[Transcript]) -> dict[str, Any]:
+    """Return what a second recognizer heard of any utterance, and whether it always agreed."""
+    agreed = [part.agreed for part in spoken if part.second is not None]
+    if not agreed:
+        return {}
+    return {"second": _sentences(part.second or part.text for part in spoken), "agreed": all(agreed)}
 
 
 def _sentences(texts: Iterable[str | None]) -> str | None:

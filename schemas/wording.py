@@ -5,7 +5,7 @@ Customers read their menu's `language`, staff read English.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from schemas.cart import CartDraft, Portion
@@ -117,9 +117,9 @@ def doubts(
     return list(dict.fromkeys(messages))
 
 
-def line(priced: CartLine, sizes: Mapping[str, str], currency: str) -> str:
+def line(priced: CartLine, currency: str) -> str:
     """Return a line of a cart as text: `2 × large latte, oat milk (+$0.60)`."""
-    size = f"{sizes.get(priced.size, priced.size)} " if priced.size else ""
+    size = f"{priced.size_name} " if priced.size_name else ""
     missing = " (not on the menu)" if priced.kind == "not_on_menu" else ""
     parts = [f"{priced.quantity} × {size}{priced.name}{missing}"]
     return ", ".join(parts + [option(chosen, currency) for chosen in priced.options])

@@ -20,6 +20,7 @@ from schemas.order import Confirmation
 from schemas.question import CustomerAnswer, StaffQuestion
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import Decided, ReviewRecord
+from schemas.records.statistics import OrderStatistics
 from schemas.review import ReviewDecision
 from schemas.shops.access import Access
 from schemas.shops.audit import Actor
@@ -28,6 +29,7 @@ from services.pipeline.ask_customer import ask
 from services.pipeline.ports import Doorbell
 from services.pipeline.review import confirm, settle, settle_by_answer
 from services.recordings import delete_unused
+from services.storage.orders.statistics import order_statistics
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.people.api_keys import KeyStore
@@ -109,6 +111,12 @@ class ShopScope:
     def decided(self, days: int) -> Decided:
         """Return statistics of the shop's review decisions in the last `days`."""
         return decided(self._box.database, self.shop, days)
+
+    def order_statistics(self, days: int) -> OrderStatistics:
+        """Return statistics of the shop's orders of the last `days`, in the time zone of its menus or UTC."""
+        menus = (self.menus.get(header.id, header.version).menu for header in self.menus.headers())
+        zone = next((menu.time_zone for menu in menus if menu.time_zone), "UTC")
+        return order_statistics(self._box.database, self.shop, days, zone)
 
     def cancel_order(self, order_id: str) -> OrderRecord:
         """End an order and remove its recording; errors as the order store's `cancel`."""

@@ -57,6 +57,12 @@ def clashes(values: Iterable[tuple[str, str]], what: str) -> Iterator[Note]:
             seen[value] = path
 
 
+def repeated(ids: Sequence[str], path: str, what: str) -> Iterator[Note]:
+    """A problem where a list has an id twice."""
+    if len(set(ids)) != len(ids):
+        yield path, f"{what} is named twice"
+
+
 def _names_of(parts: Iterable[Size | Option | Item], root: str) -> list[tuple[str, str]]:
     """Where each name and alias stands, and how it is said."""
     found = []
@@ -129,8 +135,7 @@ def group_problems(group: OptionGroup, path: str, sizes: set[str]) -> Iterator[N
     for d, option_id in enumerate(group.defaults):
         if option_id not in known:
             yield f"{path}/defaults/{d}", f"no option {option_id!r} in this group"
-    if len(set(group.defaults)) != len(group.defaults):
-        yield f"{path}/defaults", "an option is named twice"
+    yield from repeated(group.defaults, f"{path}/defaults", "an option")
     yield from _too_many_defaults(group, f"{path}/defaults")
     for o, option in enumerate(group.options):
         for size_id in option.prices:
@@ -139,17 +144,13 @@ def group_problems(group: OptionGroup, path: str, sizes: set[str]) -> Iterator[N
 
 
 def _counted_wrongly(group: OptionGroup, path: str) -> Iterator[Note]:
-    most = group.max
     if group.required != (group.least > 0):
         yield f"{path}/required", f"contradicts `min`, which is {group.least}"
-    if most is not None and (group.choose == "one") != (most == 1):
-        yield f"{path}/choose", f"contradicts `max`, which is {most}"
-    if most is not None and group.least > most:
-        yield f"{path}/min", f"is over `max`, which is {most}"
-    if most is not None and (group.max_each or 0) > most:
-        yield f"{path}/max_each", f"is over `max`, which is {most}"
-    if most is not None and group.free > most:
-        yield f"{path}/free", f"is over `max`, which is {most}"
+    if group.max is not None and (group.choose == "one") != (group.max == 1):
+        yield f"{path}/choose", f"contradicts `max`, which is {group.max}"
+    for name, count in (("min", group.least), ("max_each", group.max_each), ("free", group.free)):
+        if group.max is not None and (count or 0) > group.max:
+            yield f"{path}/{name}", f"is over `max`, which is {group.max}"
     if group.max_each is not None and group.least > group.max_each * len(group.options):
         yield f"{path}/min", "is more than all options together may be chosen"
 
@@ -168,8 +169,7 @@ def item_problems(
     for g, group_id in enumerate(item.option_groups):
         if group_id not in groups:
             yield f"{path}/option_groups/{g}", f"no group {group_id!r}"
-    if len(set(item.option_groups)) != len(item.option_groups):
-        yield f"{path}/option_groups", "a group is named twice"
+    yield from repeated(item.option_groups, f"{path}/option_groups", "a group")
     if item.tax is not None and item.tax not in taxes:
         yield f"{path}/tax", f"no tax {item.tax!r} in `taxes`"
     yield from _overridden_wrongly(item, f"{path}/option_overrides", groups)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, PrivateAttr, model_validator
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -33,11 +33,9 @@ Clock = Annotated[str, AfterValidator(_clock), Field(json_schema_extra={"pattern
 TimeZone = Annotated[str, AfterValidator(_zone)]
 
 
-class Hours(BaseModel):
+class Hours(BaseModel, extra="forbid", frozen=True):
     """A stretch of time on some days, every day by default; one that ends before it begins goes on after
     midnight."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     days: tuple[Day, ...] = Field(default=DAYS, min_length=1, max_length=len(DAYS))
     start: Clock
@@ -51,10 +49,11 @@ class Hours(BaseModel):
 
     def has(self, local: datetime) -> bool:
         """Whether a moment of the menu's own time zone is within it."""
-        now, start, end = 60 * local.hour + local.minute, _minutes(self.start), _minutes(self.end)
-        if start < end:
-            return self._on(local) and start <= now < end
-        return (self._on(local) and now >= start) or (self._on(local - timedelta(days=1)) and now < end)
+        now = f"{local:%H:%M}"  # compares with the others as text
+        if self.start < self.end:
+            return self._on(local) and self.start <= now < self.end
+        before = local - timedelta(days=1)
+        return (self._on(local) and now >= self.start) or (self._on(before) and now < self.end)
 
     def _on(self, local: datetime) -> bool:
         return DAYS[local.weekday()] in self.days
@@ -64,14 +63,8 @@ class Hours(BaseModel):
         return f"{days}{self.start}–{self.end}"
 
 
-def _minutes(clock: str) -> int:
-    return 60 * int(clock[:2]) + int(clock[3:])
-
-
-class Offered(BaseModel):
+class Offered(BaseModel, extra="forbid", frozen=True):
     """What is sold out until a time, or only served at some hours; `available` is a field of each kind."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     hours: Annotated[
         tuple[Hours, ...], Field(max_length=MAX_ENTRIES, exclude_if=lambda hours: not hours)

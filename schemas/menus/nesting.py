@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from schemas.menus.checks import Note
+from schemas.menus.checks import Note, repeated
 from schemas.menus.parts import Item, Option, OptionGroup, Size
 from schemas.sentences.sentences import sentences
 
@@ -152,10 +152,10 @@ def _led_nowhere(group: OptionGroup, option: Option, path: str, menu: _Menu) -> 
     for k, group_id in enumerate(option.option_groups):
         if menu.group(group_id) is None:
             yield f"{path}/option_groups/{k}", f"no group {group_id!r}"
-    if len(set(option.option_groups)) != len(option.option_groups):
-        yield f"{path}/option_groups", "a group is named twice"
+    yield from repeated(option.option_groups, f"{path}/option_groups", "a group")
     inner = opened(option, menu)
-    if (group.halves and (inner or option.item)) or any(one.halves for one in inner):
+    opens = bool(inner or option.item)
+    if opens and any(one.halves for one in (group, *inner)):
         yield path, "opens groups, and neither its own nor these may have `halves`"
 
 

@@ -16,7 +16,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StringConstraints,
     model_validator,
@@ -66,10 +65,8 @@ def _rate(given: Any) -> Any:
     return given
 
 
-class Part(BaseModel):
+class Part(BaseModel, extra="forbid", frozen=True):
     """Something with a model of its own in a menu; unknown fields are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Tax(Part):

@@ -6,24 +6,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from schemas.cart import CartDraft
 from schemas.decision import Decision, ModelAnswer
-from schemas.errors import InputError
 from schemas.lifecycle import Event, State
 from schemas.order import OrderError
 from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 
-MAX_KEY_CHARS = 255
 
-
-class StoredUtterance(BaseModel):
+class StoredUtterance(BaseModel, frozen=True):
     """An utterance as an order keeps it: with its recording's key and container, where it has one."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: Literal["audio", "text"]
     at: datetime
@@ -54,19 +49,11 @@ class NewOrder:
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """A client's own key for one order. `body_hash` tells a repeat from another order under the same key.
-
-    Raises:
-        InputError: a key that is empty or over 255 characters, which is longer than an index may hold.
-    """
+    """A client's own key for one order. `body_hash` tells a repeat from another order under the same key."""
 
     client: str
     key: str
     body_hash: str
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.key) <= MAX_KEY_CHARS:
-            raise InputError(f"An Idempotency-Key has 1 to {MAX_KEY_CHARS} characters")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@ class ReviewRecord:
     proposed: Cart | None
     created_at: datetime
 
+    def holder(self, now: datetime) -> str | None:
+        """Who holds it; None if it is free or its claim has expired."""
+        held = self.status == "claimed" and self.lease_until is not None and self.lease_until > now
+        return self.claimed_by if held else None
+
     def asks(self, now: datetime) -> bool:
         """Whether it is its customer's turn: a reviewer's question has time left to be answered."""
         return self.status == "open" and self.lease_until is not None and self.lease_until > now

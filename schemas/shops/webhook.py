@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from schemas.described import Described
 from schemas.lifecycle import State
 from schemas.order import OrderError
 from schemas.priced_cart import Cart, MenuRef
@@ -67,7 +68,7 @@ class Refusal(BaseModel):
     line: int | None = None
 
 
-class WebhookOrder(BaseModel):
+class WebhookOrder(Described):
     """The order as it was when the message was written; the cart as the API shows it.
 
     `seq` grows over the messages of one order: a receiver that holds a later one may ignore an earlier.
@@ -79,15 +80,14 @@ class WebhookOrder(BaseModel):
     status: str
     menu: MenuRef
     cart: Cart | None
-    question: Question | None = Field(default=None, description="what the customer is asked now")
-    changed: list[str] = Field(default=[], description="what this change made of the cart, in words")
+    question: Question | None = None
+    """What the customer is asked now."""
+    changed: list[str] = []
+    """What this change made of the cart, in words."""
     metadata: dict[str, Any] | None
     error: OrderError | None
-    refusals: list[Refusal] = Field(
-        default=[],
-        description="why the endpoint's till would refuse the order, which is sent in this form instead",
-        exclude_if=lambda refusals: not refusals,
-    )
+    refusals: list[Refusal] = Field(default=[], exclude_if=lambda refusals: not refusals)
+    """Why the endpoint's till would refuse the order, which is sent in this form instead."""
 
 
 class WebhookMessage(BaseModel):

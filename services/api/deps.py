@@ -24,7 +24,7 @@ Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="rows per page")]
 
 
 Wired = Annotated[Container, Depends(container)]
-"""For the sign-in alone, which works before there is a shop; all else goes by a desk (`access.py`)."""
+"""For the sign-in alone, which works before there is a shop; all else goes by `shop_scope` (`access.py`)."""
 
 
 def dependants(of: Dependant) -> Iterator[Dependant]:

@@ -41,21 +41,16 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
     models = dict.fromkeys(unseen)
-    for found in iter_route_contexts(app.routes):
-        for below in dependants(found.dependant) if hasattr(found, "dependant") else ():
-            if model := getattr(below.call, "takes", None):  # see `bodies.body`
-                models[model] = None
-                for method in found.methods or ():
-                    document["paths"][found.path][method.lower()].update(takes(model))
+    for path, method, model in _bodies(app):
+        models[model] = None
+        document["paths"][path][method.lower()].update(takes(model))
     _, schemas = models_json_schema(
         [(model, "validation") for model in models], ref_template="#/components/schemas/{model}"
     )
-    components = document.setdefault("components", {}).setdefault("schemas", {})
-    for name, definition in schemas["$defs"].items():
-        components.setdefault(name, definition)
-    for name in ("HTTPValidationError", "ValidationError"):
-        components.pop(name, None)
+    components = schemas["$defs"] | document["components"]["schemas"]
+    del components["HTTPValidationError"], components["ValidationError"]
     _close(components)
+    document["components"]["schemas"] = components
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             operation["summary"] = re.split(r"\.|(?<=\?)", operation["description"], maxsplit=1)[0]
@@ -64,6 +59,14 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
             operation["x-codeSamples"] = [{"lang": "Shell", "source": source}]
     app.openapi_schema = document
     return document
+
+
+def _bodies(app: FastAPI) -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """Yield path, method and model of each call whose body is read by `bodies.body`."""
+    for found in iter_route_contexts(app.routes):
+        for below in dependants(found.dependant) if hasattr(found, "dependant") else ():
+            if model := getattr(below.call, "takes", None):
+                yield from ((str(found.path), method, model) for method in found.methods or ())
 
 
 def _close(node: Any) -> None:

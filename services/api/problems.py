@@ -214,17 +214,16 @@ def install(app: FastAPI) -> None:
     """Make every error of this app a problem."""
 
     async def refused(request: Request, error: Exception) -> Response:
-        return response(request, refusal(request, error))
-
-    async def unmatched(request: Request, error: Exception) -> Response:
-        return response(request, await counted(request, refusal(request, error)))
+        known = refusal(request, error)
+        if isinstance(error, HTTPException):  # Starlette's own: no route, method or file
+            known = await counted(request, known)
+        return response(request, known)
 
     async def gone(_request: Request, _error: Exception) -> Response:
         # The client has gone; this keeps a client's disconnect out of the list of our faults.
         log.info("request.disconnected")
         return Response(status_code=400)
 
-    for kind in (errors.SaycartError, RequestValidationError):
+    for kind in (errors.SaycartError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, refused)
-    app.add_exception_handler(HTTPException, unmatched)  # Starlette's own: no route, method or file
     app.add_exception_handler(ClientDisconnect, gone)

@@ -1,20 +1,35 @@
-"""What a reviewer asks the customer, and what becomes of the answer.
+"""What a reviewer asks a customer, and what becomes of the answer; and what a customer is asked to repeat.
 
-Both are kept as findings: a question as `staff_ask` while it is open, its answer as `staff_answered` until
-the order is settled. The answer to an open choice settles it like any other; one to a question in a
-reviewer's words is for a reviewer to read.
+A question is kept as the finding `staff_ask` while it is open, its answer as `staff_answered` until the order
+is settled. The answer to an open choice settles it like any other; one to a question in a reviewer's words is
+for a reviewer to read.
+
+Before a person looks at an unusable order, its customer on a page is asked to repeat it, twice at most.
+Silence and nonsense cost nothing to send, and a person's minute does. Only orders that name nothing on the
+menu are sent back; any other doubt goes to a person at once, and so does every order from a till, where staff
+stand next to the customer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from schemas.cart import CartDraft
 from schemas.errors import Conflict
 from schemas.lifecycle import Event
 from schemas.menu import Menu
 from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
+from schemas.order import SAY_IT_AGAIN, OrderError
 from schemas.priced_cart import Finding, Severity
 from schemas.question import BY_STAFF, SAY_AGAIN, Choice, Question, StaffQuestion
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.sentences.sentences import sentences
+from schemas.shops.access import is_page
+from services.pipeline.ports import Tools
+
+TIMES = 2
+# Findings of an order that names nothing on the menu.
+_NOTHING = frozenset({"nothing_heard", "not_on_menu", "empty_cart", "reading_unsure"})
 
 
 def ask(order: OrderRecord, given: StaffQuestion, reviewer: str, menu: Menu) -> Outcome:
@@ -60,3 +75,23 @@ def answers_so_far(order: OrderRecord) -> tuple[Finding, ...]:
 
 def _others(order: OrderRecord) -> list[Finding]:
     return [finding for finding in order.findings if finding.code != STAFF_ASK]
+
+
+def ask_again(
+    order: OrderRecord, draft: CartDraft | None, findings: Collection[Finding], tools: Tools, stage: str
+) -> Outcome | None:
+    """Return the outcome of an unusable order, or None if a person should look at it."""
+    blocking = [finding for finding in findings if finding.blocks]
+    has_item = draft is not None and any(line.kind == "item" for line in draft.lines)
+    if has_item or not blocking or not is_page(order.source):
+        return None
+    if any(finding.question or finding.code not in _NOTHING for finding in blocking):
+        return None
+    if tools.times_asked_again(order) >= TIMES:
+        return None
+    say = sentences(order.language)
+    error = OrderError(
+        code=SAY_IT_AGAIN, message=say("nothing_caught"), hint=say("say_it_again"), stage=stage
+    )
+    # A recording of silence is of no use.
+    return Outcome(Event.BROKE, error=error, detail={"code": error.code}, refused=draft is None)

@@ -1,6 +1,12 @@
-"""What each kind of error means for an order. The table is in `runner.py`."""
+"""What each kind of error means for an order (the table is in `runner.py`), and how an outage of the database
+is sat out."""
 
 from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import structlog
 
@@ -12,6 +18,7 @@ from schemas.errors import (
     EngineError,
     InputError,
     SaycartError,
+    StorageUnavailable,
     TooMuchToRead,
 )
 from schemas.lifecycle import Event, StageName
@@ -23,6 +30,8 @@ from services.pipeline.stages import ask_human
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+WAIT_S, MAX_WAIT_S = 0.2, 3.0
 FAULT = "An error in saycart; see the logs"
 
 
@@ -60,3 +69,22 @@ def _reason(error: SaycartError) -> ReviewReason:
     if isinstance(error, DecodeInvalid | EngineError):
         return ReviewReason.DECODE_FAILED
     return ReviewReason.STAGE_FAILED
+
+
+def retry_while_down(call: Callable[[], T], limit_s: float) -> T:
+    """Return the result of `call`, retried for `limit_s` seconds while the database is down.
+
+    Raises:
+        StorageUnavailable: it is down for longer.
+    """
+    end, longest = time.monotonic() + limit_s, WAIT_S
+    while True:
+        try:
+            return call()
+        except StorageUnavailable as error:
+            wait = random.uniform(0, longest)  # noqa: S311 - jitter, no secret
+            if time.monotonic() + wait > end:
+                raise
+            log.warning("storage.tried_again", error=error.detail, wait_s=round(wait, 2))
+        time.sleep(wait)
+        longest = min(MAX_WAIT_S, 2 * longest)

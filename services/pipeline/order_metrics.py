@@ -1,16 +1,4 @@
-"""The runner's metrics of orders (`infra.observability.measures`): problems by kind, and durations.
-
-| kind | meaning |
-|---|---|
-| `syntax` | a decode server's answer is not a cart: cut short, or outside the mask |
-| `outage` | an engine didn't respond, or is misconfigured |
-| `transcription` | no speech, or a transcript with too little confidence |
-| `meaning` | a blocking finding: the cart is in doubt |
-| `input` | the client's input can't be processed |
-| `budget` | the text is over the token limit |
-| `storage` | a recording or a row is missing or unreachable |
-| `fault` | a bug |
-"""
+"""The runner's metrics of orders: problems by kind (`docs/metrics.md` has the kinds), and durations."""
 
 from __future__ import annotations
 

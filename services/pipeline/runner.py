@@ -33,8 +33,7 @@ from schemas.order import OrderError
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from services.pipeline import order_metrics
-from services.pipeline.database_retry import retry_while_down
-from services.pipeline.failures import FAULT, exhausted, outcome_of
+from services.pipeline.failures import FAULT, exhausted, outcome_of, retry_while_down
 from services.pipeline.flow import BY_NAME, FLOW, Stage
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.ports import Doorbell, Tools
@@ -114,7 +113,8 @@ class Runner:
         with structlog.contextvars.bound_contextvars(**ids), measures.stage_took(stage.name) as took:
             try:
                 with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
-                    tools = replace(self.tools, called_off=beat.lost, in_gaps=_may_wait_for_menu(order))
+                    age_s = ((order.claimed_at or order.updated_at) - order.updated_at).total_seconds()
+                    tools = replace(self.tools, called_off=beat.lost, in_gaps=age_s < MENU_LIMIT_S)
                     outcome = self._act(stage, order, tools)
                     if outcome is None:
                         took.outcome = order_metrics.RETRY
@@ -219,12 +219,6 @@ class Runner:
         """Seconds to retry storing a result: two leases, so that an outage costs no work. Longer than the
         lease is safe, since the version decides."""
         return 2 * self.lease_s
-
-
-def _may_wait_for_menu(order: OrderRecord) -> bool:
-    """Return whether the order may still be handed back while its new menu is prepared."""
-    now = order.claimed_at or order.updated_at
-    return (now - order.updated_at).total_seconds() < MENU_LIMIT_S
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from schemas.transcript import Transcript, joined
 from schemas.wording import customer_reason
 from schemas.writable import clean
 from services.decoding.ports import CartRequest, Reading
-from services.pipeline.ask_again import ask_again
+from services.pipeline.ask_customer import ask_again
 from services.pipeline.ports import Tools
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve

@@ -60,7 +60,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"static": static}
+    environment.globals |= {"static": static, "least": wording.least}
     environment.filters |= {"money": wording.money, "amount": wording.amount}
     environment.filters |= {"option": wording.option, "note": wording.note, "tax": wording.tax}
     return environment
@@ -121,6 +121,22 @@ def redirect(request: Request, where: str) -> Response:
     if is_fragment(request):
         return Response(status_code=204, headers={"HX-Redirect": where})
     return Response(status_code=303, headers={"Location": where})
+
+
+def filled(
+    request: Request,
+    template: str,
+    error: SaycartError | None,
+    *,
+    status: int | None = None,
+    **shown: Any,
+) -> Response:
+    """Return a page with forms. `error`: what was wrong with the one that was sent, which sets the status
+    unless `status` does."""
+    if error is None:
+        return page(request, template, **shown)
+    problem, headers = problems.describe(request, error)
+    return page(request, template, status=status or problem.status, headers=headers, **shown)
 
 
 def problem_page(

@@ -25,7 +25,8 @@ from services.workers.in_flight import IN_FLIGHT, SLOW_S, InFlight
 from services.workers.part import running
 
 if TYPE_CHECKING:
-    from services.storage.outbox.store import Message, Outbox
+    from services.storage.base.tables import OutboxRow
+    from services.storage.outbox.store import Outbox
 
 log = structlog.get_logger()
 
@@ -91,7 +92,7 @@ class Courier:
                 if flying:
                     wait(flying, timeout=POLL_S, return_when=FIRST_COMPLETED)
 
-    def deliver(self, message: Message) -> float | None:
+    def deliver(self, message: OutboxRow) -> float | None:
         """Post one claimed message and note what came of it. Never raises. How long the post took, in
         seconds; None where there was none."""
         try:
@@ -104,11 +105,11 @@ class Courier:
             self._failed_by(message, error)
         return None
 
-    def _flown(self, message: Message) -> None:
+    def _flown(self, message: OutboxRow) -> None:
         took_s = self.deliver(message)
         self._in_flight.returned(message.endpoint_id, slow=None if took_s is None else took_s > SLOW_S)
 
-    def _failed_by(self, message: Message, error: Exception) -> None:
+    def _failed_by(self, message: OutboxRow, error: Exception) -> None:
         """A fault of ours uses up an attempt as an answer does, so that a message that is poison ends."""
         try:
             retry_in_s = self._patience.next_s(message.attempt, PostResult(None, "fault"))
@@ -116,7 +117,7 @@ class Courier:
         except Exception:
             log.exception("webhook.fault_not_noted", message_id=message.id)
 
-    def _deliver(self, message: Message) -> float | None:
+    def _deliver(self, message: OutboxRow) -> float | None:
         target = self._target(message.endpoint_id)
         if target is None:
             # It went with its endpoint, after it was claimed.
@@ -149,7 +150,7 @@ class Courier:
             bound.warning("webhook.stale_result_dropped")
         return took_s
 
-    def _formed(self, target: Target, message: Message) -> dict[str, Any]:
+    def _formed(self, target: Target, message: OutboxRow) -> dict[str, Any]:
         """The message in the form of the target's till, or in ours where that fails: no order is lost."""
         try:
             return self._form(target, message.payload)
@@ -159,14 +160,14 @@ class Courier:
             log.exception("webhook.till_form_failed", message_id=message.id, till=target.till)
             return message.payload
 
-    def _trace_of(self, message: Message) -> str | None:
+    def _trace_of(self, message: OutboxRow) -> str | None:
         """Where the message's order stands in its trace; a message is sent all the same without it."""
         try:
             return self._traces([message.order_id]).get(message.order_id) if tracing.on() else None
         except StorageUnavailable:
             return None
 
-    def _hopeless(self, message: Message) -> str | None:
+    def _hopeless(self, message: OutboxRow) -> str | None:
         """Why a message is not even tried: counted at the claim, so couriers that die of it end as well."""
         if not isinstance(message.payload, dict):
             return "what is stored of it can't be read"
@@ -174,7 +175,7 @@ class Courier:
             return f"couriers stopped {self._patience.attempts} times while they sent it"
         return None
 
-    def _due(self) -> Iterator[Message]:
+    def _due(self) -> Iterator[OutboxRow]:
         """What is due and has room; claimed as it is asked for."""
         try:
             for endpoint_id, room in self._in_flight.capacities(self._outbox.endpoints_due()):
@@ -187,7 +188,7 @@ class Courier:
             self._pause_s = AWAY_S
 
 
-def _about(message: Message) -> tracing.Attributes:
+def _about(message: OutboxRow) -> tracing.Attributes:
     return {
         "saycart.order.id": message.order_id,
         "saycart.message.id": message.id,

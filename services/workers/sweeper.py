@@ -54,8 +54,10 @@ def sweep(container: Container, idle_s: float) -> int:
             return 0
         missing = _without_message(container.orders.due(limit=LOOK, idle_s=idle_s), held)
         rung = 0
-        traces = _traces(container, [order_id for order_id, _ in missing[:RING]])
-        for order_id, state in missing[:RING]:
+        late = missing[:RING]
+        # Where each order stands in its trace, so that a ring of ours shows there.
+        traces = container.orders.traceparents(order_id for order_id, _ in late) if tracing.on() else {}
+        for order_id, state in late:
             with tracing.continued(traces.get(order_id)):
                 if not container.doorbell.ring(order_id, state):
                     break
@@ -74,11 +76,6 @@ def _without_message(due: list[tuple[str, State]], held: Counter[State]) -> list
         else:
             missing.append((order_id, state))
     return missing
-
-
-def _traces(container: Container, order_ids: list[str]) -> dict[str, str | None]:
-    """Where each of these orders stands in its trace, so that a ring of ours shows there."""
-    return container.orders.traceparents(order_ids) if tracing.on() and order_ids else {}
 
 
 def keep(container: Container, budget_s: float = KEEP_S) -> bool:

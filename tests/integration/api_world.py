@@ -30,7 +30,7 @@ from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP
 from services.api.__main__ import Server, server
 from services.api.app import create_app
-from services.api.routes.links import link_to
+from services.api.routes.links import capability
 from services.bootstrap import Container
 from services.storage.orders.store import OrderStore
 from tests.credentials import UNLIMITED, header_for
@@ -128,7 +128,7 @@ class World:
 
     def link(self, order_id: str) -> str:
         """The path of an order's page, as its customer opens it."""
-        return link_to(self.parts, MAIN_SHOP, order_id)
+        return f"/orders/{order_id}?c={capability(self.parts, MAIN_SHOP, order_id)}"
 
     @property
     def port(self) -> int:

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: the credential of a call, its scope, and the desk that it opens.
+"""Who asks, and whether they may: the credential of a call, its scope, and the shop's scope that it opens.
 
 Every route names what it asks for by one of the types at the end (`ReadsOrders`, `WritesMenus`, ...), in
 front of whatever reads the body; that puts it into the OpenAPI document as well. `undeclared` finds routes
@@ -133,12 +133,12 @@ def acting(request: Request, name: str) -> Actor:
 
 
 def shop_scope(request: Request, access: Access) -> ShopScope:
-    """The desk that a credential opens, for this request."""
+    """What a credential opens of its shop, for this request."""
     return ShopScope(container(request), access, acting(request, access.actor))
 
 
 def _needs(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = credential) -> Any:
-    """A dependency on the desk of the caller's shop, for a key with these scopes; `known` tells whose it is.
+    """A dependency on the caller's shop, for a key with these scopes; `known` tells whose it is.
 
     Raises (when it is called): Unauthorized, as `credential`; Forbidden, where the key lacks one of them.
     """

@@ -71,7 +71,9 @@ class _Call:
     def __init__(self, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         self._gate, self._scope, self._receive, self._send = gate, scope, receive, send
-        self.request_id = _request_id(headers)
+        # The caller's own where it is fit for logs.
+        given = headers.get("x-request-id", "")
+        self.request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
         self.traced = None if scope["path"] in _QUIET else tracing.serving(scope["method"])
         scope.setdefault("state", {}).update(request_id=self.request_id)
         self.status = 0
@@ -136,12 +138,6 @@ def _route(scope: Scope) -> str:
     """The template of the route that was found."""
     route: str = getattr(scope.get("route"), "path", "other")
     return route
-
-
-def _request_id(headers: Headers) -> str:
-    """The caller's X-Request-ID where it is fit for logs, else one of ours."""
-    given = headers.get("x-request-id", "")
-    return given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
 
 
 def _refuse(scope: Scope) -> RequestRefused | None:

@@ -67,23 +67,23 @@ async def stream(request: Request, box: ShopScope, order_id: str, last_event_id:
     if not first.events and order.state in TERMINAL:
         return Response(status_code=204)
     return EventSourceResponse(
-        _follow(waiting, order_id, after, first, for_customer=box.access.order is not None),
+        _follow(waiting, box, order_id, after, first),
         ping=PING_S,
         shutdown_grace_period=GRACE_S,
     )
 
 
 async def _follow(
-    waiting: Waiting, order_id: str, after: int, first: Happened, *, for_customer: bool
+    waiting: Waiting, box: ShopScope, order_id: str, after: int, first: Happened
 ) -> AsyncIterator[ServerSentEvent]:
     """Until the order ends or the server leaves. `first` was read to know that there is a stream, and
     may be out of date, so the watch begins with another look."""
     pending = first.events
-    with waiting.on(order_id) as watch:
+    with waiting.on(box.shop, order_id) as watch:
         while True:
             for stored in pending:
                 after = stored.seq
-                shown = present.event(stored, for_customer=for_customer)
+                shown = present.event(stored, for_customer=box.access.order is not None)
                 yield ServerSentEvent(
                     data=shown.model_dump_json(), event=shown.type, id=str(shown.seq), retry=RECONNECT_MS
                 )

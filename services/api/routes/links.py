@@ -38,12 +38,8 @@ def create_order_link(order_id: str, request: Request, box: WritesOrders) -> Ord
     """Create a link to an order's page. It is for the order's customer."""
     order = box.orders.get(order_id)
     until = datetime.now(UTC) + timedelta(seconds=LINK_S)
-    return OrderLink(path=link_to(container(request), box.shop, order.id), expires_at=until)
-
-
-def link_to(box: Container, shop: str, order_id: str) -> str:
-    """The path of an order's page with the capability in it."""
-    return f"/orders/{order_id}?c={capability(box, shop, order_id)}"
+    token = capability(container(request), box.shop, order.id)
+    return OrderLink(path=f"/orders/{order.id}?c={token}", expires_at=until)
 
 
 def capability(box: Container, shop: str, order_id: str) -> str:

@@ -60,18 +60,18 @@ class _Order:
 class Watch:
     """One who waits for one order. It begins behind: look first, then wait for a change."""
 
-    def __init__(self, waiting: Waiting, order_id: str, order: _Order) -> None:
-        self._waiting, self._id, self._order = waiting, order_id, order
+    def __init__(self, waiting: Waiting, shop: str, order_id: str, order: _Order) -> None:
+        self._waiting, self._shop, self._id, self._order = waiting, shop, order_id, order
         self._seen: Versions = BEHIND
 
     async def look(self) -> Look:
         """The order as it is now.
 
         Raises:
-            NotFound: no such order.
+            NotFound: the shop has no such order.
             StorageUnavailable: the database does not answer.
         """
-        look = await self._waiting.any_look(self._id)
+        look = await self._waiting.look(self._shop, self._id)
         self._caught_up(look.versions)
         return look
 
@@ -136,8 +136,8 @@ class Waiting:
             order.wake()
 
     @contextmanager
-    def on(self, order_id: str) -> Iterator[Watch]:
-        """Wait for an order, which need not exist, within the block."""
+    def on(self, shop: str, order_id: str) -> Iterator[Watch]:
+        """Wait for an order of the shop, which need not exist, within the block."""
         order = self._orders.get(order_id)
         if order is None:
             order = self._orders[order_id] = _Order(asyncio.get_running_loop().create_future())
@@ -145,7 +145,7 @@ class Waiting:
         self._came.set()
         order.watchers += 1
         try:
-            yield Watch(self, order_id, order)
+            yield Watch(self, shop, order_id, order)
         finally:
             order.watchers -= 1
             if not order.watchers:
@@ -162,8 +162,8 @@ class Waiting:
         """The shop's order once it is `done`; as it is after `wait_s`, when its client has `gone`, or when
         the server leaves. Errors as of `Watch.look`."""
         until = time.monotonic() + wait_s
-        with self.on(order_id) as watch:
-            look = _of(shop, await watch.look())
+        with self.on(shop, order_id) as watch:
+            look = await watch.look()
             if done(look) or self.closing:
                 return look
             left: asyncio.Future[None] = asyncio.ensure_future(gone())
@@ -178,18 +178,20 @@ class Waiting:
 
     async def look(self, shop: str, order_id: str) -> Look:
         """One order of the shop; errors as of `Watch.look`."""
-        return _of(shop, await self.any_look(order_id))
-
-    async def any_look(self, order_id: str) -> Look:
-        """The same, whose it may be: for a `Watch`, whose maker has looked whose it is."""
-        return _found(order_id, await self._read(self._store.look, order_id))
+        look = await self._read(self._store.look, order_id)
+        if look.order.shop != shop:
+            raise NotFound(f"No order {order_id}")
+        return look
 
     async def happened(self, order_id: str, after: int) -> Happened:
         """The history of one order after an event."""
-        return _found(order_id, await self._read(self._store.happened, order_id, after))
+        return await self._read(self._store.happened, order_id, after)
 
-    async def _read(self, read: Callable[..., Read | None], *asked: object) -> Read | None:
-        return await to_thread.run_sync(read, *asked, limiter=self._readers)
+    async def _read(self, read: Callable[..., Read | None], order_id: str, *asked: object) -> Read:
+        found = await to_thread.run_sync(read, order_id, *asked, limiter=self._readers)
+        if found is None:
+            raise NotFound(f"No order {order_id}")
+        return found
 
     async def _compare(self) -> None:
         """Ask which orders are newer, as long as anyone waits for one."""
@@ -222,16 +224,3 @@ class Waiting:
         if not self._orders:
             return None
         return min(SHARE * (time.monotonic() - self._stirred_at), LONG_S)
-
-
-def _of(shop: str, look: Look) -> Look:
-    """An order of another shop does not exist."""
-    if look.order.shop != shop:
-        raise NotFound(f"No order {look.order.id}")
-    return look
-
-
-def _found(order_id: str, read: Read | None) -> Read:
-    if read is None:
-        raise NotFound(f"No order {order_id}")
-    return read

@@ -1,27 +1,7 @@
-"""The audit log: who did what to which thing, before and after (ADR 41). Numbered for each shop
-without gaps; the database refuses all but the next entry.
+"""The audit log: who did what to which thing, before and after (ADR 41).
 
-| action | object | before, after |
-|---|---|---|
-| `menu.imported`, `menu.edited` | `menu` | version and digest |
-| `account.added`, `account.disabled` | `account` | whether it is disabled |
-| `account.role` | `account` | the role |
-| `account.invited`, `account.bound`, `account.unbound` | `account` | the provider, and who it is there |
-| `password.set` | `account` | nothing |
-| `second_step.on`, `.off` | `account` | how many recovery codes there are |
-| `recovery_codes.made`, `recovery_code.used` | `account` | how many there are now |
-| `key.added`, `key.revoked` | `key` | name, scopes, person, end |
-| `webhook.added`, `.removed` | `webhook` | its URL's origin, events |
-| `sign_in.by_provider` | `account` | the provider |
-| `sign_in.refused` | `account`, or `identity` without an account | the provider, and why in a word |
-| `order.erased` | `order` | whether a recording went too |
-| `retention.carried_out` | `shop` | how many recordings, transcripts or orders, and which end they had |
-| `shop.keeps` | `shop` | for how many days it keeps what |
-| `shop.second_step` | `shop` | whether its staff need one |
-| `shop.brand` | `shop` | its name, the colour of its pages, and a digest of their logo |
-| `review.decided` | `review` | totals and the decision |
-
-What a reviewer did in full is in `review_records` alone, which can be erased with its order.
+Numbered for each shop without gaps; the database refuses all but the next entry. What a reviewer did in full
+is in `review_records` alone, which can be erased with its order.
 """
 
 from __future__ import annotations

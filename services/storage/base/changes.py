@@ -16,7 +16,7 @@ from schemas.errors import StaleState
 from schemas.lifecycle import Event, State, advance
 from schemas.records.orders import OrderRecord
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import document_of, order_of, without_recordings
+from services.storage.base.mapping import order_of, without_recordings
 from services.storage.base.table_base import Base
 from services.storage.base.tables import EventRow, OrderRow, OutboxRow, ReviewRow
 from services.storage.outbox.messages import tell
@@ -83,7 +83,7 @@ def move(
     state = advance(order.state, event)
     columns = columns or {}
     if refused or state is State.CANCELLED:
-        utterances = columns.get("utterances") or [document_of(one) for one in order.utterances]
+        utterances = columns.get("utterances") or order.utterances
         columns = {**columns, "audio_key": None, "utterances": without_recordings(utterances)}
     row = swap_order(session, order, IDLE | {"state": state.value, "updated_at": now} | columns)
     record_event(session, row, event.value, now, detail)

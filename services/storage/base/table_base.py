@@ -5,10 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey
+import structlog
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from sqlalchemy import JSON, Dialect, ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from infra.sql.database import UtcDateTime
+from schemas.cart import CartDraft
+from schemas.decision import Decision, ModelAnswer
+from schemas.order import OrderError
+from schemas.priced_cart import Cart, Finding
+from schemas.records.orders import StoredUtterance
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
+
+log = structlog.get_logger()
 
 # JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
 # None is SQL NULL, so that "has no cart" is one thing to ask for.
@@ -16,8 +28,61 @@ _JSON = JSON(none_as_null=True)
 Document = dict[str, Any]
 
 
+class Stored(TypeDecorator[Any]):
+    """A column of JSON that holds one value of a type, or a tuple of `many`.
+
+    A row that the next release wrote, while both run, may hold what this one can't read. It is left out, and
+    logged: one such value must not take the whole order with it, let alone the page that the order is on.
+    """
+
+    impl = JSON
+    cache_ok = True
+
+    def __init__(self, kind: type[Any], *, many: bool = False) -> None:
+        super().__init__(none_as_null=True)
+        self.kind, self.many = kind, many
+        self._adapter = TypeAdapter(kind)
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        if self.many and value is not None:
+            return [_document(one) for one in value]
+        return _document(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        if self.many:
+            return tuple(one for document in value or () if (one := self._read(document)) is not None)
+        return self._read(value)
+
+    def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:
+        return _JSON.coerce_compared_value(op, value)
+
+    def _read(self, document: Any) -> Any:
+        try:
+            return None if document is None else self._adapter.validate_python(document)
+        except ValidationError as error:
+            log.warning("row.left_out", what=self.kind.__name__, problems=error.error_count())
+            return None
+
+
+def _document(value: Any) -> Any:
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+
+_VALUES: dict[Any, Any] = {
+    kind: Stored(kind) for kind in (CartDraft, Cart, Decision, ModelAnswer, OrderError, Transcript)
+}
+
+
 class Base(DeclarativeBase):
-    type_annotation_map = {datetime: UtcDateTime, Document: _JSON, list[Any]: _JSON}  # noqa: RUF012 (read once by SQLAlchemy)
+    type_annotation_map = {  # noqa: RUF012 (read once by SQLAlchemy)
+        datetime: UtcDateTime,
+        Document: _JSON,
+        list[Any]: _JSON,
+        tuple[Finding, ...]: Stored(Finding, many=True),
+        tuple[ReviewReason, ...]: Stored(ReviewReason, many=True),
+        tuple[StoredUtterance, ...]: Stored(StoredUtterance, many=True),
+        **_VALUES,
+    }
 
 
 def shop(**more: Any) -> Mapped[str]:

@@ -8,6 +8,13 @@ from typing import Any
 from sqlalchemy import Float, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
+from schemas.cart import CartDraft
+from schemas.decision import Decision, ModelAnswer
+from schemas.order import OrderError
+from schemas.priced_cart import Cart, Finding
+from schemas.records.orders import StoredUtterance
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
 from services.storage.base.table_base import Base, Document, shop
 
 # Keys of what is here name accounts: who imports one of them needs all.
@@ -72,16 +79,16 @@ class OrderRow(Base):
     language: Mapped[str]
     audio_key: Mapped[str | None]
     audio_format: Mapped[str | None]
-    transcript: Mapped[Document | None]
-    utterances: Mapped[list[Any]]
-    draft: Mapped[Document | None]
-    cart: Mapped[Document | None]
-    before: Mapped[Document | None]
-    findings: Mapped[list[Any]]
-    reasons: Mapped[list[Any]]
-    answer: Mapped[Document | None]
-    decision: Mapped[Document | None]
-    error: Mapped[Document | None]
+    transcript: Mapped[Transcript | None]
+    utterances: Mapped[tuple[StoredUtterance, ...]]
+    draft: Mapped[CartDraft | None]
+    cart: Mapped[Cart | None]
+    before: Mapped[Cart | None]
+    findings: Mapped[tuple[Finding, ...]]
+    reasons: Mapped[tuple[ReviewReason, ...]]
+    answer: Mapped[ModelAnswer | None]
+    decision: Mapped[Decision | None]
+    error: Mapped[OrderError | None]
     metadata_: Mapped[Document | None] = mapped_column("metadata")
     timings: Mapped[Document]
     engine: Mapped[Document]
@@ -130,7 +137,7 @@ class ReviewRow(Base):
     shop_id: Mapped[str] = shop()
     order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
     status: Mapped[str]
-    reasons: Mapped[list[Any]]
+    reasons: Mapped[tuple[ReviewReason, ...]]
     version: Mapped[int]
     claimed_by: Mapped[str | None]
     lease_until: Mapped[datetime | None]
@@ -138,7 +145,7 @@ class ReviewRow(Base):
     decided_by: Mapped[str | None]
     decided_at: Mapped[datetime | None]
     reason: Mapped[str | None]
-    proposed: Mapped[Document | None]
+    proposed: Mapped[Cart | None]
     created_at: Mapped[datetime]
 
 
@@ -152,8 +159,8 @@ class ReviewRecordRow(Base):
     at: Mapped[datetime]
     actor: Mapped[str]
     action: Mapped[str]
-    before: Mapped[Document | None]
-    after: Mapped[Document | None]
+    before: Mapped[Cart | None]
+    after: Mapped[Cart | None]
     reason: Mapped[str | None]
     detail: Mapped[Document]
 
@@ -207,5 +214,5 @@ class OutboxRow(Base):
     created_at: Mapped[datetime]
     delivered_at: Mapped[datetime | None]
     dead_at: Mapped[datetime | None]
-    due_at: Mapped[datetime | None]  # see `outbox_order.py`
+    due_at: Mapped[datetime | None]  # see `outbox/store.py`
     endpoint_id: Mapped[str]

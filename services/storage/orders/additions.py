@@ -14,7 +14,7 @@ from schemas.order import MAX_UTTERANCES
 from schemas.question import SAY_AGAIN
 from schemas.records.orders import OrderRecord, StoredUtterance
 from schemas.transcript import joined
-from services.storage.base.mapping import columns_of_utterances, document_of
+from services.storage.base.mapping import columns_of_utterances
 from services.storage.orders.replays import CLEARED, check_unclaimed
 
 
@@ -42,8 +42,8 @@ def added(order: OrderRecord, new: StoredUtterance) -> tuple[Event, dict[str, An
     transcripts = [one.transcript for one in utterances if one.transcript is not None]
     is_whole = len(transcripts) == len(utterances)
     columns = CLEARED | {
-        "transcript": document_of(joined(transcripts)) if is_whole else None,
-        "before": None if again else document_of(order.cart or order.before),
+        "transcript": joined(transcripts) if is_whole else None,
+        "before": None if again else order.cart or order.before,
         "confirm": True,
         "answer": None,
         "decision": None,

@@ -13,7 +13,7 @@ from schemas.lifecycle import Event, State, advance
 from schemas.order import OrderError
 from schemas.records.orders import OrderRecord
 from services.storage.base.changes import IDLE, record_event, swap, swap_order, writing
-from services.storage.base.mapping import document_of, order_of
+from services.storage.base.mapping import order_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import WAITS, OrderRow
 from services.storage.orders import turns
@@ -128,7 +128,7 @@ class Claims(OfShop):
         """
         with writing(self._database) as (session, now):
             state = advance(order.state, Event.BROKE)
-            columns = IDLE | {"state": state.value, "updated_at": now, "error": document_of(error)}
+            columns = IDLE | {"state": state.value, "updated_at": now, "error": error}
             row = swap_order(session, order, columns)
             record_event(session, row, Event.BROKE.value, now, {"code": error.code})
             turns.end(session, now, order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -11,7 +12,7 @@ from schemas.lifecycle import Event, State, advance
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord
 from schemas.shops.access import source_of
 from services.storage.base.changes import insert_into
-from services.storage.base.mapping import document_of, order_of
+from services.storage.base.mapping import order_of
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 
 
@@ -21,30 +22,23 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
     path = [(State.RECEIVED.value, State.RECEIVED)]
     if new.transcript is not None:
         path.append((Event.TRANSCRIBED.value, advance(State.RECEIVED, Event.TRANSCRIBED)))
+    given = {one.name: getattr(new, one.name) for one in fields(new)}
     row = OrderRow(
+        metadata_=given.pop("metadata"),
+        **given,
         id=order_id,
         shop_id=shop,
         state=path[-1][1].value,
         version=len(path),
-        menu_id=new.menu_id,
-        menu_version=new.menu_version,
-        language=new.language,
-        audio_key=new.audio_key,
-        audio_format=new.audio_format,
-        transcript=document_of(new.transcript),
-        utterances=[],
-        findings=[],
-        reasons=[],
-        metadata_=new.metadata,
+        utterances=(),
+        findings=(),
+        reasons=(),
         timings={},
         engine={},
         attempt=0,
         created_at=now,
         updated_at=now,
-        confirm=new.confirm,
-        client=new.client,
         source=source_of(new.client),
-        traceparent=new.traceparent,
     )
     session.add(row)
     session.flush()
@@ -73,24 +67,15 @@ def insert_key(
     """
     if idempotency is None:
         return
-    taken = session.execute(
-        insert_into(session, IdempotencyRow)
-        .values(
-            shop_id=shop,
-            client=idempotency.client,
-            key=idempotency.key,
-            body_hash=idempotency.body_hash,
-            order_id=order_id,
-            created_at=now,
-        )
-        .on_conflict_do_nothing()
-        .returning(IdempotencyRow.key)
+    row = insert_into(session, IdempotencyRow).values(
+        shop_id=shop, **asdict(idempotency), order_id=order_id, created_at=now
     )
+    taken = session.execute(row.on_conflict_do_nothing().returning(IdempotencyRow.key))
     if taken.first() is None:
         raise KeyTaken(idempotency)
 
 
-def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderRow:
+def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderRecord:
     """The order that was stored under this key, which was found to be taken.
 
     Raises:
@@ -102,4 +87,4 @@ def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderR
         raise StorageUnavailable("This Idempotency-Key is being released")
     if seen.body_hash != idempotency.body_hash:
         raise IdempotencyMismatch("This Idempotency-Key was used with another body")
-    return session.get_one(OrderRow, seen.order_id)
+    return order_of(session.get_one(OrderRow, seen.order_id))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import and_, case, func, select, text
+from sqlalchemy import JSON, and_, case, func, select, text, type_coerce
 
 from infra.sql.database import Database
 from schemas.lifecycle import WAITING, State
@@ -115,7 +115,9 @@ class LoadStore:
         left = set(keys)
         if not left:
             return left
-        named = select(OrderRow.audio_key, OrderRow.utterances).where(OrderRow.audio_key.is_not(None))
+        # As stored: a recording of a later release's utterance, which can't be read here, is not unknown.
+        stored = type_coerce(OrderRow.utterances, JSON)
+        named = select(OrderRow.audio_key, stored).where(OrderRow.audio_key.is_not(None))
         with self._database.read() as session:
             for chunk in session.execute(named, execution_options={"yield_per": _CHUNK}).partitions():
                 for newest, utterances in chunk:

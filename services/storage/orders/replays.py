@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from schemas.errors import Conflict
 from schemas.lifecycle import REPLAYABLE, STATUS, Event, State
 from schemas.order import SAY_IT_AGAIN
-from schemas.records.orders import OrderRecord
+from schemas.records.orders import OrderRecord, StoredUtterance
 from schemas.review import ReviewReason
 from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.mapping import order_of
@@ -23,7 +23,7 @@ from services.storage.base.scoping import OfShop
 from services.storage.base.tables import MAY_GO_ON, UNDECIDED, OrderRow, ReviewRow
 
 CLEARED: dict[str, Any] = {
-    "draft": None, "cart": None, "findings": [], "reasons": [], "error": None
+    "draft": None, "cart": None, "findings": (), "reasons": (), "error": None
 }  # fmt: skip
 
 
@@ -35,7 +35,6 @@ class Replays(OfShop):
         its transcript, or else its recording.
 
         Raises:
-            NotFound: no such order.
             Conflict: it is elsewhere, a reviewer holds it, or neither input is left.
         """
         with writing(self._database) as (session, now):
@@ -81,13 +80,13 @@ class Replays(OfShop):
         )
         with self._database.read() as session:
             errors = session.scalars(query)
-            return sum(error is not None and error.get("code") == SAY_IT_AGAIN for error in errors)
+            return sum(error is not None and error.code == SAY_IT_AGAIN for error in errors)
 
 
-def _untranscribed(order: OrderRecord) -> list[dict[str, Any]]:
-    """Documents of the order's utterances, without what was heard in their recordings."""
+def _untranscribed(order: OrderRecord) -> tuple[StoredUtterance, ...]:
+    """The order's utterances, without what was heard in their recordings."""
     unheard = {"transcript": None}
-    return [one.model_dump(mode="json") | (unheard if one.audio_key else {}) for one in order.utterances]
+    return tuple(one.model_copy(update=unheard if one.audio_key else {}) for one in order.utterances)
 
 
 def _where_to(order: OrderRecord) -> Event:

@@ -24,7 +24,7 @@ from schemas.records.orders import (
 from schemas.shops.access import EVERY_SHOP
 from services.storage.base.changes import move, withdraw_review, writing
 from services.storage.base.ids import new_id, page_of, paged
-from services.storage.base.mapping import columns_of, document_of, event_of, order_of
+from services.storage.base.mapping import columns_of, event_of, order_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow, ReviewRow
 from services.storage.orders import turns
@@ -37,8 +37,8 @@ MAX_SEQ = 2**31 - 1
 
 
 class OrderStore(Claims, Replays):
-    """Orders of one shop. Every call is one transaction, and may raise StorageUnavailable in addition to what
-    it names; what belongs to another shop is not there."""
+    """Orders of one shop. Every call is one transaction, and may raise in addition to what it names
+    StorageUnavailable, and NotFound for an id that no order of the shop has."""
 
     def create(self, new: NewOrder, *, idempotency: Idempotency | None = None) -> tuple[OrderRecord, bool]:
         """Store an order with its first event and its idempotency key; True when it was stored now.
@@ -61,14 +61,10 @@ class OrderStore(Claims, Replays):
 
     def _first(self, taken: KeyTaken) -> OrderRecord:
         with self._database.read() as session:
-            return order_of(first_order(session, taken.idempotency, self._shop))
+            return first_order(session, taken.idempotency, self._shop)
 
     def get(self, order_id: str) -> OrderRecord:
-        """One order.
-
-        Raises:
-            NotFound: no such order.
-        """
+        """One order."""
         with self._database.glance() as session:
             return order_of(self._one(session, OrderRow, order_id))
 
@@ -124,7 +120,6 @@ class OrderStore(Claims, Replays):
         cancelled stays so. A completed one can be cancelled for `completed_s`, until the shop takes it.
 
         Raises:
-            NotFound: no such order.
             Conflict: it has ended otherwise.
         """
         with writing(self._database) as (session, now):
@@ -146,7 +141,6 @@ class OrderStore(Claims, Replays):
         is dropped, and so is an open question.
 
         Raises:
-            NotFound: no such order.
             Conflict: it takes no more, see `additions.py`.
             IdempotencyMismatch: the key was used with another body.
         """
@@ -166,7 +160,6 @@ class OrderStore(Claims, Replays):
         """Note that the shop makes a completed order now; one that it has taken stays as it is.
 
         Raises:
-            NotFound: no such order.
             Conflict: it is not completed.
         """
         with writing(self._database) as (session, now):
@@ -191,7 +184,7 @@ class OrderStore(Claims, Replays):
                 session.execute(
                     update(ReviewRow)
                     .where(ReviewRow.order_id == order.id)
-                    .values(version=ReviewRow.version + 1, proposed=document_of(moved.cart), lease_until=now)
+                    .values(version=ReviewRow.version + 1, proposed=moved.cart, lease_until=now)
                 )
             else:
                 withdraw_review(session, order.id)

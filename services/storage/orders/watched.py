@@ -38,7 +38,10 @@ class Look:
 
     order: OrderRecord
     review: ReviewRecord | None
-    versions: Versions
+
+    @property
+    def versions(self) -> Versions:
+        return self.order.version, self.review.version if self.review else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,8 @@ class WatchedStore:
             found = session.execute(query.where(OrderRow.id == order_id)).one_or_none()
         if found is None:
             return None
-        row, review = found
-        return Look(
-            order_of(row),
-            None if review is None else review_of(review),
-            (row.version, 0 if review is None else review.version),
-        )
+        order, review = found
+        return Look(order_of(order), review_of(review) if review else None)
 
     def happened(self, order_id: str, after: int) -> Happened | None:
         """The history of an order after an event of that number."""

@@ -27,7 +27,7 @@ from services.storage.base.ids import new_id
 from services.storage.base.mapping import alike
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
-from services.storage.outbox.outbox_order import IS_DEAD, IS_OPEN
+from services.storage.outbox.store import IS_DEAD, IS_OPEN
 
 _LOCATED = ("square", "toast")
 """Tills whose orders name their location."""

@@ -1,51 +1,35 @@
 """The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
 
-A message is for one endpoint of its order's shop, and goes when it is due: see `outbox_order.py`. It ends
-delivered or dead, and `replay` makes it due again under the same id. It goes with its endpoint.
+A message is for one endpoint of its order's shop. It ends delivered or dead, and `replay` makes it due again
+under the same id. It goes with its endpoint. Of an order's messages to an endpoint the first that is neither
+delivered nor dead may go, at `due_at`: once its wait or its lease is over, or that of the one before it. So a
+claim finds what is due by an index, and passes by what waits.
 """
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import and_, delete, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, delete, func, select, update
+from sqlalchemy.orm import Session, aliased
 
 from infra.sql.database import Database
 from schemas.errors import NotFound
 from services.storage.base.changes import swap, writing
 from services.storage.base.ids import paged
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
-from services.storage.outbox.outbox_order import IS_DEAD, IS_OPEN, due, is_open_of_order
 
 MAX_ERROR_CHARS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One row of the outbox. `attempt` counts claims; times are aware UTC datetimes."""
-
-    id: str
-    order_id: str
-    seq: int
-    type: str
-    payload: dict[str, Any]
-    version: int
-    attempt: int
-    last_error: str | None
-    due_at: datetime | None
-    created_at: datetime
-    delivered_at: datetime | None
-    dead_at: datetime | None
-    endpoint_id: str
+IS_OPEN = and_(OutboxRow.delivered_at.is_(None), OutboxRow.dead_at.is_(None))
+IS_DEAD = OutboxRow.dead_at.is_not(None)
 
 
 class Outbox:
-    """Every call is one transaction, and may raise StorageUnavailable in addition to what it names."""
+    """Messages are rows, read once: a later change is in none of them. Every call is one transaction, and may
+    raise StorageUnavailable in addition to what it names."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -58,7 +42,7 @@ class Outbox:
         with self._database.glance() as session:
             return list(session.scalars(select(WebhookEndpointRow.id).where(mine.exists())))
 
-    def claim(self, *, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[Message]:
+    def claim(self, *, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[OutboxRow]:
         """Take up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first; what
         another courier is taking is passed by.
 
@@ -79,27 +63,27 @@ class Outbox:
                 .returning(OutboxRow)
                 .execution_options(synchronize_session=False, populate_existing=True)
             )
-            taken = {row.id: _message(row) for row in session.scalars(statement)} if ids else {}
+            taken = {row.id: row for row in session.scalars(statement)} if ids else {}
             return [taken[key] for key in ids]
 
-    def delivered(self, message: Message) -> bool:
+    def delivered(self, message: OutboxRow) -> bool:
         """Close a claimed message; False when it was changed since."""
         with writing(self._database) as (session, now):
             columns = {"due_at": None, "delivered_at": now, "last_error": None}
             return _put_down(session, message, columns, now)
 
-    def failed(self, message: Message, error: str, *, retry_in_s: float | None) -> bool:
+    def failed(self, message: OutboxRow, error: str, *, retry_in_s: float | None) -> bool:
         """Put a claimed message back, due in `retry_in_s` seconds; None: dead. False as in `delivered`."""
         with writing(self._database) as (session, now):
             again = None if retry_in_s is None else now + timedelta(seconds=retry_in_s)
             columns = {"due_at": again, "dead_at": None if again else now, "last_error": storable(error)}
             return _put_down(session, message, columns, again or now)
 
-    def list(self, *, dead: bool = False, limit: int) -> builtins.list[Message]:
+    def list(self, *, dead: bool = False, limit: int) -> builtins.list[OutboxRow]:
         """The oldest messages that are dead, or else that still wait."""
         query = paged(OutboxRow, None, limit).where(IS_DEAD if dead else IS_OPEN)
         with self._database.read() as session:
-            return [_message(row) for row in session.scalars(query)]
+            return list(session.scalars(query))
 
     def replay(self, ids: Sequence[str] | None = None) -> builtins.list[str]:
         """Make these messages, or all dead ones, due again with all their attempts; their ids.
@@ -148,7 +132,7 @@ class Outbox:
             return len(session.scalars(delete(OutboxRow).where(old | homeless).returning(OutboxRow.id)).all())
 
 
-def _put_down(session: Session, message: Message, columns: dict[str, Any], next_at: datetime) -> bool:
+def _put_down(session: Session, message: OutboxRow, columns: dict[str, Any], next_at: datetime) -> bool:
     """Change a claimed message, and have those behind it looked at then; False when it was changed since."""
     row = swap(session, OutboxRow, message.id, message.version, **columns)
     if row is None:
@@ -168,5 +152,26 @@ def storable(error: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in error)[:MAX_ERROR_CHARS]
 
 
-def _message(row: OutboxRow) -> Message:
-    return Message(**{name: getattr(row, name) for name in Message.__slots__})
+def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:
+    # The same rows as `IS_OPEN`, in words that the index by order alone serves: PostgreSQL may guess that
+    # nothing is open, and then takes all indexes of what is for equally good.
+    return func.coalesce(row.delivered_at, row.dead_at).is_(None)
+
+
+def is_first() -> ColumnElement[bool]:
+    """No earlier message of its order is open. As a value and not as NOT EXISTS: PostgreSQL would turn that
+    into a join, and may plan it over all that is open."""
+    other = aliased(OutboxRow)
+    first = select(other.seq).where(
+        other.order_id == OutboxRow.order_id,
+        other.endpoint_id == OutboxRow.endpoint_id,
+        is_open_of_order(other),
+    )
+    return OutboxRow.seq == first.order_by(other.seq).limit(1).correlate(OutboxRow).scalar_subquery()
+
+
+def due(now: datetime, endpoint_id: str) -> Select[Any]:
+    """Ids of the messages to one endpoint that may go now, longest due first."""
+    here = OutboxRow.endpoint_id == endpoint_id
+    query = select(OutboxRow.id).where(here, IS_OPEN, OutboxRow.due_at <= now, is_first())
+    return query.order_by(OutboxRow.due_at, OutboxRow.id)

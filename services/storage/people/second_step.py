@@ -24,7 +24,7 @@ from schemas.shops.audit import UNKNOWN, Actor
 from schemas.shops.staff import StaffSession
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
-from services.storage.base.tables_staff import StaffRecoveryRow, StaffTotpRow
+from services.storage.base.tables_staff import StaffRecoveryRow, StaffRow, StaffTotpRow
 from services.storage.people.sessions import end_sessions, existing, held
 
 STEP_S = 30
@@ -83,9 +83,7 @@ class SecondSteps:
                 )
             row.confirmed_at, row.last_step = now, step
             end_sessions(session, own.staff_id, but=own.id)
-            codes = _new_codes(session, own.staff_id)
-            record_account(session, now, by, "second_step.on", account, after={"recovery_codes": len(codes)})
-            return codes
+            return _new_codes(session, now, by, "second_step.on", account)
 
     def renew_codes(self, staff_id: str, *, by: Actor = UNKNOWN) -> list[str]:
         """New recovery codes in place of the old.
@@ -95,14 +93,9 @@ class SecondSteps:
         """
         with writing(self._database) as (session, now):
             account = held(session, staff_id)
-            row = session.get(StaffTotpRow, staff_id)
-            if row is None or row.confirmed_at is None:
+            if not has_second_step(session, staff_id):
                 raise Conflict("Two-step sign-in isn't set up", hint="Set it up first.")
-            codes = _new_codes(session, staff_id)
-            record_account(
-                session, now, by, "recovery_codes.made", account, after={"recovery_codes": len(codes)}
-            )
-            return codes
+            return _new_codes(session, now, by, "recovery_codes.made", account)
 
     def codes_left(self, staff_id: str) -> int:
         """Recovery codes that were not used yet."""
@@ -160,10 +153,12 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
     )
 
 
-def _new_codes(session: Session, staff_id: str) -> list[str]:
-    session.execute(delete(StaffRecoveryRow).where(StaffRecoveryRow.staff_id == staff_id))
+def _new_codes(session: Session, now: datetime, by: Actor, action: str, account: StaffRow) -> list[str]:
+    """Recovery codes in place of those that there were, noted as made by `action`."""
+    session.execute(delete(StaffRecoveryRow).where(StaffRecoveryRow.staff_id == account.id))
     codes = [readable_secret() for _ in range(RECOVERY_CODES)]
-    session.add_all(StaffRecoveryRow(staff_id=staff_id, code_hash=_hash(code)) for code in codes)
+    session.add_all(StaffRecoveryRow(staff_id=account.id, code_hash=_hash(code)) for code in codes)
+    record_account(session, now, by, action, account, after={"recovery_codes": len(codes)})
     return codes
 
 

@@ -121,11 +121,8 @@ def named(session: Session, name: str, *, hold: bool = False, shop: str = EVERY_
 
 
 def held(session: Session, staff_id: str) -> StaffRow:
-    """The account with this id, as `named` with `hold`, or NotFound. Accounts are never removed."""
-    row = session.get(StaffRow, staff_id, with_for_update=True)
-    if row is None:
-        raise NotFound("No such account", hint="`saycart staff list` lists all accounts.")
-    return row
+    """The account with this id, as `named` with `hold`. Accounts are never removed."""
+    return session.get_one(StaffRow, staff_id, with_for_update=True)
 
 
 def existing(session: Session, name: str, *, hold: bool = False, shop: str = EVERY_SHOP) -> StaffRow:

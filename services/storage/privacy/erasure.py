@@ -101,6 +101,7 @@ class ErasureStore(OfShop):
             row.audio_key = None
             wipe(session, now, [row])
             session.flush()
+            session.expire(row)
             after = {"recording": spoke}
             record(session, now, by, "order.erased", ("order", row.id), shop=row.shop_id, after=after)
             return order_of(row)
@@ -113,10 +114,10 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
         _put(
             row,
             **dict.fromkeys(("transcript", "draft", "before", "metadata_", "client")),
-            utterances=[],
+            utterances=(),
             cart=redaction.cart(row.cart),
             error=redaction.error(row.error),
-            findings=[],
+            findings=(),
             engine=redaction.engine(row.engine),
             answer=redaction.answer(row.answer),
             decision=redaction.decision(row.decision),

@@ -24,7 +24,7 @@ from schemas.review import ReviewDecision
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import act_of, cart_of, document_of, order_of, review_of
+from services.storage.base.mapping import alike, order_of, review_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
 
@@ -48,8 +48,8 @@ def record_act(
         at=now,
         actor=actor,
         action=action,
-        before=document_of(before),
-        after=document_of(after),
+        before=before,
+        after=after,
         reason=reason,
         detail=detail or {},
     )
@@ -87,9 +87,8 @@ class ReviewLog(OfShop):
         query = select(ReviewRecordRow).join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
         query = query.where(ReviewRecordRow.review_id == review_id, of_shop(ReviewRow, self._shop))
         with self._database.read() as session:
-            return [
-                act_of(row) for row in session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
-            ]
+            rows = session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
+            return [ReviewAct(**alike(row, ReviewAct)) for row in rows]
 
     def settled(self, *, within_s: float | None = None) -> list[Settled]:
         """Reviews that were decided, latest first: those of the last `within_s` seconds, or all."""
@@ -105,6 +104,6 @@ class ReviewLog(OfShop):
                 since = self._database.now(session) - timedelta(seconds=within_s)
                 query = query.where(ReviewRecordRow.at >= since)
             return [
-                Settled(review_of(review), order_of(order), cart_of(act.after))
+                Settled(review_of(review), order_of(order), act.after)
                 for review, order, act in session.execute(query)
             ]

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, text
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.shops.access import PAGE
 from services.storage.base.ids import page_of, paged
-from services.storage.base.mapping import findings_of, review_of, unsure_of, words_of
+from services.storage.base.mapping import review_of, unsure_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
 
@@ -50,8 +50,8 @@ class ReviewQueue(OfShop):
             entries = [
                 QueueEntry(
                     review=review_of(review),
-                    words=words_of(order),
-                    findings=findings_of(order),
+                    words=order.transcript.text if order.transcript else "",
+                    findings=order.findings,
                     unsure=unsure_of(order),
                     menu_id=order.menu_id,
                     spoken=order.audio_key is not None,
@@ -62,11 +62,7 @@ class ReviewQueue(OfShop):
 
     def of_visitor(self, review_id: str, limit: int = MOST_OF_VISITOR) -> builtins.list[ReviewRecord]:
         """Undecided reviews of the orders that came from the same address to the same page as this review's,
-        longest waiting first; none for an order that came from no page. Held ones too.
-
-        Raises:
-            NotFound: no such review.
-        """
+        longest waiting first; none for an order that came from no page. Held ones too."""
         with self._database.read() as session:
             seen = self._one(session, ReviewRow, review_id)
             source = session.scalar(select(OrderRow.source).where(OrderRow.id == seen.order_id))

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database
 from schemas.compare import corrections
 from schemas.records.reviews import Decided
-from services.storage.base.mapping import cart_of
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import DECIDED, ReviewRecordRow, ReviewRow
 
@@ -54,8 +53,7 @@ def _changes(session: Session, lately: ColumnElement[bool]) -> Counter[str]:
         .limit(MOST_CORRECTIONS)
     )
     found = Counter[str]()
-    for before, after in session.execute(query):
-        old, new = cart_of(before), cart_of(after)
+    for old, new in session.execute(query):
         if old is not None and new is not None:
             found.update(corrections(old, new))
     return found

@@ -24,15 +24,11 @@ HELD, CHANGED = "Someone else has this review", "The review has changed since yo
 
 
 class ReviewStore(ReviewQueue):
-    """Reviews of one shop. Every call is one transaction, and may raise StorageUnavailable in addition to
-    what it names; what belongs to another shop is not there."""
+    """Reviews of one shop. Every call is one transaction, and may raise in addition to what it names
+    StorageUnavailable, and NotFound for an id that no review of the shop has."""
 
     def get(self, review_id: str) -> ReviewRecord:
-        """One review.
-
-        Raises:
-            NotFound: no such review.
-        """
+        """One review."""
         with self._database.read() as session:
             return review_of(self._one(session, ReviewRow, review_id))
 
@@ -49,7 +45,6 @@ class ReviewStore(ReviewQueue):
         Renewing leaves `version` alone: nothing that the reviewer has read is different.
 
         Raises:
-            NotFound: no such review.
             Conflict: another reviewer holds it, or it is settled.
         """
         with writing(self._database) as (session, now):
@@ -72,7 +67,6 @@ class ReviewStore(ReviewQueue):
         """Hold one's own live claim for `lease_s` seconds from now.
 
         Raises:
-            NotFound: no such review.
             Conflict: not held, held by another, lapsed, or settled.
         """
         with writing(self._database) as (session, now):
@@ -85,7 +79,6 @@ class ReviewStore(ReviewQueue):
         """Put one's own claim back into the queue; a review that is open stays so.
 
         Raises:
-            NotFound: no such review.
             Conflict: another reviewer holds it, or it is settled.
         """
         with writing(self._database) as (session, now):
@@ -114,7 +107,6 @@ class ReviewStore(ReviewQueue):
         other holds.
 
         Raises:
-            NotFound: no such review.
             Conflict: not claimed, claimed by another, lapsed, settled, or read at another version.
             StaleState: the order is not where `outcome` can move it from. Nothing is stored.
         """
@@ -137,7 +129,7 @@ class ReviewStore(ReviewQueue):
         or until there is an answer, it is the customer's turn.
 
         Raises:
-            NotFound, Conflict, StaleState: as `decide`.
+            Conflict, StaleState: as `decide`.
         """
         with writing(self._database) as (session, now):
             seen, order = self._locked(session, review_id)

@@ -21,7 +21,6 @@ from schemas.order import Confirmation, TextOrder, TextUtterance
 from schemas.question import CustomerAnswer
 from schemas.records.orders import OrderRecord
 from schemas.sentences.sentences import ENGLISH, sentences
-from schemas.wording import least
 from services.api.gate.bodies import media_type, validated
 from services.api.intake import accept, accept_utterance
 from services.api.receiving import Accepted, by_page
@@ -85,7 +84,6 @@ def _start(
         "linked": LINKED,
         "chosen": chosen,
         "say": sentences(chosen.language if chosen else ENGLISH),
-        "least": least,
         "max_audio_s": box.settings.max_audio_s,
         "staff": staff.visitor(request),
         "typed": "",

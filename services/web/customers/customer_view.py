@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schemas import wording
-from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, StageName, State
+from schemas.compare import bought
+from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, State
 from schemas.menu import Menu
 from schemas.open_questions import line_of, open_questions, settled_by, takes_more
 from schemas.order import SAY_IT_AGAIN, Order
@@ -38,10 +39,10 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
     unheard = order.question is None and _is_unheard(record)
     changes, answers = _changes(record, review), _answers(order, menu)
     questions = open_questions(record.findings, record.reasons) if order.question is not None else []
+    lines = len(record.cart.lines) if record.cart else 0
     return {
         "order": order,
         "menu": menu,
-        "state": record.state.value,
         "sound": record.audio_key is not None,
         "steps": _steps(record.state, sentences(menu.language)),
         "unheard": unheard,
@@ -63,9 +64,8 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "refresh_s": REFRESH_S.get(record.state),
         "events": [event.value for event in Event],
         "ends": sorted(ENDS),
-        "size_names": {size.id: size.name for size in menu.sizes},
         "open": False,
-        **changing(record, menu, record.cart, _keys(record.cart)),
+        **changing(record, menu, record.cart, [str(at) for at in range(lines)]),
     }
 
 
@@ -90,11 +90,6 @@ def _doubts(record: OrderRecord, order: Order, questions: Sequence[Question], me
     shown |= {f.message for f in order.findings if any(settled_by(question, f) for question in questions)}
     doubts = wording.doubts(record.reasons, order.findings, menu.language)
     return [doubt for doubt in doubts if doubt not in shown]
-
-
-def total_words(cart: Cart, say: Sentences) -> str:
-    """Return a cart's total, marked if it is a lower bound."""
-    return least(cart.total, cart.total_is_minimum, cart.currency, say)
 
 
 def _answers(order: Order, menu: Menu) -> list[tuple[str, str]]:
@@ -131,15 +126,19 @@ def _changes(record: OrderRecord, review: ReviewRecord | None) -> Changes | None
     shown = review.proposed if review is not None and by_staff else record.before
     if record.cart is None or record.state not in SHOWN or not (by_staff or shown):
         return None
-    lines_before = shown.lines if shown else ()
-    before = Counter(map(_bought, lines_before))
-    new = set[int]()
-    for number, line in enumerate(record.cart.lines):
-        if before[_bought(line)] == 0:
+    before, skus = shown.lines if shown else [], {line.sku for line in record.cart.lines}
+    left_out = [line.name for line in before if line.sku not in skus]
+    return Changes(by_staff, _new(before, record.cart.lines), left_out)
+
+
+def _new(before: Sequence[CartLine], lines: Sequence[CartLine]) -> frozenset[int]:
+    """Return the indexes of the lines that were not among those before."""
+    left, new = Counter(map(bought, before)), set[int]()
+    for number, line in enumerate(lines):
+        if left[bought(line)] == 0:
             new.add(number)
-        before[_bought(line)] -= 1
-    skus = {line.sku for line in record.cart.lines}
-    return Changes(by_staff, frozenset(new), [line.name for line in lines_before if line.sku not in skus])
+        left[bought(line)] -= 1
+    return frozenset(new)
 
 
 def _read_back(order: Order, answers: Sequence[tuple[str, str]], changes: Changes | None, menu: Menu) -> str:
@@ -156,7 +155,8 @@ def _read_back(order: Order, answers: Sequence[tuple[str, str]], changes: Change
     read = [f"{line}." for line in lines] + _read_changes(lines, changes, say)
     if order.status == "completed":
         read.append(say("read_number", number=pickup_number(order.id)))
-    return " ".join([*read, f"{say('page_total')}: {total_words(order.cart, say)}."])
+    total = least(order.cart.total, order.cart.total_is_minimum, menu.currency, say)
+    return " ".join([*read, f"{say('page_total')}: {total}."])
 
 
 def _read_changes(lines: Sequence[str], changes: Changes | None, say: Sentences) -> list[str]:
@@ -170,8 +170,7 @@ def _read_changes(lines: Sequence[str], changes: Changes | None, say: Sentences)
 
 
 def _line_words(line: CartLine, menu: Menu) -> str:
-    size = menu.size(line.size) if line.size else None
-    named = " ".join([str(line.quantity), *([size.name] if size else []), line.name])
+    named = " ".join(filter(None, [str(line.quantity), line.size_name, line.name]))
     return ", ".join([named, *(wording.option_name(option, menu.language) for option in line.options)])
 
 
@@ -180,52 +179,24 @@ def pickup_number(order_id: str) -> str:
     return order_id[-4:].upper()
 
 
-def _bought(line: CartLine) -> Hashable:
-    chosen = frozenset((o.group, o.id, o.amount, o.count, o.portion) for o in line.options)
-    return line.sku, line.quantity, line.size, chosen
-
-
 def changing(record: OrderRecord, menu: Menu, cart: Cart | None, keys: list[str]) -> dict[str, Any]:
     """Return the context of the form for changes; `blockers` are why the cart can't be confirmed."""
-    say = sentences(menu.language)
+    shown: dict[str, Any] = {"say": sentences(menu.language), "cart": cart}
     if cart is None or record.state is not State.PROPOSED:
-        return {"forms": [], "cart": cart, "say": say, "least": least, "total_words": total_words}
-    return {
-        "say": say,
-        "least": least,
-        "total_words": total_words,
+        return shown
+    return shown | {
         "order_id": record.id,
         "version": record.version,
-        "cart": cart,
         "forms": line_forms(cart, keys, menu),
         "addable": [item for item in menu.items if item.available and f"+{item.sku}" not in keys],
-        "blockers": [
-            finding.message
-            for line in cart.lines
-            for finding in line.findings
-            if finding.severity == "blocking"
-        ],
+        "blockers": [found.message for line in cart.lines for found in line.findings if found.blocks],
     }
-
-
-def _keys(cart: Cart | None) -> list[str]:
-    return [str(index) for index in range(len(cart.lines))] if cart else []
-
-
-def stage_words(stage: StageName, say: Sentences) -> str:
-    """Return a stage's name for the customer."""
-    return say(f"step_{stage.value}")
 
 
 def _steps(state: State, say: Sentences) -> list[tuple[str, str]]:
     """Return each stage's name with `done`, `now` or `next`."""
-    if state not in FLOW:
-        return [(stage_words(stage.name, say), "done") for stage in FLOW.values()]
-    steps, mark = [], "done"
-    for waiting, stage in FLOW.items():
-        if waiting is state:
-            mark = "now"
-        steps.append((stage_words(stage.name, say), mark))
-        if mark == "now":
-            mark = "next"
-    return steps
+    now = list(FLOW).index(state) if state in FLOW else len(FLOW)
+    marks = ["done"] * now + ["now"] + ["next"] * len(FLOW)
+    return [
+        (say(f"step_{stage.name.value}"), mark) for stage, mark in zip(FLOW.values(), marks, strict=False)
+    ]

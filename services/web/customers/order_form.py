@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from schemas.cart import Amount, CartDraft, ItemLine, LineDraft, NoteDraft, OptionDraft, Portion
 from schemas.errors import InvalidCart
 from schemas.menu import Item, Menu, OptionGroup
-from schemas.priced_cart import Cart, CartLine, CartOption
+from schemas.priced_cart import Cart, CartLine
 from schemas.wording import option_name
 from services.validation.portions import open_groups, without_closed
 from services.web.pages import Form
@@ -52,7 +52,6 @@ class LineForm:
     key: str
     line: CartLine
     limit: int
-    size_name: str | None
     sizes: list[FormChoice]
     groups: list[GroupChoices]
 
@@ -73,8 +72,7 @@ def _line_form(key: str, line: CartLine, item: Item, menu: Menu) -> LineForm:
         if (size := menu.size(size_id)) is not None
     ]
     groups = [_group(line, group, menu.language) for group in open_groups(line, menu.groups_of(item))]
-    size = menu.size(line.size) if line.size else None
-    return LineForm(key, line, item.max_quantity, size.name if size else None, sizes, groups)
+    return LineForm(key, line, item.max_quantity, sizes, groups)
 
 
 def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
@@ -82,24 +80,15 @@ def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
     choices = []
     for option in group.options:
         selected = [o for o in in_group if o.id == option.id]
-        choices += [FormChoice(_value(o), option_name(o, language), o.price, True) for o in selected]
+        for o in selected:
+            value = f"{o.group}/{o.id}/{o.amount}/{o.count}/{o.portion}"
+            choices.append(FormChoice(value, option_name(o, language), o.price, True))
         if not selected and option.available:
-            offered = CartOption(
-                group=group.id,
-                id=option.id,
-                name=option.name,
-                amount=Amount.NORMAL,
-                count=1,
-                price=option.price_in(line.size),
-            )
-            choices.append(FormChoice(_value(offered), option.name, option.price, False))
+            value = f"{group.id}/{option.id}/{Amount.NORMAL}/1/{Portion.WHOLE}"
+            choices.append(FormChoice(value, option.name, option.price, False))
     # One on each half makes two of the group.
     one = group.choose == "one" and all(option.portion is Portion.WHOLE for option in in_group)
     return GroupChoices(group.id, group.name, one, group.least > 0 and not group.defaults, choices)
-
-
-def _value(option: CartOption) -> str:
-    return f"{option.group}/{option.id}/{option.amount.value}/{option.count}/{option.portion.value}"
 
 
 def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple[CartDraft, list[str]]:

@@ -6,8 +6,6 @@ be enough.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyotp
 import segno
 from fastapi import APIRouter, Request
@@ -16,10 +14,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.errors import Conflict, InputError, SaycartError
-from services.api import problems
 from services.api.deps import Wired
 from services.bootstrap import Container
-from services.web.pages import Fields, Form, PageRoute, page, redirect
+from services.web.pages import Fields, Form, PageRoute, filled, page, redirect
 from services.web.staff.leaving import provider_name, signed_out
 from services.web.staff.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, read_cookie
 
@@ -142,15 +139,17 @@ def _page(
     about: str = "",
 ) -> Response:
     own = staff.session
-    shown: dict[str, Any] = {
-        "own": own,
-        "codes_left": box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
-        "required": own.needs_second_step,
-        "provider": provider_name(request),
-        "done": done,
-        "wrong": {about: error} if error else {},
-    }
-    return filled(request, "staff/account_page.html", error, **shown)
+    return filled(
+        request,
+        "staff/account_page.html",
+        error,
+        own=own,
+        codes_left=box.second_steps.codes_left(own.staff_id) if own.second_step else 0,
+        required=own.needs_second_step,
+        provider=provider_name(request),
+        done=done,
+        wrong={about: error} if error else {},
+    )
 
 
 def _enrol(request: Request, box: Container, staff: SignedIn, error: SaycartError | None = None) -> Response:
@@ -164,14 +163,6 @@ def _enrol(request: Request, box: Container, staff: SignedIn, error: SaycartErro
         required=staff.session.needs_second_step,
         wrong=error,
     )
-
-
-def filled(request: Request, template: str, error: SaycartError | None, **shown: Any) -> Response:
-    """Return a page with forms; `error`: what was wrong with the one that was sent, which sets the status."""
-    if error is None:
-        return page(request, template, **shown)
-    problem, headers = problems.describe(request, error)
-    return page(request, template, status=problem.status, headers=headers, **shown)
 
 
 def _qr(secret: str, name: str) -> Markup:

@@ -52,18 +52,10 @@ def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Res
         if part and "available" in form
         else _filled(part, menu, form)
     )
-    items = tuple(changed if item is part else item for item in menu.items)
-    groups = tuple(
-        group.model_copy(update={"options": tuple(changed if o is part else o for o in group.options)})
-        for group in menu.option_groups
+    edited = _with(menu, part, changed).model_copy(
+        update={"time_zone": menu.time_zone or form.get("time_zone") or None}
     )
-    update = {
-        "items": items if part else (*items, changed),
-        "option_groups": groups,
-        "time_zone": menu.time_zone or form.get("time_zone") or None,
-    }
-    document = menu.model_copy(update=update).model_dump(mode="json", exclude_none=True, warnings=False)
-    new, notes = Menu.read(document)
+    new, notes = Menu.read(edited.model_dump(mode="json", exclude_none=True, warnings=False))
     publish(box, new, after=version_of(form), edited=True)
     if "available" in form and is_fragment(request):
         return browsed(request, box, menu_id, form.get("q"))
@@ -90,6 +82,16 @@ def _part(menu: Menu, sku: str, group_id: str, option_id: str) -> Item | Option 
     if item is None and (sku or group_id):
         raise NotFound(f"The menu {menu.id} has no {sku or f'{option_id} in {group_id}'}")
     return item
+
+
+def _with(menu: Menu, part: Item | Option | None, changed: Item | Option) -> Menu:
+    """Return the menu with one part changed, or with a new item."""
+    items = tuple(changed if item is part else item for item in menu.items)
+    groups = tuple(
+        group.model_copy(update={"options": tuple(changed if o is part else o for o in group.options)})
+        for group in menu.option_groups
+    )
+    return menu.model_copy(update={"items": items if part else (*items, changed), "option_groups": groups})
 
 
 def _marked(part: Item | Option, menu: Menu, available: str) -> Item | Option:

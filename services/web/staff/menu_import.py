@@ -5,16 +5,17 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from schemas.errors import InvalidMenu
-from schemas.menu import Menu
+from schemas.errors import InvalidMenu, NotFound
+from schemas.menu import Menu, MenuVersion
 from services.api.gate.bodies import parse_json
 from services.api.problems import RequestRefused, invalid
 from services.api.routes.menus import publish
+from services.shop_scope import ShopScope
 from services.tills.menus.changes import changes
 from services.tills.menus.confusable import warnings
 from services.tills.menus.detect import read_menu
 from services.tills.menus.imported import Given
-from services.web.pages import Fields, PageRoute, in_main, page, redirect
+from services.web.pages import Fields, Form, PageRoute, in_main, page, redirect
 from services.web.staff.menu_edits import version_of
 from services.web.staff.staff import PublishScope
 
@@ -27,30 +28,41 @@ def check(request: Request, box: PublishScope, form: Fields) -> Response:
     file = form.files.get("menu")
     if file is None or not (data := file.file.read()):
         raise invalid([("/menu", "choose a menu file")])
-    fields = {field: form.get(field) or None for field in ("name", "currency", "time_zone")}
-    known: dict[str, str | None] = {}
-    if target := form.get("menu_id"):
-        old = box.menus.get(target).menu
-        known = old.model_dump(include={"id", "name", "currency", "language", "time_zone"})
-    imported = read_menu([(file.filename or "menu", data)], Given(**fields, known=known))
+    imported = read_menu([(file.filename or "menu", data)], _given(box, form))
     try:
         menu, dropped = Menu.read(imported.document)
         box.check_menu(menu)
     except InvalidMenu as error:
         raise InvalidMenu([(imported.place(path), problem) for path, problem in error.problems]) from None
-    stored = box.menus.versions(menu.id, limit=1)
-    before = box.menus.get(menu.id, stored[0].version).menu if stored else None
+    before = _newest(box, menu.id)
     return page(
         request,
         "menu/changes.html",
         headers=in_main(request),
         menu=menu,
-        version=stored[0].version if stored else 0,
-        changes=list(changes(before, menu)),
+        version=before.version if before else 0,
+        changes=list(changes(before.menu if before else None, menu)),
         lacking=imported.lacking,
         notes=[(imported.place(path), note) for path, note in (*dropped, *warnings(menu))],
         document=menu.model_dump_json(exclude_none=True),
     )
+
+
+def _given(box: ShopScope, form: Form) -> Given:
+    """Return what the form says of the menu, and the menu that is replaced."""
+    known: dict[str, str | None] = {}
+    if target := form.get("menu_id"):
+        old = box.menus.get(target).menu
+        known = old.model_dump(include={"id", "name", "currency", "language", "time_zone"})
+    fields = {field: form.get(field) or None for field in ("name", "currency", "time_zone")}
+    return Given(**fields, known=known)
+
+
+def _newest(box: ShopScope, menu_id: str) -> MenuVersion | None:
+    try:
+        return box.menus.get(menu_id)
+    except NotFound:
+        return None
 
 
 @router.post("/versions")

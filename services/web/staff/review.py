@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from schemas import wording
+from schemas.compare import same_order
 from schemas.errors import Conflict, InputError, InvalidCart, NotFound, SaycartError, StaleState
 from schemas.open_questions import question_of
 from schemas.question import StaffQuestion
@@ -159,7 +160,7 @@ def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> Revi
         return ReviewDecision(action="reject", **values)
     if filled.draft is None:
         raise InvalidCart([(f"line {n + 1}", text) for n, all_ in filled.problems.items() for text in all_])
-    if view.same(filled.draft, shown.order.draft):
+    if same_order(filled.draft, shown.order.draft):
         return ReviewDecision(action="approve", **values)
     return ReviewDecision(action="correct", cart=filled.draft, **values)
 
@@ -174,7 +175,7 @@ def _version(fields: Form) -> int:
 def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Response:
     back = f"?after={after}" if after else ""
     waiting = box.reviews.queue(CANDIDATES)
-    own = [e.review for e in waiting.entries if view.holder(e.review, waiting.now) == who]
+    own = [e.review for e in waiting.entries if e.review.holder(waiting.now) == who]
     free = [e.review for e in waiting.entries if view.is_free(e.review, waiting.now)]
     for review in own + free:
         try:
@@ -201,10 +202,11 @@ def _screen(
         request,
         "review/one.html",
         status=status,
-        mine=view.holder(shown.review, now.now) == who,
-        holder=view.holder(shown.review, now.now),
+        mine=shown.review.holder(now.now) == who,
+        holder=shown.review.holder(now.now),
         age_s=(now.now - shown.review.created_at).total_seconds(),
-        words=view.words(shown.transcript),
+        words=shown.transcript.words,
+        level=view.level,
         findings=view.findings(shown.order),
         unsaid=wording.unsaid(shown.review.reasons, shown.order.findings),
         doubt=doubt,
@@ -225,8 +227,7 @@ def _screen(
 
 
 def _cart(shown: view.Case, filled: FilledForm | None) -> Mapping[str, Any]:
-    sizes = {size.id: size.name for size in shown.menu.menu.sizes}
-    return {"review_id": shown.review.id, "cart": view.cart_view(shown, filled), "sizes": sizes}
+    return {"review_id": shown.review.id, "cart": view.cart_view(shown, filled)}
 
 
 def _lease(box: ShopScope, shown: view.Case, lost: str | None) -> Mapping[str, Any]:

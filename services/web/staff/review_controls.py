@@ -1,30 +1,16 @@
-"""The form controls of a cart's lines for staff, with their choices and values.
-
-Each field of `ItemLine` and `OptionDraft` becomes a control by the source of its values (`x-values`); an
-unknown source raises, as it does in the mask.
-"""
+"""The form controls of a cart's lines for staff, with their choices and values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
-from pydantic import BaseModel
-
-from schemas.cart import ItemLine, NoteDraft, OptionDraft, Portion
+from schemas.cart import MAX_COUNT, MAX_OPTIONS, MAX_QUANTITY, Amount, NoteKind, Portion
 from schemas.menu import Item, Menu
-from services.web.staff.review_form import Line, editable, option_key, properties, source
+from services.web.staff.review_form import LineFields, NoteFields, OptionFields
 
-_LABELS = {
-    "items": "Item",
-    "quantities": "Quantity",
-    "sizes": "Size",
-    "options": "Option",
-    "amounts": "Amount",
-    "counts": "Count",
-    "portions": "Part",
-    "note_kinds": "Kind",
-}
+_AMOUNTS: dict[str, str] = {amount: amount.value for amount in Amount}
+_KINDS: dict[str, str] = {kind: kind.value for kind in NoteKind}
 _PARTS: dict[str, str] = {
     Portion.WHOLE: "all of it",
     Portion.LEFT: "first half",
@@ -40,31 +26,34 @@ class SelectOption:
     label: str
 
 
+Groups = tuple[tuple[str, tuple[SelectOption, ...]], ...]
+"""The entries of a select by group; a group without a label is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One field: a select with `groups`, else a number from `minimum` to `maximum`."""
+    """One field: a select with `groups`, else a number from 1 to `maximum`."""
 
     name: str
     label: str
     value: str
-    groups: tuple[tuple[str, tuple[SelectOption, ...]], ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
+    groups: Groups = ()
+    maximum: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class LineForm:
+class LineControls:
     """One line: its words, its controls, a row of controls for each option, and one to add an option."""
 
     index: int
     words: str
     controls: tuple[Control, ...]
-    options: tuple[tuple[Control, ...], ...] = ()
-    more: Control | None = None
+    options: tuple[tuple[Control, ...], ...]
+    more: Control | None
 
 
 @dataclass(frozen=True, slots=True)
-class NoteForm:
+class NoteControls:
     """One note: a control for its kind, and its words."""
 
     index: int
@@ -72,119 +61,80 @@ class NoteForm:
     words: str
 
 
-def notes_controls(notes: tuple[Line, ...], menu: Menu) -> tuple[NoteForm, ...]:
-    """Return the controls of notes."""
-    return tuple(
-        NoteForm(at, _control(NoteDraft, "kind", f"note-{at}-kind", note, None, menu), note["heard"])
-        for at, note in enumerate(notes)
-    )
+def note_controls(index: int, note: NoteFields) -> NoteControls:
+    """Return the controls of a note."""
+    kind = Control(f"note-{index}-kind", "Kind", note.kind, _entries(_KINDS))
+    return NoteControls(index, kind, note.heard)
 
 
-def controls_of(lines: tuple[Line, ...], menu: Menu) -> tuple[LineForm, ...]:
-    """Return the controls of lines."""
-    return tuple(_line_form(index, line, menu) for index, line in enumerate(lines))
-
-
-@cache
-def max_options() -> int:
-    """Return the maximum number of options of a line, from the schema."""
-    return int(properties(ItemLine)["options"]["maxItems"])
-
-
-def _line_form(index: int, line: Line, menu: Menu) -> LineForm:
-    item = menu.item(line["sku"])
-    at = f"line-{index}"
+def line_controls(index: int, line: LineFields, menu: Menu) -> LineControls:
+    """Return the controls of a line: a size where the item has any, options where it has more."""
+    at, item = f"line-{index}", menu.item(line.sku)
+    controls = [
+        _select(f"{at}-sku", "Item", line.sku, _items(menu), "Choose an item…"),
+        Control(f"{at}-quantity", "Quantity", line.quantity, maximum=MAX_QUANTITY),
+    ]
+    if item and item.prices:
+        controls.append(Control(f"{at}-size", "Size", line.size, _sizes(item, menu, line.size)))
     rows = tuple(
-        tuple(
-            _control(OptionDraft, name, f"{at}-option-{row}-{name}", chosen, item, menu)
-            for name in editable(OptionDraft)
-            if source(OptionDraft, name) != "portions" or _has_parts(chosen, menu)
-        )
-        for row, chosen in enumerate(line["options"])
+        _option_controls(f"{at}-option-{row}", chosen, item, menu) for row, chosen in enumerate(line.options)
     )
-    offered = _option_groups(item, menu, taken={option_key(o) for o in line["options"]})
-    more = Control(f"{at}-more", "Add an option", "", (("", (SelectOption("", "Add an option…"),)), *offered))
-    # Sizes only where there are any; an unknown item has neither sizes nor options yet.
-    controls = tuple(
-        _control(ItemLine, name, f"{at}-{name}", line, item, menu)
-        for name in editable(ItemLine)
-        if source(ItemLine, name) != "sizes" or (item and item.prices)
+    rest = _options(item, menu, without={chosen.key for chosen in line.options})
+    more = _select(f"{at}-more", "Add an option", "", rest, "Add an option…")
+    more_fit = rest and len(rows) < MAX_OPTIONS
+    return LineControls(index, line.heard, tuple(controls), rows, more if more_fit else None)
+
+
+def _option_controls(at: str, chosen: OptionFields, item: Item | None, menu: Menu) -> tuple[Control, ...]:
+    options = _options(item, menu, chosen.key)
+    controls = (
+        # No option while it isn't the item's, or may go with several of its options.
+        _select(f"{at}-id", "Option", chosen.key, options, "Choose an option…"),
+        Control(f"{at}-amount", "Amount", chosen.amount, _entries(_AMOUNTS)),
+        Control(f"{at}-count", "Count", chosen.count, maximum=MAX_COUNT),
     )
-    room = len(rows) < max_options()
-    return LineForm(index, line["heard"], controls, rows, more if offered and room else None)
+    group = menu.group(chosen.group)
+    if (group is None or not group.halves) and chosen.portion == Portion.WHOLE:
+        return controls
+    return (*controls, Control(f"{at}-portion", "Part", chosen.portion, _entries(_PARTS)))
 
 
-def _control(
-    model: type[BaseModel], field_name: str, name: str, line: Line, item: Item | None, menu: Menu
-) -> Control:
-    spec, of = properties(model)[field_name], source(model, field_name)
-    value = line.get(field_name, "")
-    if of in ("quantities", "counts"):
-        # A new option has no count yet: use the schema's default.
-        value = value or str(spec.get("default", ""))
-        return Control(name, _LABELS[of], value, minimum=spec["minimum"], maximum=spec["maximum"])
-    if of == "items":
-        unknown = () if menu.item(value) else (("", (SelectOption("", "Choose an item…"),)),)
-        return Control(name, _LABELS[of], value, unknown + _items(menu))
-    if of == "sizes":
-        return Control(name, _LABELS[of], value, (("", _sizes(item, menu, value)),))
-    if of == "options":
-        key = option_key(line)
-        groups = _option_groups(item, menu, key)
-        # Of one that isn't the item's, or that may go with several of its options.
-        known = any(choice.value == key for _, choices in groups for choice in choices)
-        unknown = () if known else (("", (SelectOption("", "Choose an option…"),)),)
-        return Control(name, _LABELS[of], key, unknown + groups)
-    if of in ("amounts", "portions", "note_kinds"):
-        words = _PARTS if of == "portions" else {}
-        choices = tuple(SelectOption(one, words.get(one, one)) for one in _enum(model, field_name))
-        return Control(name, _LABELS[of], value or str(spec.get("default", "")), (("", choices),))
-    raise ValueError(f"{model.__name__}.{field_name} has values from {of!r}, which the form lacks")
+def _select(name: str, label: str, value: str, groups: Groups, prompt: str) -> Control:
+    """Return a select, with a prompt while it has no entry with its value."""
+    known = any(entry.value == value for _, entries in groups for entry in entries)
+    return Control(name, label, value, groups if known else _entries({"": prompt}) + groups)
 
 
-def _has_parts(chosen: Line, menu: Menu) -> bool:
-    """Return whether an option may go on one half, or does so now."""
-    group = menu.group(chosen["group"])
-    return (group is not None and group.halves) or chosen.get("portion", "") not in ("", Portion.WHOLE)
+def _entries(labels: Mapping[str, str]) -> Groups:
+    return (("", tuple(SelectOption(value, label) for value, label in labels.items())),)
 
 
-def _items(menu: Menu) -> tuple[tuple[str, tuple[SelectOption, ...]], ...]:
+def _items(menu: Menu) -> Groups:
     groups: dict[str, list[SelectOption]] = {}
     for item in menu.items:
         label = item.name if item.available else f"{item.name} (not available)"
         groups.setdefault(item.category, []).append(SelectOption(item.sku, label))
-    return tuple((category, tuple(choices)) for category, choices in groups.items())
+    return tuple((category, tuple(entries)) for category, entries in groups.items())
 
 
-def _sizes(item: Item | None, menu: Menu, value: str) -> tuple[SelectOption, ...]:
-    if item is None:
-        return ()
+def _sizes(item: Item, menu: Menu, value: str) -> Groups:
     default = menu.size(item.default_size) if item.default_size else None
-    unspecified = SelectOption("", f"not said ({default.name})" if default else "Choose a size…")
-    named = tuple(SelectOption(i, size.name if (size := menu.size(i)) else i) for i in item.size_ids)
+    unspecified = {"": f"not said ({default.name})" if default else "Choose a size…"}
+    named = {i: size.name if (size := menu.size(i)) else i for i in item.size_ids}
     # Once a size is chosen, "choose" isn't offered; "not said" still is if the menu has a default.
-    return named if value and default is None else (unspecified, *named)
+    return _entries(named if value and default is None else unspecified | named)
 
 
-def _option_groups(
-    item: Item | None, menu: Menu, chosen: str = "", taken: set[str] | None = None
-) -> tuple[tuple[str, tuple[SelectOption, ...]], ...]:
-    """Return the item's options by group, without those `taken` and those unavailable, unless `chosen`."""
+def _options(item: Item | None, menu: Menu, chosen: str = "", without: set[str] | None = None) -> Groups:
+    """Return the item's options by group: those available, but for some, and the `chosen` one."""
     groups = []
     for group in menu.groups_of(item) if item else ():
-        choices = tuple(
+        entries = tuple(
             SelectOption(key, option.name)
             for option in group.options
             if (key := f"{group.id}/{option.id}") == chosen
-            or (option.available and key not in (taken or set()))
+            or (option.available and key not in (without or set()))
         )
-        if choices:
-            groups.append((group.name, choices))
+        if entries:
+            groups.append((group.name, entries))
     return tuple(groups)
-
-
-@cache
-def _enum(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    """Return the values of an enum field, from the schema."""
-    reference = str(properties(model)[name]["$ref"]).rpartition("/")[2]
-    return tuple(model.model_json_schema()["$defs"][reference]["enum"])

@@ -1,134 +1,141 @@
-"""The staff's form for a cart, generated from the schema of the mask and the order's menu.
+"""The staff's form for a cart: its fields as text, and the draft that they make.
 
-It converts lines and notes to text and back; the controls are in `review_controls.py`. Fields, bounds and
-choices come from the schema alone. Fields are named `line-<n>-<field>`, `line-<n>-option-<m>-<field>` and
-`note-<n>-<field>`.
+The controls are in `review_controls.py`. Fields are named `line-<n>-<field>`, `line-<n>-option-<m>-<field>`
+and `note-<n>-<field>`. What the menu and `schemas/cart.py` allow is checked like any other cart.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from schemas.cart import CartDraft, ItemLine, NoteDraft, NoteKind, OptionDraft
+from schemas.cart import MAX_LINES, MAX_NOTES, Amount, CartDraft, ItemLine, LineDraft, NoteKind, Portion
 from schemas.field_problems import sentence
 from schemas.menu import Menu
 from services.web.pages import Form
 
-# A line in the form: the fields of `ItemLine` or `NotOnMenuLine` as text. Options are dicts of text, too.
-Line = dict[str, Any]
-
 ADDED = "added by staff"
-# Not editable: a line's words, and an option's group, which the option implies.
-_FIXED = {"transcript", "groups"}
+
+
+@dataclass(frozen=True, slots=True)
+class OptionFields:
+    """An option in the form; `key` is its group and id, as in `milk/oat`."""
+
+    key: str
+    amount: str = Amount.NORMAL
+    count: str = "1"
+    portion: str = Portion.WHOLE
+
+    @property
+    def group(self) -> str:
+        return self.key.partition("/")[0]
+
+    @property
+    def document(self) -> dict[str, object]:
+        named = {"group": self.group, "id": self.key.partition("/")[2]}
+        return {**named, "amount": self.amount, "count": _number(self.count), "portion": self.portion}
+
+
+@dataclass(frozen=True, slots=True)
+class LineFields:
+    """A line in the form; without `sku` it is not on the menu, without `size` none was said."""
+
+    heard: str
+    sku: str = ""
+    quantity: str = "1"
+    size: str = ""
+    options: Sequence[OptionFields] = ()
+
+    @property
+    def document(self) -> dict[str, object]:
+        kind = "item" if self.sku else "not_on_menu"
+        document: dict[str, object] = {"kind": kind, "heard": self.heard, "quantity": _number(self.quantity)}
+        if not self.sku:
+            return document
+        options = [option.document for option in self.options]
+        return {**document, "sku": self.sku, "size": self.size or None, "options": options}
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFields:
+    """A note in the form; one without words is not kept."""
+
+    kind: str
+    heard: str
 
 
 @dataclass(frozen=True, slots=True)
 class FilledForm:
-    """A parsed form: its draft, None if it is invalid, and its problems by line."""
+    """A parsed form: its draft, None if it is invalid, and its problems by line (-1: of the cart)."""
 
-    lines: tuple[Line, ...]
+    lines: Sequence[LineFields]
+    notes: Sequence[NoteFields]
     draft: CartDraft | None
     problems: dict[int, list[str]] = field(default_factory=dict)
-    notes: tuple[Line, ...] = ()
 
 
-def lines_of(draft: CartDraft | None) -> tuple[Line, ...]:
-    """Return a draft's lines as text."""
-    if draft is None:
-        return ()
-    return tuple(_texts(line.model_dump(mode="json")) for line in draft.lines)
+def filled_from(draft: CartDraft) -> FilledForm:
+    """Return the form of a draft."""
+    notes = [NoteFields(note.kind, note.heard) for note in draft.notes]
+    return FilledForm([_fields(line) for line in draft.lines], notes, draft)
 
 
-def notes_of(draft: CartDraft | None) -> tuple[Line, ...]:
-    """Return a draft's notes as text."""
-    return tuple(note.model_dump(mode="json") for note in draft.notes) if draft else ()
+def _fields(line: LineDraft) -> LineFields:
+    if not isinstance(line, ItemLine):
+        return LineFields(line.heard, quantity=str(line.quantity))
+    options = [OptionFields(f"{o.group}/{o.id}", o.amount, str(o.count), o.portion) for o in line.options]
+    return LineFields(line.heard, line.sku, str(line.quantity), line.size or "", options)
 
 
 def read(form: Form, menu: Menu) -> FilledForm:
     """Parse the form, and apply the pressed button: `add`, `remove`, `remove-note` or `drop` (an option)."""
-    lines = [_line(form, index) for index in _indices(form) if index != form.get("remove")]
-    for line in lines:
-        _fit(line, menu, form.get("drop"), form.get(f"line-{line['at']}-more"))
-    if form.get("add") == "line" and len(lines) < most("lines"):
-        lines.append({"heard": ADDED, "sku": "", "size": "", "quantity": "1", "options": []})
+    lines = [_line(form, n, menu) for n in _numbers(form, "line-") if n != form.get("remove")]
+    if form.get("add") == "line" and len(lines) < MAX_LINES:
+        lines.append(LineFields(ADDED))
     notes = [
-        {name: form.get(f"note-{index}-{name}") for name in NoteDraft.model_fields}
-        for index in _indices(form, "note-")
-        if index != form.get("remove-note")
+        NoteFields(form.get(f"note-{n}-kind"), form.get(f"note-{n}-heard"))
+        for n in _numbers(form, "note-")
+        if n != form.get("remove-note")
     ]
-    if form.get("add") == "note" and len(notes) < most("notes"):
-        notes.append({"kind": NoteKind.PREPARATION.value, "heard": ""})
-    return draft_of(tuple(lines), tuple(notes))
-
-
-def draft_of(lines: tuple[Line, ...], notes: tuple[Line, ...] = ()) -> FilledForm:
-    """Build a draft of lines and notes; a line without an item is not on the menu, an empty note is
-    dropped."""
+    if form.get("add") == "note" and len(notes) < MAX_NOTES:
+        notes.append(NoteFields(NoteKind.PREPARATION, ""))
     document = {
-        "lines": [_document(line) for line in lines],
-        "notes": [note for note in notes if note["heard"].strip()],
+        "lines": [line.document for line in lines],
+        "notes": [{"kind": note.kind, "heard": note.heard} for note in notes if note.heard],
     }
     try:
-        return FilledForm(lines, CartDraft.model_validate(document), notes=notes)
+        return FilledForm(lines, notes, CartDraft.model_validate(document))
     except ValidationError as error:
-        problems: dict[int, list[str]] = {}
-        for fault in error.errors(include_url=False):
-            where = fault["loc"]
-            index = where[1] if where[0] == "lines" and len(where) > 1 and isinstance(where[1], int) else -1
-            text = sentence(fault["type"], fault["msg"], fault.get("ctx", {}))
-            problems.setdefault(index, []).append(f"{_label(where)}: {text}")
-        return FilledForm(lines, None, problems, notes)
+        return FilledForm(lines, notes, None, _problems(error))
 
 
-@cache
-def most(part: str) -> int:
-    """Return the maximum number of `lines` or `notes` of a cart, from the schema."""
-    return int(properties(CartDraft)[part]["maxItems"])
-
-
-def _line(form: Form, index: str) -> Line:
-    at = f"line-{index}-"
-    line: Line = {name: form.get(at + name) for name in editable(ItemLine)}
-    line |= {"at": index, "heard": form.get(at + "heard"), "options": []}
-    for row in _indices(form, f"{at}option-"):
-        option = {name: form.get(f"{at}option-{row}-{name}") for name in editable(OptionDraft)}
-        group, _, key = option["id"].partition("/")
-        line["options"].append({**option, "group": group, "id": key, "at": f"{index}-{row}"})
-    return line
-
-
-def _fit(line: Line, menu: Menu, dropped: str, added: str) -> None:
-    """Remove the size and options that the item doesn't have; then drop or add an option."""
-    item = menu.item(line["sku"])
-    if item is None or line["size"] not in item.size_ids:
-        line["size"] = ""
+def _line(form: Form, number: str, menu: Menu) -> LineFields:
+    """Parse a line, without the size and the options that its item doesn't have."""
+    at = f"line-{number}"
+    item = menu.item(form.get(f"{at}-sku"))
     offered = {f"{g.id}/{o.id}" for g in (menu.groups_of(item) if item else ()) for o in g.options}
-    line["options"] = [o for o in line["options"] if o["at"] != dropped and option_key(o) in offered]
-    if added in offered:
-        group, _, key = added.partition("/")
-        line["options"].append({"group": group, "id": key})
-
-
-def _document(line: Line) -> dict[str, Any]:
-    """Return a line for validation: numbers converted, empty fields left out."""
-    kind = "item" if line["sku"] else "not_on_menu"
-    document: dict[str, Any] = {"kind": kind, "heard": line["heard"], "quantity": _number(line["quantity"])}
-    if kind == "not_on_menu":
-        return document
     options = [
-        {
-            name: _number(text) if "minimum" in spec else text
-            for name, spec in properties(OptionDraft).items()
-            if (text := option.get(name, ""))
-        }
-        for option in line["options"]
+        _option(form, f"{at}-option-{row}")
+        for row in _numbers(form, f"{at}-option-")
+        if f"{number}-{row}" != form.get("drop")
     ]
-    return document | {"sku": line["sku"], "size": line["size"] or None, "options": options}
+    options.append(OptionFields(form.get(f"{at}-more")))
+    size = form.get(f"{at}-size")
+    return LineFields(
+        heard=form.get(f"{at}-heard"),
+        sku=form.get(f"{at}-sku"),
+        quantity=form.get(f"{at}-quantity"),
+        size=size if item and size in item.size_ids else "",
+        options=[option for option in options if option.key in offered],
+    )
+
+
+def _option(form: Form, at: str) -> OptionFields:
+    given = {name: form.get(f"{at}-{name}") for name in ("amount", "count", "portion")}
+    return OptionFields(form.get(f"{at}-id"), **{name: text for name, text in given.items() if text})
 
 
 def _number(text: str) -> int | str:
@@ -136,38 +143,18 @@ def _number(text: str) -> int | str:
     return int(text) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else text
 
 
-def _texts(document: dict[str, Any]) -> Line:
-    line = {name: "" if value is None else str(value) for name, value in document.items()}
-    options = [{k: str(v) for k, v in option.items()} for option in document.get("options", ())]
-    return {"sku": "", "size": "", **line, "options": options}
+def _numbers(form: Form, prefix: str) -> list[str]:
+    found = {m[1] for name in form.fields if (m := re.match(rf"{re.escape(prefix)}(\d{{1,3}})-", name))}
+    return sorted(found, key=int)
 
 
-def option_key(option: Line) -> str:
-    return f"{option['group']}/{option['id']}" if option.get("id") else ""
-
-
-def _indices(form: Form, prefix: str = "line-") -> list[str]:
-    indices = {m[1] for name in form.fields if (m := re.match(rf"{re.escape(prefix)}(\d{{1,3}})-", name))}
-    return sorted(indices, key=int)
-
-
-@cache
-def properties(model: type[BaseModel]) -> dict[str, Any]:
-    return dict(model.model_json_schema()["properties"])
-
-
-def source(model: type[BaseModel], name: str) -> str | None:
-    values = properties(model)[name].get("x-values")
-    return None if values is None else str(values)
-
-
-@cache
-def editable(model: type[BaseModel]) -> tuple[str, ...]:
-    """Return the editable fields: item or option first, then the rest in the schema's order."""
-    names = [n for n in properties(model) if (s := source(model, n)) is not None and s not in _FIXED]
-    return tuple(sorted(names, key=lambda n: source(model, n) not in ("items", "options")))
-
-
-def _label(where: tuple[int | str, ...]) -> str:
-    named = [part for part in where if isinstance(part, str) and part not in ("lines", "item", "not_on_menu")]
-    return " ".join(named) or "cart"
+def _problems(error: ValidationError) -> dict[int, list[str]]:
+    problems: dict[int, list[str]] = {}
+    for fault in error.errors(include_url=False):
+        part, *where = fault["loc"]
+        line = where[0] if part == "lines" and where and isinstance(where[0], int) else -1
+        named = [name for name in fault["loc"] if isinstance(name, str)]
+        label = " ".join(name for name in named if name not in ("lines", "item", "not_on_menu")) or "cart"
+        text = sentence(fault["type"], fault["msg"], fault.get("ctx", {}))
+        problems.setdefault(line, []).append(f"{label}: {text}")
+    return problems

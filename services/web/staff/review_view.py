@@ -7,41 +7,29 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from schemas import wording
-from schemas.cart import CartDraft
+from schemas.cart import MAX_LINES, MAX_NOTES, CartDraft
 from schemas.compare import same_order
-from schemas.menu import Menu, MenuVersion
+from schemas.menu import MenuVersion
 from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
-from schemas.priced_cart import Cart, CartLine, CartTax, Finding
+from schemas.priced_cart import Cart, CartLine, Finding
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import Queue, ReviewRecord
 from schemas.review import HARD_TO_HEAR
-from schemas.transcript import Transcript
+from schemas.transcript import Transcript, Word
 from services.shop_scope import ShopScope
 from services.validation.decide import judge_chosen
-from services.web.staff.review_controls import LineForm, NoteForm, controls_of, notes_controls
-from services.web.staff.review_form import FilledForm, draft_of, lines_of, most, notes_of
+from services.web.staff.review_controls import LineControls, NoteControls, line_controls, note_controls
+from services.web.staff.review_form import FilledForm, filled_from
 
-# A word is marked below the first probability, and marked strongly below the second.
-UNSURE, DOUBTFUL = 0.85, HARD_TO_HEAR
-
-
-@dataclass(frozen=True, slots=True)
-class WordView:
-    """One word with its times in the recording of an utterance; `level` is `sure`, `unsure` or `doubtful`."""
-
-    text: str
-    utterance: int
-    start_s: float
-    end_s: float
-    percent: int
-    level: str
+# A word is marked below this probability, and marked strongly below `HARD_TO_HEAR`.
+UNSURE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class LineView:
     """One line of the form with its price and problems; `priced` is None if it can't be priced."""
 
-    form: LineForm
+    form: LineControls
     priced: CartLine | None
     problems: tuple[str, ...]
 
@@ -51,16 +39,14 @@ class CartView:
     """The form with its price. `removed` and `added` are its differences from the proposal."""
 
     lines: tuple[LineView, ...]
-    total: int
-    total_is_minimum: bool
-    taxes: tuple[CartTax, ...]
+    priced: Cart | None
     currency: str
     problems: tuple[str, ...]
     removed: tuple[str, ...]
     added: tuple[str, ...]
     changed: bool
     full: bool
-    notes: tuple[NoteForm, ...]
+    notes: tuple[NoteControls, ...]
     notes_full: bool
 
 
@@ -77,21 +63,15 @@ class Case:
         return self.order.transcript or Transcript(text="", confidence=0.0)
 
 
-def holder(review: ReviewRecord, now: datetime) -> str | None:
-    """Return who holds a review at `now`; None if it is free or its claim has expired."""
-    held = review.status == "claimed" and review.lease_until is not None and review.lease_until > now
-    return review.claimed_by if held else None
-
-
 def is_free(review: ReviewRecord, now: datetime) -> bool:
     """Return whether a review waits for a reviewer alone."""
-    return holder(review, now) is None and not review.asks(now)
+    return review.holder(now) is None and not review.asks(now)
 
 
 def shown_in(queue: Queue, who: str, show: str) -> Queue:
     """Return the queue with the entries that a filter leaves: `mine`, `free`, `allergy`, or all."""
     kept = {
-        "mine": lambda entry: holder(entry.review, queue.now) == who,
+        "mine": lambda entry: entry.review.holder(queue.now) == who,
         "free": lambda entry: is_free(entry.review, queue.now),
         "allergy": lambda entry: entry.allergy,
     }.get(show, lambda _: True)
@@ -105,23 +85,11 @@ def case(box: ShopScope, review_id: str) -> Case:
     return Case(review, order, box.menu_of(order))
 
 
-def words(transcript: Transcript) -> list[WordView]:
-    """Return the words of a recording; none for a text order."""
-    return [
-        WordView(
-            text=word.text.strip(),
-            utterance=word.utterance,
-            start_s=word.start_s,
-            end_s=word.end_s,
-            percent=round(word.probability * 100),
-            level="sure"
-            if word.probability >= UNSURE
-            else "unsure"
-            if word.probability >= DOUBTFUL
-            else "doubtful",
-        )
-        for word in transcript.words
-    ]
+def level(word: Word) -> str:
+    """Return how sure the recognizer was of a word: `sure`, `unsure` or `doubtful`."""
+    if word.probability >= UNSURE:
+        return "sure"
+    return "unsure" if word.probability >= HARD_TO_HEAR else "doubtful"
 
 
 def unsure(order: OrderRecord) -> list[str]:
@@ -138,32 +106,28 @@ def findings(order: OrderRecord) -> list[Finding]:
 def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:
     """Return the form as filled in, or its initial state, priced from the order's menu version."""
     menu = shown.menu.menu
-    now = filled or draft_of(lines_of(shown.order.draft), notes_of(shown.order.draft))
+    now = filled or filled_from(shown.order.draft or CartDraft(lines=()))
     cart, problems = _priced(shown, now.draft) if now.draft is not None else (None, now.problems)
-    before, after = _described(shown.review.proposed, menu), _described(cart, menu)
-    forms = controls_of(now.lines, menu)
+    before, after = _described(shown.review.proposed), _described(cart)
     return CartView(
         lines=tuple(
-            LineView(form, cart.lines[form.index] if cart else None, tuple(problems.get(form.index, ())))
-            for form in forms
+            LineView(
+                line_controls(number, line, menu),
+                cart.lines[number] if cart else None,
+                tuple(problems.get(number, ())),
+            )
+            for number, line in enumerate(now.lines)
         ),
-        total=cart.total if cart else 0,
-        total_is_minimum=cart is not None and cart.total_is_minimum,
-        taxes=tuple(cart.taxes) if cart else (),
+        priced=cart,
         currency=menu.currency,
         problems=tuple(problems.get(-1, ())),
         removed=tuple((before - after).elements()) if cart else (),
         added=tuple((after - before).elements()),
-        changed=now.draft is None or not same(now.draft, shown.order.draft),
-        full=len(now.lines) >= most("lines"),
-        notes=notes_controls(now.notes, menu),
-        notes_full=len(now.notes) >= most("notes"),
+        changed=now.draft is None or not same_order(now.draft, shown.order.draft),
+        full=len(now.lines) >= MAX_LINES,
+        notes=tuple(note_controls(number, note) for number, note in enumerate(now.notes)),
+        notes_full=len(now.notes) >= MAX_NOTES,
     )
-
-
-def same(one: CartDraft, other: CartDraft | None) -> bool:
-    """Return whether two drafts are the same order."""
-    return other is not None and same_order(one, other)
 
 
 def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
@@ -176,11 +140,10 @@ def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
     return cart, problems
 
 
-def _described(cart: Cart | None, menu: Menu) -> Counter[str]:
+def _described(cart: Cart | None) -> Counter[str]:
     if cart is None:
         return Counter()
-    sizes = {size.id: size.name for size in menu.sizes}
-    lines = [wording.line(line, sizes, menu.currency) for line in cart.lines]
+    lines = [wording.line(line, cart.currency) for line in cart.lines]
     # Without its line number, which may change while the note stays the same.
     notes = [note.model_copy(update={"line": None}) for note in cart.notes]
     return Counter([*lines, *(wording.note(note, cart) for note in notes)])

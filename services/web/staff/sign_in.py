@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 import structlog
@@ -12,12 +11,11 @@ from starlette.responses import Response
 
 from schemas.errors import InputError, NotFound, SaycartError, SignInBusy, TooManyAttempts
 from schemas.shops.staff import Entered, Halfway
-from services.api import problems
 from services.api.deps import Wired, address
 from services.api.gate.access import acting
 from services.api.gate.rates import by_address
 from services.bootstrap import Container
-from services.web.pages import Fields, PageRoute, page, redirect
+from services.web.pages import Fields, PageRoute, filled, page, redirect
 from services.web.staff.leaving import provider_name, signed_out
 from services.web.staff.staff import (
     COOKIE,
@@ -48,8 +46,8 @@ def ask(request: Request, next: str = HOME, late: str = "") -> Response:
     if visitor(request) is not None:
         return redirect(request, safe_next(next))
     wrong = "That took too long. Start again with your name and password." if late else None
-    shown: dict[str, Any] = {"next": safe_next(next), "name": "", "wrong": wrong}
-    return page(request, "staff/sign_in.html", provider=provider_name(request), **shown)
+    provider = provider_name(request)
+    return page(request, "staff/sign_in.html", next=safe_next(next), name="", wrong=wrong, provider=provider)
 
 
 @router.post("/sign-in", dependencies=OPEN)
@@ -63,10 +61,10 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
         result = await run_in_threadpool(
             box.sign_ins.by_password, name, password, address(request), SESSION_S
         )
-    except (TooManyAttempts, SignInBusy) as error:
+        if result is None:
+            raise InputError("Wrong name or password")
+    except (InputError, SignInBusy) as error:
         return _refused(request, error, **form)
-    if result is None:
-        return _refused(request, InputError("Wrong name or password"), **form)
     if isinstance(result, Halfway):
         answer = redirect(request, f"/sign-in/code?{urlencode({'next': after})}")
         set_cookie(request, answer, STEP_COOKIE, result.token, STEP_S, "strict")
@@ -94,12 +92,12 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
         session = await run_in_threadpool(
             box.sign_ins.by_code, token, code, address(request), SESSION_S, by=by
         )
+        if session is None:
+            raise InputError("Wrong code, or already used")
     except NotFound:
         return redirect(request, f"/sign-in?{urlencode({'next': after, 'late': '1'})}")
-    except (TooManyAttempts, SignInBusy) as error:
+    except (InputError, SignInBusy) as error:
         return _refused(request, error, **form)
-    if session is None:
-        return _refused(request, InputError("Wrong code, or already used"), **form)
     answer = await entered(request, box, session, name or "", after)
     drop_cookie(request, answer, STEP_COOKIE)
     return answer
@@ -124,18 +122,9 @@ async def entered(request: Request, box: Container, session: Entered, name: str,
 
 def _refused(request: Request, error: SaycartError, *, template: str, **form: str) -> Response:
     """Show the form again with the error: 401 for wrong input, 429 and 503 with Retry-After."""
-    problem, headers = problems.describe(request, error)
-    status = problem.status if isinstance(error, TooManyAttempts | SignInBusy) else 401
+    status = None if isinstance(error, TooManyAttempts | SignInBusy) else 401
     # Without the name: people type passwords into that field by mistake.
-    log.info("staff.sign_in_refused", code=error.code, status=status)
-    wrong = f"{error.detail}."
+    log.info("staff.sign_in_refused", code=error.code)
     # Only the form for name and password shows the provider's button.
-    return page(
-        request,
-        template,
-        status=status,
-        headers=headers,
-        wrong=wrong,
-        provider=provider_name(request),
-        **form,
-    )
+    shown = form | {"wrong": f"{error.detail}.", "provider": provider_name(request)}
+    return filled(request, template, error, status=status, **shown)

@@ -39,8 +39,8 @@ _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Who asks: the account's name, the CSRF token of this session, the session, and the desk of their
-    shop."""
+    """Who asks: the account's name, the CSRF token of this session, the session, and their shop's
+    scope."""
 
     name: str
     csrf: str

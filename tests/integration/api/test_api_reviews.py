@@ -110,7 +110,9 @@ def test_a_cart_that_the_menu_does_not_allow(world: World) -> None:
     ("body", "pointer"),
     [
         ({"version": 1, "action": "correct"}, ""),
-        ({"version": 1, "action": "reject"}, ""),
+        ({"version": 1, "action": "reject", "reason": "  "}, ""),
+        ({"version": 1, "action": "reject", "reason": "x", "cart": {"lines": []}}, ""),
+        ({"version": 1, "action": "approve", "cart": {"lines": []}}, ""),
         ({"version": 0, "action": "approve"}, "/version"),
         ({"version": 1, "action": "burn"}, "/action"),
         ({"version": 1, "action": "correct", "cart": {"lines": [{}]}}, "/cart/lines/0"),

@@ -17,7 +17,7 @@ from schemas.order import OrderError
 from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.shops.access import Role, Scope
-from services.storage.base.table_base import Base
+from services.storage.base.table_base import Base, Stored
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
 from services.storage.reviews.statistics import decided
@@ -130,7 +130,7 @@ class Shop:
         key = list(table.primary_key)
         with self.database.read() as session:
             rows = session.execute(select(*key, table.c[name])).all()
-        if not isinstance(table.c[name].type, JSON):
+        if not isinstance(table.c[name].type, (JSON, Stored)):
             rows = [row for row in rows if row[-1] is not None]
         assert rows, f"nothing to change in {column}"
         self._write(table, name, [(*row[:-1], value) for row in rows], key)

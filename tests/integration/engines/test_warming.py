@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -127,16 +128,6 @@ def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
     warming.stop()
 
 
-class Readiness:
-    """Counts how often a worker was said to be ready."""
-
-    def __init__(self) -> None:
-        self.times = 0
-
-    def __call__(self) -> None:
-        self.times += 1
-
-
 def test_a_worker_is_ready_once_its_menus_are_warm() -> None:
     prompts, warm_when_ready = Prompts(), list[list[int]]()
     warming = Warming(lambda: MENUS, prompts.warm, lambda: warm_when_ready.append(list(prompts.done)))
@@ -149,39 +140,19 @@ def test_a_worker_is_ready_once_its_menus_are_warm() -> None:
     warming.stop()
 
 
-def test_an_order_does_not_find_a_worker_that_says_it_is_not_ready() -> None:
-    prompts, ready = Prompts(), Readiness()
-    warming = Warming(lambda: MENUS, prompts.warm, ready)
-    warming.start()
-    assert prompts.begun.wait(SOON_S)
-    with warming.order():
-        assert ready.times == 1
-    warming.stop()
-
-
-@pytest.mark.parametrize("why", ["no menu", "no server", "a slow server"])
+@pytest.mark.parametrize("why", ["no menu", "no server", "a slow server", "an order"])
 def test_no_start_hangs_on_a_menu(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """Nor does an order find a worker that is not ready."""
     if why == "a slow server":
         monkeypatch.setattr(module, "READY_S", 0.05)
-    prompts, ready = Prompts(), Readiness()
+    prompts, ready = Prompts(), threading.Event()
     prompts.away = why == "no server"
-    warming = Warming(lambda: [] if why == "no menu" else MENUS, prompts.warm, ready)
+    warming = Warming(lambda: [] if why == "no menu" else MENUS, prompts.warm, ready.set)
     warming.start()
-    until(lambda: ready.times)
+    with warming.order() if why == "an order" else nullcontext():
+        assert ready.wait(SOON_S)
     assert prompts.done == []
     warming.stop()
-
-
-def test_what_is_stopped_gets_ready_no_more() -> None:
-    prompts, ready = Prompts(), Readiness()
-    warming = Warming(lambda: MENUS, prompts.warm, ready)
-    thread = threading.Thread(target=warming.run, daemon=True)
-    thread.start()
-    assert prompts.begun.wait(SOON_S)
-    warming.stop()
-    thread.join(SOON_S)
-    assert not thread.is_alive()
-    assert ready.times == 0
 
 
 def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from services.storage.audit.log import AuditLog
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
-from services.storage.outbox.store import Message, Outbox
+from services.storage.outbox.store import Outbox
 from services.storage.shops.store import ShopStore
 from tests.integration.storage.test_outbox import completed, moved, proposed_and_confirmed
 from tests.stand_ins import TESTER
@@ -41,7 +41,7 @@ def made(endpoints: EndpointStore, *events: str) -> Endpoint:
     return endpoints.add("main", URL, events or None, by=TESTER)[0]
 
 
-def claim(outbox: Outbox, endpoint_id: str) -> list[Message]:
+def claim(outbox: Outbox, endpoint_id: str) -> list[OutboxRow]:
     return outbox.claim(limit=9, lease_s=60, endpoint_id=endpoint_id)
 
 

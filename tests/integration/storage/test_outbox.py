@@ -20,9 +20,9 @@ from schemas.review import ReviewDecision
 from schemas.shops.webhook import TYPES, WebhookMessage
 from schemas.transcript import Transcript
 from services.storage.base import changes
-from services.storage.base.tables import WebhookEndpointRow
+from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.orders.store import OrderStore
-from services.storage.outbox.store import Message, Outbox
+from services.storage.outbox.store import Outbox
 from services.storage.reviews.store import ReviewStore
 from tests.endpoints import TILL
 from tests.stand_ins import TESTER
@@ -49,7 +49,7 @@ def proposed_and_confirmed(orders: OrderStore) -> OrderRecord:
     return moved(orders, Event.DECODED, Event.PROPOSED, Event.CONFIRMED)
 
 
-def claim(outbox: Outbox, limit: int = 10, lease_s: float = 60) -> list[Message]:
+def claim(outbox: Outbox, limit: int = 10, lease_s: float = 60) -> list[OutboxRow]:
     return outbox.claim(limit=limit, lease_s=lease_s, endpoint_id=TILL)
 
 

@@ -55,15 +55,6 @@ def test_a_disabled_account_is_out_at_once(staff: StaffStore, database: Database
         staff.add("Ann", PASSWORD)
 
 
-def test_a_new_password_ends_sessions(staff: StaffStore, database: Database) -> None:
-    staff.add("Ann", PASSWORD)
-    token = enter(database)
-    staff.set_password("Ann", "another long one")
-    assert not signed_in(database, token)
-    assert SignIns(database).by_password("Ann", PASSWORD, HERE, HOUR_S) is None
-    assert signed_in(database, enter(database, "another long one"))
-
-
 @pytest.mark.parametrize(
     ("name", "password"),
     [("", PASSWORD), ("x" * 81, PASSWORD), ("a\nb", PASSWORD), ("Ann", "eleven char"), ("Ann", "x" * 201)],

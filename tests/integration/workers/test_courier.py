@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,20 +16,21 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from infra.observability import tracing
-from infra.settings import REPOSITORY, Settings
+from infra.settings import Settings
 from infra.sql.database import Database
 from infra.webhooks import Poster
 from schemas.shops.access import EVERY_SHOP
 from schemas.shops.webhook import Allowed
+from services.storage.base.tables import OutboxRow
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
-from services.storage.outbox.store import Message, Outbox
+from services.storage.outbox.store import Outbox
 from services.storage.shops.store import ShopStore
-from services.workers.children import as_environment
 from services.workers.courier import Courier, Patience
 from services.workers.in_flight import EACH
 from tests.endpoints import SECRET, TILL, till
-from tests.integration.storage.test_outbox import completed, proposed_and_confirmed
+from tests.integration.storage.test_outbox import completed
+from tests.processes.parts import program
 from tests.servers.collector import collecting, traced
 from tests.servers.leading import leads_to
 from tests.servers.loopback import Handler, serving
@@ -144,11 +144,11 @@ def going(courier: Courier) -> Iterator[threading.Event]:
     assert not thread.is_alive()
 
 
-def claimed(outbox: Outbox, endpoint_id: str = TILL) -> list[Message]:
+def claimed(outbox: Outbox, endpoint_id: str = TILL) -> list[OutboxRow]:
     return outbox.claim(limit=9, lease_s=60, endpoint_id=endpoint_id)
 
 
-def once(courier: Courier, outbox: Outbox, database: Database) -> Message:
+def once(courier: Courier, outbox: Outbox, database: Database) -> OutboxRow:
     """Send what is due; the one message of the test as it is then."""
     make_due(database)
     for message in claimed(outbox):
@@ -236,22 +236,6 @@ def test_the_dead_of_one_shop_hold_up_no_other_shop(orders: OrderStore, database
     assert len(set(well.ids)) == 9
 
 
-def test_one_who_is_away_gets_all_in_order_later_and_the_other_at_once(
-    orders: OrderStore, outbox: Outbox, database: Database
-) -> None:
-    with Staged("500") as away, Staged("204") as well, couriers(database) as courier:
-        first, _ = till(database, away.url), till(database, well.url, key="whk_well")
-        proposed_and_confirmed(orders)
-        with going(courier):
-            until(lambda: len(well.ids) == 2 and len(away.ids) == 1)
-            until(lambda: outbox.counts()["delivered"] == 2)
-    left = outbox.list(limit=9)
-    assert [(one.endpoint_id, one.type) for one in left] == [
-        (first, "order.needs_confirmation"), (first, "order.completed"),
-    ]  # fmt: skip
-    assert left[0].last_error == "answered 500"
-
-
 def test_what_was_claimed_for_an_endpoint_that_went_is_not_sent(
     orders: OrderStore, outbox: Outbox, database: Database
 ) -> None:
@@ -301,30 +285,16 @@ def test_a_name_that_leads_inside_at_the_send_is_not_posted_to(
     assert receiver.ids == []
 
 
-def settings(home: Path, database_url: str) -> Settings:
-    return Settings(home=home, database_url=database_url, webhook_endpoints="private")
-
-
 @contextmanager
 def child(config: Settings) -> Iterator[subprocess.Popen[bytes]]:
     """A real courier that has said it is ready."""
     ready = config.home / "ready"
     ready.unlink(missing_ok=True)
-    with (config.home / "courier.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "services.workers.courier"],
-            cwd=REPOSITORY,
-            env={**as_environment(config), "PYTHONPATH": str(REPOSITORY), "SAYCART_READY_FILE": str(ready)},
-            stdout=log,
-            stderr=log,
-        )
-    try:
+    log, env = config.home / "courier.log", {"SAYCART_READY_FILE": str(ready)}
+    with program(config, "-m", "services.workers.courier", log=log, env=env) as process:
         until(lambda: ready.exists() or process.poll() is not None)
-        assert process.poll() is None, (config.home / "courier.log").read_text()
+        assert process.poll() is None, log.read_text()
         yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
@@ -339,7 +309,7 @@ def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
     with receiving(0, SECRET, Inbox(out, hold)) as url:
         till(database, url)
         order = completed(orders)
-        config = settings(tmp_path, database_url)
+        config = Settings(home=tmp_path, database_url=database_url, webhook_endpoints="private")
         with child(config) as courier:
             assert kept.wait(20), "it is on the receiver's disk, and not yet answered"
             courier.send_signal(signal.SIGKILL)

@@ -37,12 +37,6 @@ def test_however_many_are_slow_half_of_the_room_is_for_the_rest() -> None:
     assert fill(messages, [*dead, "well", "other"]) == {"well": EACH, "other": EACH}
 
 
-def test_those_who_answer_in_time_come_first() -> None:
-    messages, dead = InFlight(), [f"dead-{i}" for i in range(40)]
-    made_slow(messages, dead)
-    assert next(messages.capacities([*dead, "well"])) == ("well", EACH)
-
-
 def test_an_answer_in_time_gives_the_room_back() -> None:
     messages = InFlight()
     made_slow(messages, ["a"])

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from schemas.lifecycle import (
-    OPEN,
-    REPLAYABLE,
     SETTLED,
     STAGES,
     STATUS,
@@ -15,7 +11,6 @@ from schemas.lifecycle import (
     WAITING,
     Event,
     State,
-    advance,
 )
 from services.pipeline.flow import FLOW
 
@@ -30,22 +25,6 @@ def test_a_terminal_state_is_left_by_a_replay_of_a_failed_order_and_a_late_cance
     leaves = {(state, event) for state, event in TRANSITIONS if state in TERMINAL}
     late = {(State.COMPLETED, Event.CANCELLED), (State.COMPLETED, Event.TAKEN)}
     assert leaves == {(State.FAILED, event) for event in REPLAYS} | late
-
-
-def test_a_replay_leads_from_a_fault_to_where_work_is_waiting() -> None:
-    found = {key: to for key, to in TRANSITIONS.items() if key[1] in REPLAYS}
-    assert {state for state, _ in found} == REPLAYABLE == {State.FAILED, State.IN_REVIEW}
-    assert {(event, to) for (_, event), to in found.items()} == {
-        (Event.REPLAYED, State.TRANSCRIBED),
-        (Event.REPLAYED_FROM_AUDIO, State.RECEIVED),
-    }
-
-
-@pytest.mark.parametrize("state", sorted(OPEN))
-def test_more_is_transcribed_or_decoded_first(state: State) -> None:
-    typed = State.RECEIVED if state is State.RECEIVED else State.TRANSCRIBED
-    assert advance(state, Event.ADDED_AUDIO) is State.RECEIVED
-    assert advance(state, Event.ADDED_TEXT) is typed
 
 
 def test_every_state_is_reached_and_every_waiting_one_can_be_left() -> None:

@@ -26,8 +26,8 @@ from services.validation.portions import has_nested, placed, without_closed
 from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
 from services.web.customers.order_form import line_forms
-from services.web.staff.review_controls import SelectOption, controls_of
-from services.web.staff.review_form import lines_of
+from services.web.staff.review_controls import SelectOption, line_controls
+from services.web.staff.review_form import filled_from
 
 SAID = Transcript(text="a meal", confidence=1.0)
 DOCUMENT: dict[str, Any] = {
@@ -185,7 +185,8 @@ def test_forms_show_what_is_open_and_ask_staff_what_one_without_a_place_is() -> 
     draft = ordered("1 taco meal + cola + large")
     (form,) = line_forms(price_cart(draft, MENU, 1, SAID, []), ["0"], MENU)
     assert [group.id for group in form.groups] == ["drink", "drink>cola", "drink>cola>ice", "tacos"]
-    (line,) = controls_of(lines_of(ordered("1 taco meal + water + large")), MENU)
+    (fields,) = filled_from(ordered("1 taco meal + water + large")).lines
+    line = line_controls(0, fields, MENU)
     assert line.options[1][0].groups[0] == ("", (SelectOption("", "Choose an option…"),))
     assert "horchata size" in dict(line.options[1][0].groups)
 

@@ -1,4 +1,4 @@
-"""The form of a cart is the schema and the menu, nothing of its own; what it reads is what it showed."""
+"""The staff's form for a cart: what it shows is what it reads, within the schema and the menu."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import Amount, CartDraft, ItemLine, OptionDraft
+from schemas.cart import MAX_NOTES, Amount, CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
 from services.web.pages import Form
-from services.web.staff import review_form
-from services.web.staff.review_controls import Control, LineForm, controls_of, notes_controls
-from services.web.staff.review_form import lines_of, notes_of, read
+from services.web.staff.review_controls import Control, LineControls, line_controls, note_controls
+from services.web.staff.review_form import FilledForm, NoteFields, filled_from, read
 from tests import pizzeria
 from tests.pizzeria import PIZZERIA, topped
 from tests.stand_ins import CAFE, RIGHT
 
 
-def filled(forms: tuple[LineForm, ...], **changes: str) -> Form:
+def filled(forms: list[LineControls], **changes: str) -> Form:
     """The form as a browser sends it; `changes` are typed in, with `_` for `-` in names."""
     fields: dict[str, list[str]] = {}
     for line in forms:
@@ -27,19 +26,20 @@ def filled(forms: tuple[LineForm, ...], **changes: str) -> Form:
     return Form(fields | {name.replace("_", "-"): [value] for name, value in changes.items()})
 
 
-def shown(draft: CartDraft, menu: Menu = CAFE) -> tuple[LineForm, ...]:
-    return controls_of(lines_of(draft), menu)
+def shown(draft: CartDraft, menu: Menu = CAFE) -> list[LineControls]:
+    return [line_controls(index, line, menu) for index, line in enumerate(filled_from(draft).lines)]
 
 
 def with_notes(draft: CartDraft, **changes: str) -> Form:
     """The form of a draft on the pizzeria's menu, its notes too."""
     noted: dict[str, str] = {}
-    for note in notes_controls(notes_of(draft), PIZZERIA):
-        noted |= {note.kind.name: note.kind.value, f"note-{note.index}-heard": note.words}
+    for index, fields in enumerate(filled_from(draft).notes):
+        note = note_controls(index, fields)
+        noted |= {note.kind.name: note.kind.value, f"note-{index}-heard": note.words}
     return filled(shown(draft, PIZZERIA), **noted, **changes)
 
 
-def control(line: LineForm, label: str) -> Control:
+def control(line: LineControls, label: str) -> Control:
     return next(c for c in (*line.controls, *(c for row in line.options for c in row)) if c.label == label)
 
 
@@ -78,8 +78,7 @@ def test_choices_and_bounds_are_those_of_schema_and_menu() -> None:
                if g.id in ("milk", "syrup", "shots", "extras")}  # fmt: skip
     assert {tuple(v.split("/")) for v in values(control(line, "Option"))} == offered
     count, quantity = control(line, "Count"), control(line, "Quantity")
-    assert (count.minimum, count.maximum) == (1, 12)
-    assert (quantity.minimum, quantity.maximum) == (1, 999)
+    assert (count.maximum, quantity.maximum) == (12, 999)
 
 
 def test_halves_and_notes_that_are_shown_are_read_back() -> None:
@@ -111,9 +110,9 @@ def test_a_reviewer_edits_and_removes_notes(changes: dict[str, str], notes: list
 
 def test_a_note_comes_with_words_to_write_and_no_more_than_the_schema_has() -> None:
     added = read(with_notes(NOTED, add="note"), PIZZERIA)
-    assert added.notes[-1] == {"kind": "preparation", "heard": ""}
-    full = pizzeria.draft(topped(), notes=(("other", "to go"),) * review_form.most("notes"))
-    assert len(read(with_notes(full, add="note"), PIZZERIA).notes) == review_form.most("notes")
+    assert added.notes[-1] == NoteFields("preparation", "")
+    full = pizzeria.draft(topped(), notes=(("other", "to go"),) * MAX_NOTES)
+    assert len(read(with_notes(full, add="note"), PIZZERIA).notes) == MAX_NOTES
 
 
 def test_an_unsized_item_has_no_size_and_an_unknown_one_asks() -> None:
@@ -137,7 +136,7 @@ def test_another_item_lets_go_of_what_it_does_not_have() -> None:
     }
 
 
-def line_of(done: review_form.FilledForm) -> ItemLine:
+def line_of(done: FilledForm) -> ItemLine:
     assert done.draft is not None
     line = done.draft.lines[0]
     assert isinstance(line, ItemLine)
@@ -149,7 +148,7 @@ def test_an_impossible_number_is_named(typed: str) -> None:
     done = read(filled(shown(draft()), line_0_quantity=typed), CAFE)
     assert done.draft is None
     assert done.problems[0][0].startswith("quantity: ")
-    assert done.lines[0]["quantity"] == typed
+    assert done.lines[0].quantity == typed
 
 
 def test_what_the_menu_does_not_offer_is_not_taken() -> None:

@@ -20,8 +20,8 @@ from schemas.errors import Forbidden, SaycartError
 from services.api.deps import Wired
 from services.bootstrap import Container
 from services.shop_scope import ShopScope
-from services.web.pages import Fields, Form, PageRoute, redirect
-from services.web.staff.account import filled, prove_password
+from services.web.pages import Fields, Form, PageRoute, filled, redirect
+from services.web.staff.account import prove_password
 from services.web.staff.admin import keys, people, settings, webhooks
 from services.web.staff.leaving import provider_name
 from services.web.staff.staff import SESSION_S, Admin, SignedIn

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import resource
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -188,6 +191,23 @@ def test_memory_is_limited(tones: Path) -> None:
     """Too little for the libraries alone: the child fails, the order may be tried again."""
     with pytest.raises((AudioTooCostly, AudioDamaged, EngineUnavailable)):
         hear(tones / "pcm.wav", DecodeLimits(memory_bytes=40_000_000))
+
+
+def test_a_next_child_that_can_not_be_started_costs_no_recording(
+    tones: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    popen, started = subprocess.Popen, list[object]()
+
+    def one_alone(*command: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(command)
+        if len(started) > 1:
+            raise OSError(errno.EAGAIN, "no more processes")
+        return popen(*command, **options)
+
+    monkeypatch.setattr(audio._Child, "_ahead", None)
+    monkeypatch.setattr(audio.subprocess, "Popen", one_alone)
+    assert read(tones / "t.flac", DecodeLimits()).size
+    assert (len(started), audio._Child._ahead) == (2, None)
 
 
 def test_a_slow_machine_is_not_the_recordings_fault(tones: Path, child_that: Callable[[str], None]) -> None:

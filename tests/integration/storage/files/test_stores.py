@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 import secrets
 import subprocess
 import sys
@@ -15,12 +17,15 @@ import pytest
 from infra.blobs.bucket import BadAddress, BlobBucket
 from infra.blobs.folder import BlobFolder
 from infra.blobs.store import Blobs, DiskFull, NotABlob, StoreAway
-from infra.settings import Settings
+from infra.keep_days import KeepDays
+from infra.settings import REPOSITORY, Settings
 from schemas.errors import InputError
 from services.recordings import store_of
 from tests.servers.object_store import ObjectStore
 
 HOUR_S = 3600.0
+# The net under the sweeper.
+LIFECYCLE = REPOSITORY / "infra/s3/lifecycle.json"
 
 
 @pytest.fixture
@@ -191,3 +196,29 @@ def test_what_names_no_bucket_is_said_at_once(tmp_path: Path, url: str, endpoint
     with pytest.raises(InputError, match="SAYCART_RECORDINGS_URL") as caught:
         store_of(Settings(home=tmp_path, recordings_url=f"{url}?endpoint={endpoint}"))
     assert "secret" not in caught.value.detail
+
+
+def test_the_buckets_own_rule_is_taken_and_holds_for_recordings_alone(
+    object_store: ObjectStore, tmp_path: Path
+) -> None:
+    """Whether they expire is the server's affair; moto removes nothing."""
+    bucket, rule = object_store.bucket(), json.loads(LIFECYCLE.read_text())
+    object_store.client.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration=rule)
+    kept = object_store.client.get_bucket_lifecycle_configuration(Bucket=bucket)
+    assert kept["Rules"] == rule["Rules"]
+
+    url = re.search(
+        r"SAYCART_RECORDINGS_URL=s3://[^/\s]+([^\s?]+)", (REPOSITORY / "docs/operations.md").read_text()
+    )
+    assert url is not None
+    stored(BlobBucket(f"s3://{bucket}{url[1]}", object_store.url, tmp_path))
+    (name,) = object_store.names(bucket)
+    assert name.startswith(kept["Rules"][0]["Filter"]["Prefix"])
+
+
+def test_that_rule_waits_longer_than_recordings_are_kept_by_default() -> None:
+    (rule,) = json.loads(LIFECYCLE.read_text())["Rules"]
+    # A month more: an order's days are counted from its end, and a bucket's from the upload.
+    kept = KeepDays.of(Settings.model_fields["keep_days"].default).recordings
+    assert kept != "forever"
+    assert rule["Expiration"]["Days"] >= kept + 30

@@ -18,6 +18,7 @@ from schemas.lifecycle import Event
 from schemas.review import ReviewReason
 from services.storage.base import changes
 from services.storage.orders.load import LoadStore
+from services.storage.orders.statistics import order_statistics
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Outbox
 from services.storage.reviews.statistics import decided
@@ -114,11 +115,13 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
-def test_statistics_read_decisions_by_their_time(database: Database) -> None:
+def test_statistics_read_decisions_and_orders_by_their_time(database: Database) -> None:
     with asked() as statements:
         decided(database, "main", 24)
+        order_statistics(database, "main", 24, "UTC")
     with database.read() as session:
         found = plans(session, statements)
     assert found
-    assert all("ix_review_records_decided" in plan for plan in found)
-    assert not [plan for plan in found if "SCAN review" in plan]
+    by_time = ("ix_review_records_decided", "ix_orders_shop_listing")
+    assert all(any(index in plan for index in by_time) for plan in found)
+    assert not [plan for plan in found if "SCAN review" in plan or "SCAN order" in plan]

@@ -10,7 +10,6 @@ import sys
 import threading
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -69,33 +68,6 @@ def test_times_come_back_in_utc(database: Database) -> None:
 def test_reads_do_not_write(database: Database) -> None:
     with pytest.raises(DBAPIError), database.read() as session:
         session.execute(text("DELETE FROM orders"))
-
-
-def test_writers_wait_for_each_other(database: Database, race: Any) -> None:
-    """Read, then write what was read: what a deferred BEGIN on SQLite can't do under contention."""
-
-    def add(_number: int) -> None:
-        for _ in range(5):
-            with database.write() as session:
-                database.lock(session, "counter")
-                row = session.get(MenuRow, ("main", "counter", 1))
-                if row is None:
-                    now = database.now(session)
-                    row = MenuRow(
-                        shop_id="main",
-                        id="counter",
-                        version=1,
-                        digest="0",
-                        document={},
-                        created_at=now,
-                        **HEADER,
-                    )
-                    session.add(row)
-                row.digest = str(int(row.digest) + 1)
-
-    assert race(8, add) == [None] * 8
-    with database.read() as session:
-        assert session.get_one(MenuRow, ("main", "counter", 1)).digest == "40"
 
 
 def test_sqlite_is_durable(tmp_path: Path) -> None:

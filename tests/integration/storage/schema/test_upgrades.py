@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from click.testing import Result
 from sqlalchemy import text
@@ -19,12 +19,12 @@ import services.cli.client
 import services.cli.commands.migrate
 import services.cli.main
 from infra.processes.ports import any_free
-from infra.settings import Settings
+from infra.settings import REPOSITORY, Settings
 from infra.sql import migrating
 from infra.sql.database import Database
 from infra.sql.prepare import prepare
 from schemas.errors import InputError, StorageUnavailable
-from services.workers.children import as_environment
+from tests.processes.parts import program
 from tests.servers.postgresql import PostgreSQL
 from tests.waiting import answers, until
 
@@ -106,14 +106,7 @@ def test_the_job_and_an_api_that_waits_for_it(tmp_path: Path, saycart: Callable[
         home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", migrate_at_start=False
     )
     log = tmp_path / "api.log"
-    with log.open("wb") as output:
-        api = subprocess.Popen(
-            [sys.executable, "-m", "services.api"],
-            env=os.environ | as_environment(settings),
-            stdout=output,
-            stderr=output,
-        )
-    try:
+    with program(settings, "-m", "services.api", log=log):
         needed = saycart(settings, "migrate", "--check")
         assert (needed.exit_code, "run `saycart migrate`" in needed.output) == (3, True), needed.output
         refused = saycart(settings, "shops", "list")
@@ -124,6 +117,21 @@ def test_the_job_and_an_api_that_waits_for_it(tmp_path: Path, saycart: Callable[
         assert f"went from none to {HEAD}" in saycart(settings, "migrate").output
         assert saycart(settings, "migrate", "--check").exit_code == 0
         until(lambda: answers(f"http://127.0.0.1:{settings.api_port}/livez"), 30)
-    finally:
-        api.terminate()
-        api.wait(30)
+
+
+def test_the_role_of_the_guides_step_three_makes_the_tables_and_is_held_to_a_shop(
+    postgresql: PostgreSQL,
+) -> None:
+    guide = (REPOSITORY / "docs/operations.md").read_text()
+    (commands,) = re.findall(r"psql <<'EOF'\n(.*?)^ *EOF$", guide, re.DOTALL | re.MULTILINE)
+    assert commands.count("saycart") == 3
+    statements = ["DROP DATABASE IF EXISTS grown", "DROP ROLE IF EXISTS grown"]  # of a first try
+    statements += commands.replace("saycart", "grown").split(";")
+    with psycopg.connect(f"host={postgresql.home} user=postgres", autocommit=True) as connection:
+        for statement in filter(str.strip, statements):
+            connection.execute(statement.encode())
+    with closing(Database(postgresql.url("grown", role="grown"))) as database:
+        database.migrate()
+        found = database.row_security()
+        assert found.held
+        assert found.fault is None

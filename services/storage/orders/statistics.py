@@ -1,0 +1,151 @@
+"""A shop's orders of the last days: when they come, how long they take, and what was in doubt."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from itertools import chain
+from statistics import median
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import ColumnElement, Row, Select, extract, func, or_, select
+
+from infra.sql.database import Database
+from schemas.decision import Verdict
+from schemas.lifecycle import State
+from schemas.records.statistics import Duration, OrderCount, OrderStatistics
+from schemas.review import ReviewReason
+from services.storage.base.scoping import database_of, of_shop
+from services.storage.base.tables import EventRow, OrderRow, ReviewRow
+
+# The newest orders whose durations are taken, and whose doubts are read.
+MOST_TIMED, MOST_DOUBTED = 10_000, 1000
+QUARTER_S = 900  # time zones differ from UTC by whole quarters of an hour
+Query = Select[*tuple[Any, ...]]
+Found = Row[*tuple[Any, ...]]
+_SHOWN = (State.PROPOSED, State.IN_REVIEW, State.COMPLETED)
+_SETTLED = (State.COMPLETED, State.REJECTED)
+_verdict = func.coalesce(OrderRow.decision["verdict"].as_string(), Verdict.NEEDS_REVIEW.value)
+# Each doubt opens a review. It is withdrawn unless a person decides it.
+_ASKED = ReviewRow.id.is_not(None) & (_verdict == Verdict.ASKS.value)
+_TO_STAFF = ReviewRow.id.is_not(None) & or_(
+    _verdict == Verdict.NEEDS_REVIEW.value, ReviewRow.status == "decided"
+)
+
+
+def order_statistics(database: Database, shop: str, days: int, zone: str) -> OrderStatistics:
+    """Count a shop's orders of the last `days` in a time zone, today included.
+
+    Raises:
+        StorageUnavailable: see there.
+    """
+    local = ZoneInfo(zone)
+    with database_of(database, shop).read() as session:
+        now = database.now(session)
+        first = now.astimezone(local).date() - timedelta(days=days - 1)
+        since = datetime.combine(first, time(), local)
+        lately = of_shop(OrderRow, shop) & OrderRow.created_at.between(since, now)
+        quarters = session.execute(_by_quarter(lately)).all()
+        durations = session.execute(_durations(lately)).all()
+        doubted = session.execute(_doubted(lately)).all()
+    by_day = {first + timedelta(days=number): OrderCount() for number in range(days)}
+    by_hour = tuple(OrderCount() for _ in range(24))
+    _add(quarters, by_day, by_hour, local)
+    return OrderStatistics(
+        zone=zone,
+        days=by_day,
+        hours=by_hour,
+        asked=sum(quarter.asked for quarter in quarters),
+        asked_for=_tally(_codes(row) for row in doubted if row.asked),
+        to_staff=sum(quarter.to_staff for quarter in quarters),
+        to_staff_for=_tally(_codes(row) for row in doubted if row.to_staff),
+        items=_tally(map(_items, doubted)),
+        to_cart=_duration((row.created_at, row.shown) for row in durations),
+        to_settled=_duration((row.created_at, row.settled) for row in durations),
+    )
+
+
+def _add(
+    quarters: Iterable[Found],
+    by_day: dict[date, OrderCount],
+    by_hour: Sequence[OrderCount],
+    zone: ZoneInfo,
+) -> None:
+    for quarter in quarters:
+        at = datetime.fromtimestamp(int(quarter.began), zone)
+        for count in (by_day[at.date()], by_hour[at.hour]):
+            count.orders += quarter.orders
+            count.completed += quarter.completed
+
+
+def _tally(orders: Iterable[set[str]]) -> Counter[str]:
+    return Counter(chain.from_iterable(orders))
+
+
+def _by_quarter(lately: ColumnElement[bool]) -> Query:
+    second = extract("epoch", OrderRow.created_at)
+    return (
+        select(
+            (second - second % QUARTER_S).label("began"),
+            func.count().label("orders"),
+            func.count().filter(OrderRow.state == State.COMPLETED.value).label("completed"),
+            func.count().filter(_ASKED).label("asked"),
+            func.count().filter(_TO_STAFF).label("to_staff"),
+        )
+        .outerjoin(ReviewRow, ReviewRow.order_id == OrderRow.id)
+        .where(lately)
+        .group_by("began")
+    )
+
+
+def _durations(lately: ColumnElement[bool]) -> Query:
+    newest = select(OrderRow.id, OrderRow.created_at).where(lately)
+    orders = newest.order_by(OrderRow.created_at.desc()).limit(MOST_TIMED).subquery()
+    first = func.min(EventRow.at)
+    return (
+        select(
+            orders.c.created_at,
+            first.filter(EventRow.state.in_(_SHOWN)).label("shown"),
+            first.filter(EventRow.state.in_(_SETTLED)).label("settled"),
+        )
+        .join(EventRow, EventRow.order_id == orders.c.id)
+        .group_by(orders.c.id, orders.c.created_at)
+    )
+
+
+def _duration(spans: Iterable[tuple[datetime, datetime | None]]) -> Duration | None:
+    seconds = sorted((end - begin).total_seconds() for begin, end in spans if end)
+    return Duration(median(seconds), seconds[math.ceil(0.95 * len(seconds)) - 1]) if seconds else None
+
+
+def _doubted(lately: ColumnElement[bool]) -> Query:
+    documents = (OrderRow.decision, OrderRow.answer, ReviewRow.reasons, ReviewRow.proposed)
+    return (
+        select(_ASKED.label("asked"), _TO_STAFF.label("to_staff"), *documents)
+        .join(ReviewRow, ReviewRow.order_id == OrderRow.id)
+        .where(lately)
+        .order_by(OrderRow.created_at.desc())
+        .limit(MOST_DOUBTED)
+    )
+
+
+def _codes(row: Found) -> set[str]:
+    """Return an order's doubts; `BLOCKING_FINDING` only where the finding is not known."""
+    found = {doubt.code for doubt in row.decision.doubts} if row.decision else set()
+    return found.union(row.reasons) - ({ReviewReason.BLOCKING_FINDING.value} if found else set())
+
+
+def _items(row: Found) -> set[str]:
+    """Names of the items that a finding is about, or whose name, size or option the model was unsure of."""
+    unsure = {piece.text for piece in row.answer.unsure} if row.answer else set()
+    # Only the customer's words name what is not on the menu.
+    lines = [line for line in row.proposed.lines if line.kind == "item"] if row.proposed else []
+    return {
+        line.name
+        for line in lines
+        if any(finding.blocks for finding in line.findings)
+        or unsure & {line.name, line.size_name, *(option.name for option in line.options)}
+    }
