@@ -21,7 +21,7 @@ from hypothesis import settings
 from infra.sql.database import Database
 
 # Session fixtures: one stack for every folder of tests that asks for it.
-from tests.processes.running_stack import client, settle, stack  # noqa: F401 (fixtures, asked for by name)
+from tests.processes.running_stack import client, stack  # noqa: F401 (fixtures, asked for by name)
 from tests.servers.postgresql import PostgreSQL
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ LONG = (
     "engines/test_contract.py::test_every_order_gives_a_cart_inside_its_mask[llama.cpp-copper-skillet]",
     "engines/test_contract.py::test_every_example_is_answered_under_its_mask[llama.cpp-fields]",  # triage
     "faults/test_faults.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
-    "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # e2e/test_samples.py hears all
+    "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # the demo of e2e/test_cli.py hears all
     "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py
 )
 
@@ -59,9 +59,8 @@ ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
 # Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
 # at a time, in this order, the longest files first. What is left runs one after the other.
 WAITING = (
-    "customer review short menu api_orders worker decoder api_problems leases second_step",
-    "decode_worker restart oidc masked_api rates_shared masked_command",
-    "telemetry",
+    "customer review short menu customer_questions kiosk api_orders worker decoder api_problems leases",
+    "staff notes decode_worker restart masked_api rates_shared masked_command telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
 # The three steps by what they ask pytest for, and the mark of the files that each has.
@@ -123,9 +122,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
     """The session's server, started when first asked for."""
-    server = PostgreSQL()
-    yield server
-    server.stop()
+    with PostgreSQL() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

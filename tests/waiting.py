@@ -43,3 +43,10 @@ def read_to_end(connection: socket.socket) -> bytes:
     except ConnectionError:
         pass
     return received
+
+
+def in_one_minute(seconds: float = 8.0) -> None:
+    """Wait, if the minute ends in less than this: when it turns, a limit a minute has a little room again."""
+    left_s = 60 - time.time() % 60
+    if left_s < seconds:
+        time.sleep(left_s + 0.01)

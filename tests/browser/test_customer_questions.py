@@ -14,7 +14,7 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
 from tests.browser.conftest import PHONE, assert_usable, watched
 from tests.browser.review_desk import Desk, decoded, take
-from tests.browser.test_customer import LATTE, placed, proposed
+from tests.browser.test_customer import LATTE, placed
 from tests.integration.api_world import MENU, World
 from tests.stand_ins import options
 
@@ -123,13 +123,6 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
     page.get_by_role("button", name="Yes, order for $16.50").click()
     expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
     assert cafe.parts.orders.get(order.id).state is State.COMPLETED
-
-
-def test_while_something_is_changed_one_total_can_be_ordered(page: Page, cafe: World) -> None:
-    page.goto(cafe.link(proposed(cafe).id))
-    page.get_by_text("Change something", exact=True).click()
-    expect(page.get_by_role("button", name="Order it this way")).to_be_visible()
-    expect(page.get_by_role("button", name="Yes, order for")).to_be_hidden()
 
 
 def test_a_customer_reads_what_is_doubted_once_and_in_words(page: Page, cafe: World) -> None:

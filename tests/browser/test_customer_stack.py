@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from services.workers.stack import Stack
 from tests.browser.conftest import PHONE, assert_usable, spoken_wav, watched
-from tests.processes.running_stack import RECORDINGS
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
 # The stages take seconds on a small machine; this is a bound, and not what is measured.
@@ -72,17 +71,3 @@ def test_an_order_is_spoken_into_the_microphone(
         order = confirmed(page, client)
     assert order["source"] == "audio"
     assert [line["sku"] for line in order["cart"]["lines"]] == ["cold-brew"]
-
-
-def test_silence_is_told_and_leads_back(browser: Browser, stack: Stack, client: httpx.Client) -> None:
-    with watched(browser, stack.base_url) as page:
-        page.goto("/?menu=harbor-coffee")
-        page.get_by_label("Choose a recording").set_input_files(RECORDINGS / "hc-13.flac")
-        page.get_by_role("button", name="Send recording").click()
-        heading = page.get_by_role("heading", name="Please say it again")
-        expect(heading).to_be_visible(timeout=SETTLE_MS)
-        order_id = page.url.rpartition("/")[2]
-        page.get_by_role("link", name="Speak again").click()
-        page.wait_for_url("**/?menu=harbor-coffee")
-    error = client.get(f"/v1/orders/{order_id}").json()["error"]
-    assert error["code"] == "say_it_again"

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from infra.settings import REPOSITORY
-from tests.containers.composed import BASES, BUILD_S, JOBS, NEW, WANTED, Composed, base_images, begun, docker
+from tests.containers.composed import BUILD_S, JOBS, NEW, WANTED, Composed, base_images, begun
 from tests.containers.till import Lunch, Till
-from tests.unit.deployment.test_images import in_context
 
 pytestmark = pytest.mark.skipif(
     WANTED in ("", "short"),
@@ -46,37 +43,6 @@ def key(composed: Composed) -> str:
     key = composed.key()
     Till(composed.url, key).bring_menus()
     return key
-
-
-def test_a_build_is_sent_what_the_list_says(composed: Composed, tmp_path: Path) -> None:
-    """Docker's own reading of .dockerignore and the one of test_images.py are the same."""
-    sent = (
-        "services/a.py",
-        "services/web/static/vendor/a.js",
-        "infra/adapters/a/adapter_model.safetensors",
-        "README.md",
-    )
-    kept = (
-        "services/__pycache__/a.pyc",
-        "services/.env",
-        ".env",
-        ".venv-next/lib/a.so",
-        "reports/a",
-        "infra/adr/1.md",
-    )
-    for name in (*sent, *kept, "services/learning/training/a.py", "tests/a.py"):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    (tmp_path / ".dockerignore").write_text((REPOSITORY / ".dockerignore").read_text())
-    (tmp_path / "Dockerfile").write_text(f"FROM {BASES[0]}\nCOPY . /sent\n")
-    image = docker("build", "-q", str(tmp_path), **composed.env).strip()
-    try:
-        found = docker("run", "--rm", image, "find", "/sent", "-type", "f", "-printf", "%P\\n").split()
-    finally:
-        docker("image", "rm", "-f", image)
-    assert sorted(found) == sorted(sent)
-    assert [name for name in (*sent, *kept) if in_context(name)] == list(sent)
 
 
 @pytest.mark.parametrize("service", [*PARTS, *SERVERS])

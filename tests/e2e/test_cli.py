@@ -14,7 +14,9 @@ import pytest
 from rich.console import Console
 
 from infra.settings import REPOSITORY
+from services.cli.commands import demo
 from services.cli.commands.demo import run_demo
+from services.cli.samples import load_samples
 from services.workers.children import as_environment
 from services.workers.stack import Stack
 from tests.processes.running_stack import RECORDINGS
@@ -91,7 +93,14 @@ def test_doctor_finds_nothing_to_fix(saycart) -> None:
     assert "applies the mask" in found.stdout
 
 
-def test_the_demo_orders_every_sample_and_sends_the_doubtful_ones_to_a_person(stack: Stack) -> None:
-    out = io.StringIO()
+def test_the_demo_orders_every_sample_and_sends_the_doubtful_ones_to_a_person(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No wrong cart may be accepted, and of the plain samples at most two may be sent to a person."""
+    out, samples = io.StringIO(), load_samples()
+    monkeypatch.setattr(demo, "load_samples", lambda: samples)
     assert run_demo(stack.base_url, stack.key, Console(file=out, width=200))
     assert "2 of 2 doubtful ones went to a person" in out.getvalue()
+    missed = [sample for sample in samples if not sample.right]
+    assert [one.row["id"] for one in missed if one.order and one.order.status == "completed"] == []
+    assert len(missed) <= 2, out.getvalue()

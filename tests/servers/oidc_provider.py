@@ -81,9 +81,6 @@ class OidcProvider:
         assert answer.status_code == 302, answer.text
         return answer.headers["location"]
 
-    def deny(self, address: str) -> str:
-        return _HTTP.post(address, data={"action": "deny"}).headers["location"]
-
     def _before(self) -> flask.Response | None:
         asked = flask.request
         fields = {**asked.args.to_dict(), **asked.form.to_dict()}

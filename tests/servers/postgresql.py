@@ -62,23 +62,19 @@ class PostgreSQL:
     The wheel's own starter is not used: as root it adds a system user and opens every folder above itself
     to all users.
 
-    `listen`: an address to serve TCP on beside the unix socket; `within`: a command that starts another one,
-    such as `nsenter`, for a network namespace; `home`: a folder that stays, with its databases.
+    `listen`: an address to serve TCP on, too; `within`: a command that starts another one, such as `nsenter`,
+    for a network namespace.
     """
 
-    def __init__(self, listen: str = "", within: tuple[str, ...] = (), *, home: Path | None = None) -> None:
-        self._listen, self._within, self._stays = listen, within, home is not None
-        self.home = home or Path(tempfile.mkdtemp(prefix="saycart-pg-"))
-        self.home.mkdir(parents=True, exist_ok=True)
+    def __init__(self, listen: str = "", within: tuple[str, ...] = ()) -> None:
+        self._listen, self._within = listen, within
+        self.home = Path(tempfile.mkdtemp(prefix="saycart-pg-"))
         self._user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
         if self._user:
             os.chown(self.home, 65534, 65534)
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self.programs = self._find_programs()
-            if (self.home / "data").exists():
-                self.start()
-                return
             self._initialise()
             self.start()
             self._admin.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
@@ -87,6 +83,12 @@ class PostgreSQL:
         except BaseException:
             self.stop()
             raise
+
+    def __enter__(self) -> PostgreSQL:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     @property
     def pid(self) -> int:
@@ -115,15 +117,13 @@ class PostgreSQL:
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
-            # "Fast" ends sessions, then itself; "immediate" does not write down first what is then removed.
-            self._process.send_signal(signal.SIGINT if self._stays else signal.SIGQUIT)
+            self._process.send_signal(signal.SIGQUIT)  # what would be written down first is removed
             try:
-                self._process.wait(600 if self._stays else 10)
+                self._process.wait(10)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        if not self._stays:
-            shutil.rmtree(self.home, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)
 
     def kill(self) -> None:
         """kill -9 the server; its backends notice and end by themselves. `start` brings it up again."""

@@ -118,31 +118,6 @@ def test_without_a_decode_server_it_is_503(tmp_path: Path) -> None:
         assert "SAYCART_LLM_URL" in problem["hint"]
 
 
-BAD: dict[str, Any] = {
-    "/text": [{}, {"text": ""}, {"text": 5}, {"text": "a" * (MAX_TEXT_CHARS + 1)}],
-    "/temperature": [
-        {"text": "a", "temperature": 2.1},
-        {"text": "a", "temperature": -1},
-        {"text": "a", "temperature": "1"},
-    ],
-    "/seed": [
-        {"text": "a", "seed": -1},
-        {"text": "a", "seed": 2**31},
-        {"text": "a", "seed": 0.5},
-        {"text": "a", "seed": False},
-    ],
-    "/score": [{"text": "a", "score": 1}, {"text": "a", "score": "yes"}],
-    "/menu": [{"text": "a", "menu": "b"}],
-}
-
-
-@pytest.mark.parametrize(("pointer", "body"), [(p, body) for p, bodies in BAD.items() for body in bodies])
-def test_a_bad_field_is_named(world: World, server: StagedServer, pointer: str, body: Any) -> None:
-    problem = expect_problem(world.http.post("/v1/masked/ticket", json=body), 422, "invalid_input")
-    assert [error["pointer"] for error in problem["errors"]] == [pointer]
-    assert server.bodies == []
-
-
 def test_a_body_has_a_bound(world: World, server: StagedServer) -> None:
     expect_problem(ask(world, "ticket", more="a" * route.MAX_BODY_BYTES), 413, "body_too_large")
     # The longest text in its longest spelling fits.

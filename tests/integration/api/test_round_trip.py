@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 
 from schemas.menu import Menu
 from tests.endpoints import till
-from tests.integration import api_world
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
-
-own_world = api_world.own_world
 
 # All that JSON can spell, and what it can't: half a surrogate pair, NUL, infinities, huge whole numbers.
 TEXT = st.text(st.characters(), max_size=12) | st.text('ab\\"/~<>&{}\u2028\x00\x7f\ud800é🍔', max_size=120)
@@ -133,6 +130,6 @@ def test_a_menu_is_exported_as_it_was_imported(world: World, names: list[str], c
         ("/v1/orders/none/answer", "POST", {"question": deep(150), "answer": "x"}),
     ],
 )
-def test_one_rule_holds_for_each_body(own_world: World, path: str, method: str, body: Any) -> None:
-    problem = expect_problem(own_world.http.request(method, path, json=body), 422, "invalid_input")
+def test_one_rule_holds_for_each_body(world: World, path: str, method: str, body: Any) -> None:
+    problem = expect_problem(world.http.request(method, path, json=body), 422, "invalid_input")
     assert problem["errors"][0]["pointer"].startswith("/")

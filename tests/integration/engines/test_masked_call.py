@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import pytest
@@ -16,7 +15,6 @@ from pydantic import BaseModel, Field
 from services.clients.masked.saycart_masked import (
     AnswerRejected,
     AnswerTruncated,
-    CallCancelled,
     Engine,
     Mask,
     MaskedCallError,
@@ -117,25 +115,6 @@ def test_a_mask_that_llguidance_lacks_never_reaches_the_server(server: StagedSer
     with pytest.raises(OutsideMask, match="does not compile"):
         engine(server).complete(CHAT, beyond)
     assert not server.bodies
-
-
-def test_a_call_ends_within_half_a_second_of_its_cancellation(server: StagedServer) -> None:
-    came, over, called_off = threading.Event(), threading.Event(), threading.Event()
-
-    def slow(body: dict[str, Any]) -> Answer:
-        came.set()
-        over.wait(20)
-        return completion(GOOD)
-
-    server.answer = slow
-    with ThreadPoolExecutor(1) as pool:
-        call = pool.submit(masked, Ticket, CHAT, engine=engine(server), called_off=called_off)
-        assert came.wait(10)
-        called_off.set()
-        with pytest.raises(CallCancelled):
-            call.result(0.5)
-        assert server.gone.wait(10), "the server was left to decode"
-        over.set()
 
 
 def test_a_connection_that_was_idle_is_not_used_again() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
-from schemas.compare import canonical_draft
-from schemas.decision import ModelAnswer, UnsurePiece, Verdict
+from schemas.decision import UnsurePiece, Verdict
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
 from services.decoding import wire
@@ -41,19 +40,6 @@ def settled(world: Works, *script: Reading, said: str = SAID) -> OrderRecord:
     return world.until_settled(world.typed(said))
 
 
-def test_a_cart_that_the_model_is_sure_of_completes(world: Works) -> None:
-    order = settled(world, reading(0.995))
-    assert order.state is State.COMPLETED
-    assert order.draft is not None
-    assert canonical_draft(order.draft) == canonical_draft(RIGHT)
-    assert all(line.heard in SAID for line in order.draft.lines)
-    assert order.answer == ModelAnswer(text=CART, probability=0.995)
-    assert order.decision is not None
-    assert order.decision.verdict is Verdict.ACCEPTED
-    assert order.decision.basis.cart_probability == 0.995
-    assert world.types(order.id) == ["received", "transcribed", "decoded", "accepted"]
-
-
 @pytest.mark.parametrize("change", [{"trained": False}, {"overruled": 1}], ids=["untrained", "overruled"])
 def test_how_sure_an_untrained_or_overruled_model_is_counts_for_nothing(
     world: Works, change: dict[str, object]
@@ -70,15 +56,6 @@ def test_the_pieces_that_the_model_doubts_are_kept(world: Works) -> None:
     order = settled(world, replace(reading(0.6), pieces=(("latte", 0.999), ("large", 0.604))))
     assert order.answer is not None
     assert order.answer.unsure == (UnsurePiece(text="large", probability=0.6),)
-
-
-def test_the_models_notes_come_with_the_order(world: Works) -> None:
-    noted = reading(0.995, CART[:-1] + ',"notes":[{"other":"to go"}]}')
-    order = settled(world, noted, said=SAID + " to go")
-    assert order.draft is not None
-    assert order.cart is not None
-    assert [(note.kind, note.heard) for note in order.draft.notes] == [("other", "to go")]
-    assert [(note.kind, note.text) for note in order.cart.notes] == [("other", "to go")]
 
 
 def test_an_allergy_that_the_model_noted_waits_for_a_person(world: Works) -> None:

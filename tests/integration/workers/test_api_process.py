@@ -1,4 +1,4 @@
-"""The API as a process: its socket outlives it, and what it ends is answered."""
+"""The API as a process: its socket outlives it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import os
 import resource
 import signal
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,10 +19,11 @@ from infra.processes.supervisor import Supervisor
 from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import bootstrap
-from services.workers.children import api_part, as_environment
+from services.workers.children import api_part
 from services.workers.stack import Stack
 from tests.credentials import UNLIMITED, header_for
 from tests.integration.api_world import MENU
+from tests.processes.parts import program
 from tests.stand_ins import TESTER
 from tests.waiting import answers, until
 
@@ -100,21 +98,6 @@ def test_connections_wait_while_the_api_is_dead(api: Api) -> None:
     assert api.count() == before + 4
 
 
-def test_a_long_poll_is_answered_when_the_api_is_to_end(api: Api) -> None:
-    with httpx.Client(base_url=api.url, headers=api.key, timeout=40, trust_env=False) as http:
-        order = post(http, "polled").json()["id"]
-        with ThreadPoolExecutor(1) as pool:
-            began = time.monotonic()
-            poll = pool.submit(http.get, f"/v1/orders/{order}", params={"wait": 30})
-            time.sleep(0.3)
-            os.kill(api.pid, signal.SIGTERM)
-            answer = poll.result()
-        assert time.monotonic() - began < 25
-        assert answer.status_code == 200
-        assert answer.headers["connection"] == "close"
-        assert http.get(f"/v1/orders/{order}").status_code == 200
-
-
 def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     """Most systems start a process with 1,024 files at most; here it is fewer, to need fewer clients."""
     wanted = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0)
@@ -124,14 +107,13 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     key = header_for(box.database)
     shown = f"Authorization: {key['Authorization']}"
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "services.api"],
-        env=os.environ | as_environment(wanted),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard)),
-    )
     url = f"http://127.0.0.1:{wanted.api_port}"
     waiting: list[socket.socket] = []
-    try:
+
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
+
+    with program(wanted, "-m", "services.api", preexec_fn=few) as process:
         until(lambda: answers(f"{url}/livez"), 30)
         order = httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).json()["id"]
         for _ in range(150):
@@ -141,12 +123,11 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
             )
         until(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) > 150, 10)
         assert httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).status_code == 202
-    finally:
         for connection in waiting:
             connection.close()
         process.terminate()
         assert process.wait(30) == -signal.SIGTERM
-        box.close()
+    box.close()
 
 
 def test_a_stack_that_stops_refuses_connections_while_its_parts_end(

@@ -93,18 +93,6 @@ def test_dear_texts_reach_no_model(stack: Stack, server: StagedServer) -> None:
     assert all(stack.runner.orders.get(order).reasons == (ReviewReason.TOO_MUCH_TO_READ,) for order in dear)
 
 
-@pytest.mark.parametrize("addresses", [1, 10])
-def test_many_orders_wait_for_themselves(stack: Stack, addresses: int) -> None:
-    for number in range(60):
-        stack.post(f"page:/6.6.6.{number % addresses}/{number}")
-    for _ in range(3):
-        stack.runner.run("", "decode")
-    took = stack.turns()
-    assert took["other shop"] <= 2
-    assert took["till"] <= 3
-    assert took["customer"] <= addresses + 3, "one turn an address at most"
-
-
 def test_new_menus_hold_up_who_orders_from_them(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     left = Counter[str]()
     for number in range(4):

@@ -8,7 +8,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from schemas.shops.access import Role
 from services.api.app import create_app
 from services.bootstrap import Container
 from tests.integration.api_world import MENU, World, running
+from tests.processes.parts import program
 from tests.waiting import answers, until
 
 CADDYFILE = REPOSITORY / "infra/caddy/Caddyfile"
@@ -242,29 +242,15 @@ def test_the_api_and_the_staffs_pages_can_be_closed_to_the_outside(front: Front,
         assert shut.http.post("/v1/orders", json=ORDER).status_code == 404
 
 
-@contextmanager
-def second_api(world: World, home: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Another machine's API on the same database, by its own command; without queue and model."""
-    environment = os.environ | {
-        "SAYCART_HOME": str(home), "SAYCART_API_PORT": str(port),
-        "DATABASE_URL": world.parts.settings.database, "SAYCART_MIGRATE_AT_START": "false",
-        "REDIS_URL": "redis://127.0.0.1:1/0",
-        "SAYCART_PUBLIC_URL": f"https://{NAME}", "SAYCART_PROXIES": "127.0.0.1",
-    }  # fmt: skip
-    home.mkdir()
-    with (home / "api.log").open("wb") as log:
-        command = [sys.executable, "-m", "services.api"]
-        process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=log, stderr=log)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(20)
-
-
 @needs_caddy
 def test_of_two_apis_one_may_die(front: Front, tmp_path: Path) -> None:
-    other = any_free()
+    """The other is another machine's: on the same database, without queue and model."""
+    other, log = any_free(), tmp_path / "api.log"
+    machine = Settings(
+        home=tmp_path / "two", api_port=other, database_url=front.world.parts.settings.database,
+        migrate_at_start=False, redis_url="redis://127.0.0.1:1/0", public_url=f"https://{NAME}",
+        proxies="127.0.0.1",
+    )  # fmt: skip
     both = {"UPSTREAM": f"127.0.0.1:{front.world.port} 127.0.0.1:{other}", "APIS": "several"}
 
     def order(key: str) -> httpx.Response:
@@ -277,9 +263,9 @@ def test_of_two_apis_one_may_die(front: Front, tmp_path: Path) -> None:
             assert two.http.get(f"/v1/orders/{made.json()['id']}").status_code == 200
 
     def served() -> int:
-        return (tmp_path / "two/api.log").read_text().count("path='/v1/orders")
+        return log.read_text().count("path='/v1/orders")
 
-    with second_api(front.world, tmp_path / "two", other) as process:
+    with program(machine, "-m", "services.api", log=log) as process:
         until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{other}/readyz"), 60)
         with caddy(tmp_path, front.world, any_free(), **both) as two:
             orders("both")

@@ -36,7 +36,7 @@ def redis_url(server: EmbeddedRedis) -> str:
     return server.url
 
 
-def worker(name: str, home: Path, *, menus: int = 0, **settings: Any) -> subprocess.Popen[str]:
+def worker(home: Path, *, menus: int = 0, threads: int = 1, **settings: Any) -> subprocess.Popen[str]:
     config = Settings(home=home, **settings)
     database = Database(config.database)
     database.migrate()
@@ -44,15 +44,18 @@ def worker(name: str, home: Path, *, menus: int = 0, **settings: Any) -> subproc
         MenuStore(database, "main").put(CAFE.model_copy(update={"id": f"cafe-{number}"}), by=TESTER)
     database.close()
     environment = {**os.environ, **as_environment(config), "SAYCART_READY_FILE": str(home / "ready")}
-    argv = celery_argv(name, WORKERS[name], 1, "INFO")
+    argv = celery_argv("decode", WORKERS["decode"], threads, "INFO")
     return subprocess.Popen(
         argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
     )
 
 
-def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(tmp_path: Path, redis_url: str) -> None:
+@pytest.mark.parametrize("threads", [1, 4])
+def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(
+    tmp_path: Path, redis_url: str, threads: int
+) -> None:
     with staged_server(lambda body: completion("Sure! Hello!")) as server:
-        process = worker("decode", tmp_path, redis_url=redis_url, llm_url=server.url)
+        process = worker(tmp_path, threads=threads, redis_url=redis_url, llm_url=server.url)
         said, _ = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1
     assert "No orders are taken: The decode server ignores the mask" in said.splitlines()[-1]
@@ -75,7 +78,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
 
     with staged_server(answer) as server:
         server.adapters = (200, b'[{"id": 0}]')
-        process = worker("decode", tmp_path, menus=300, llm_url=server.url, **settings)
+        process = worker(tmp_path, menus=300, llm_url=server.url, **settings)
         parts = bootstrap(Settings(home=tmp_path, **settings))
         works = Works(parts.database, parts.blobs)
         try:
@@ -103,12 +106,9 @@ def _until(happens: Callable[[], object], process: subprocess.Popen[str]) -> Non
     until(it_does, TIMEOUT_S)
 
 
-@pytest.mark.parametrize("answer", [completion(PROBE_WORD), (503, b"")], ids=["masks", "is away"])
-def test_it_serves_when_the_server_masks_or_may_yet_come(
-    tmp_path: Path, redis_url: str, answer: Answer
-) -> None:
-    with staged_server(lambda body: answer) as server:
-        process = worker("decode", tmp_path, redis_url=redis_url, llm_url=server.url)
+def test_it_serves_when_the_server_may_yet_come(tmp_path: Path, redis_url: str) -> None:
+    with staged_server(lambda body: (503, b"")) as server:
+        process = worker(tmp_path, redis_url=redis_url, llm_url=server.url)
         late = threading.Timer(TIMEOUT_S, process.kill)
         late.start()
         try:

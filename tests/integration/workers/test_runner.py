@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 import structlog
-from structlog.testing import capture_logs
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
@@ -198,18 +197,6 @@ def test_a_message_for_another_stage_finds_nothing(world: Works) -> None:
     for stage in ("transcribe", "validate"):
         assert world.runner().run(order_id, stage) is None
     assert world.orders.get(order_id).version == 2
-
-
-def test_a_cancelled_orders_late_result_is_dropped(world: Works) -> None:
-    order_id = world.typed()
-    world.decoder.meanwhile = lambda: world.orders.cancel(order_id)
-    with capture_logs() as logs:
-        assert world.runner().run(order_id, "decode") is None
-    order = world.orders.get(order_id)
-    assert (order.state, order.draft) == (State.CANCELLED, None)
-    assert "stage.stale_result_dropped" in [entry["event"] for entry in logs]
-    assert world.types(order_id) == ["received", "transcribed", "cancelled"]
-    assert world.bell.rung == []
 
 
 def test_a_result_that_outlived_its_lease_is_dropped(world: Works) -> None:

@@ -102,6 +102,15 @@ def test_a_child_that_ignores_term_is_killed_with_its_own_children(tmp_path: Pat
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel doesn't group by session")
+def test_the_whole_session_of_a_nice_child_counts_less(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path)
+    supervisor.start([part(tmp_path, nice=7), part(tmp_path, name="other")])
+    groups = [Path(f"/proc/{pid_of(supervisor, name)}/autogroup").read_text() for name in ("part", "other")]
+    supervisor.stop()
+    assert [group.split()[1:] for group in groups] == [["nice", "7"], ["nice", "0"]]
+
+
 def environment(pid: int) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
 

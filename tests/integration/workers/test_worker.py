@@ -230,26 +230,3 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
     freed = [world.orders.get(order_id) for order_id in kept]
     assert {(order.lease_owner, order.attempt) for order in freed} == {(None, 0)}
     assert worker.redis.llen("decode") == 8
-
-
-@ON_SQLITE
-@pytest.mark.parametrize("threads", [1, 4])
-def test_a_worker_that_can_not_load_its_engine_ends_and_takes_no_order(
-    server: EmbeddedRedis, database_url: str, tmp_path: Path, threads: int
-) -> None:
-    settings = Settings(
-        home=tmp_path,
-        database_url=database_url,
-        redis_url=server.url,
-        whisper_model=str(tmp_path / "no-weights"),
-    )
-    ready = tmp_path / "ready"
-    done = subprocess.run(
-        celery_argv("transcribe", "transcribe", threads, "INFO"),
-        env={**os.environ, **as_environment(settings), "SAYCART_READY_FILE": str(ready)},
-        capture_output=True,
-        text=True,
-        timeout=STARTED_S,
-    )
-    assert "No orders are taken" in done.stderr, done.stderr[-2000:]
-    assert not ready.exists()

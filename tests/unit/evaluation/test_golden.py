@@ -1,4 +1,4 @@
-"""The evaluation sets hold what they promise."""
+"""The evaluation sets hold what they promise, and the samples that the demo rests on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pytest
 
 from infra.settings import REPOSITORY
 from schemas.cart import CartDraft
+from schemas.compare import canonical
 from schemas.menu import Menu, spoken_key
+from services.learning.training.notation import read_menu, read_orders
 from services.learning.training.orders import shops
 from services.learning.training.score import cart_of
 from services.validation.facts import check_facts
@@ -30,10 +32,6 @@ Row = dict[str, Any]
 def rows(menu: str, half: str) -> list[Row]:
     lines = (GOLDEN / f"{menu}-{half}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
-
-
-def every_row() -> list[Row]:
-    return [row for menu in MENUS for half in HALVES for row in rows(menu, half)]
 
 
 def of_half(half: str) -> list[Row]:
@@ -78,7 +76,7 @@ def test_the_halves_are_of_one_mix_and_share_no_sentence() -> None:
 
 
 def test_recordings_are_those_of_the_gold_files() -> None:
-    spoken = {row["audio"]: row for row in every_row() if "audio" in row}
+    spoken = {row["audio"]: row for row in of_half("tuned") + of_half("sealed") if "audio" in row}
     entries = listed(GOLDEN / "audio")
     assert set(spoken) == set(entries) == {path.name for path in (GOLDEN / "audio").glob("*.opus")}
     for name, row in spoken.items():
@@ -96,3 +94,38 @@ def test_what_is_spoken_of_strangers_are_their_orders() -> None:
         # Not shown where they differ: these rows are sealed.
         assert (spoken["utterance"] == row.utterance, spoken["menu"] == menu) == (True, True)
         assert (cart_of(spoken["cart"]["lines"]) == cart_of(row.lines)) is True
+
+
+RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
+SPANISH, TOLD = REPOSITORY / "infra" / "samples" / "spanish", REPOSITORY / "tests" / "told" / "es"
+
+
+def gold(folder: Path) -> list[Row]:
+    return [json.loads(line) for line in (folder / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("row", gold(RECORDINGS), ids=lambda row: str(row["id"]))
+def test_gold_can_be_ordered_from_its_menu(row: Row) -> None:
+    may_be = {"accept": set[str](), "review": {"not_on_menu", "empty_cart"}}
+    assert doubts(row) <= may_be[row["expect"]]
+
+
+@pytest.mark.parametrize("folder", [RECORDINGS, SPANISH / "recordings"], ids=["English", "Spanish"])
+def test_recordings_are_the_ones_in_the_manifest(folder: Path) -> None:
+    entries, rows = listed(folder), gold(folder)
+    assert {path.name for path in folder.glob("*.flac")} == set(entries) == {row["audio"] for row in rows}
+    assert [entries[row["audio"]]["text"] for row in rows] == [row["utterance"] for row in rows]
+
+
+@pytest.mark.parametrize("file", sorted((SPANISH / "menus").glob("*.json")), ids=lambda file: str(file.stem))
+def test_a_spanish_menu_is_the_one_that_the_orders_were_told_of(file: Path) -> None:
+    menu = Menu.parse(json.loads(file.read_text(encoding="utf-8")))
+    assert menu == read_menu(TOLD / f"{file.stem}.menu")
+    assert menu.language == "es"
+
+
+def test_spanish_recordings_mean_what_was_told() -> None:
+    for row in gold(SPANISH / "recordings"):
+        orders, _ = read_orders(TOLD / f"{row['menu']}.orders", read_menu(TOLD / f"{row['menu']}.menu"))
+        told = orders[int(row["id"].rpartition("-")[2]) - 1]
+        assert (told.utterance, canonical(told.lines)) == (row["utterance"], canonical(row["cart"]["lines"]))

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from infra.settings import Settings
-from services.learning.evaluation.figures import Scored, figures, judge
+from services.learning.evaluation.figures import Scored, figures, judge, quantile, wilson
 from services.learning.evaluation.report import write_report
 from services.learning.evaluation.run import read_rows
 from services.learning.evaluation.session import EvalRequest, EvalRun
+from services.learning.evaluation.word_errors import word_errors
+from tests.gate.compare import paired_interval
 from tests.stand_ins import CAFE
 from tests.unit.evaluation_rows import gold_row, prediction
 
@@ -109,3 +111,64 @@ def test_a_report_says_what_was_run_and_names_no_path(tmp_path: Path) -> None:
     stored = [json.loads(row) for row in (folder / "predictions.jsonl").read_text().splitlines()]
     assert [row["exact"] for row in stored] == [True, True, False, False]
     assert not [file for file in folder.iterdir() if str(tmp_path) in file.read_text()]
+
+
+@pytest.mark.parametrize(
+    ("hits", "rows", "ends"),
+    [
+        (8, 10, (0.4902, 0.9433)),
+        (0, 10, (0.0, 0.2775)),
+        (10, 10, (0.7225, 1.0)),
+        (50, 100, (0.4038, 0.5962)),
+        (0, 0, (0.0, 1.0)),
+    ],
+)
+def test_wilson(hits: int, rows: int, ends: tuple[float, float]) -> None:
+    assert wilson(hits, rows) == pytest.approx(ends, abs=1e-4)
+
+
+def test_the_paired_bootstrap_of_gains_alone_is_binomial() -> None:
+    """Five of ten rows gained: a binomial of 10 and a half has its 2.5% and 97.5% points at 2 and 8."""
+    before = [True] * 3 + [False] * 7
+    after = [True] * 8 + [False] * 2
+    assert paired_interval(before, after) == (0.2, 0.8)
+    assert paired_interval(after, before) == (-0.8, -0.2)
+    assert paired_interval(before, before) == (0.0, 0.0)
+    assert paired_interval([], []) == (0.0, 0.0)
+
+
+def test_quantiles_are_values_that_occurred() -> None:
+    assert [quantile([5, 1, 4, 2, 3], share) for share in (0.0, 0.5, 0.95)] == [1, 3, 5]
+    assert quantile(range(1, 101), 0.95) == 95
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("Two large lattes, please.", "2 large lattes please"),
+        ("a twenty ounce drip", "A 20-ounce drip!"),
+        ("twenty-five nuggets", "25 nuggets"),
+        ("I'd like a café crème", "Id like a cafe creme"),
+        ("I’d like two percent milk", "i'd like 2% milk"),
+        ("twelve oz", "12oz"),
+        ("room 100, zero or ninety", "room 100, 0 or 90"),
+    ],
+)
+def test_another_way_of_writing_is_no_error(said: str, heard: str) -> None:
+    assert word_errors(said, heard)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "heard", "errors", "words"),
+    [
+        ("a dark roast latte", "a dark rose latte", 1, 4),
+        ("a latte with oat milk", "latte with oat milk please", 2, 5),
+        ("um a latte", "a latte", 1, 3),
+        ("two lattes", "to lattes", 1, 2),
+        ("a double latte", "2 latte", 2, 3),
+        ("a latte", "", 2, 2),
+        ("", "thank you", 2, 0),
+    ],
+)
+def test_errors_are_counted(said: str, heard: str, errors: int, words: int) -> None:
+    assert word_errors(said, heard) == (errors, words)

@@ -1,4 +1,4 @@
-"""URLs of settings that say more than an address: parameters, and the kind of a decode server."""
+"""URLs of settings: those of a Redis, parameters, and the kind of a decode server."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import pytest
 
 from infra.addresses import parameters
 from infra.observability import tracing
+from infra.redis.address import FORMS
 from infra.settings import Settings
 from schemas.errors import InputError
+from services.bootstrap import bootstrap
 from services.recordings import store_of
+from services.workers.stack import Stack
 
 
 @pytest.mark.parametrize(
@@ -59,3 +62,22 @@ def test_a_bucket_with_an_odd_parameter_is_refused(tmp_path: Path, query: str) -
 def test_a_sample_that_is_no_share_is_refused(share: str) -> None:
     with pytest.raises(InputError, match="must be 0 to 1"):
         tracing.check(Settings(traces_url=f"http://127.0.0.1:4318?sample={share}"))
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("redis+sentinel://:hush@h1,h2/0?master=m", "not a Redis address"),
+        ("redis://:hush@h1:port/0", "port"),
+        ("hush", "not a Redis address"),
+    ],
+)
+def test_what_can_not_be_read_is_said_at_the_start(url: str, why: str, tmp_path: Path) -> None:
+    for named in ({"redis_url": url}, {"limits_url": url}):
+        config = Settings(home=tmp_path, **named)  # type: ignore[arg-type]
+        for start in (lambda config=config: bootstrap(config), lambda config=config: Stack(config).start()):
+            with pytest.raises(InputError, match=why) as refused:
+                start()
+            assert refused.value.hint == FORMS
+            assert "hush" not in str(refused.value).replace("unknown", "")
+            assert refused.value.detail.startswith(("REDIS_URL", "SAYCART_LIMITS_URL"))

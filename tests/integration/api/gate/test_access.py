@@ -27,7 +27,6 @@ from tests.integration.api_world import MENU, World, expect_problem, running
 
 OTHER = "other"
 BY = Actor("tests")
-NONE: dict[str, str] = {}
 Header = dict[str, str]
 
 

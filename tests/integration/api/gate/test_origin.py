@@ -13,9 +13,9 @@ import pytest
 from infra.settings import Settings
 from schemas.shops.access import Role
 from services.api.gate.origin import Own
-from tests.clock import in_one_minute
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World, running
+from tests.waiting import in_one_minute
 
 world = api_world.world
 

@@ -17,10 +17,9 @@ from infra import rates
 from infra.processes.ports import any_free
 from infra.rates import Counts
 from infra.redis.server import binary
-from tests.clock import in_one_minute
 from tests.integration import api_world
 from tests.integration.api_world import World, running
-from tests.waiting import until
+from tests.waiting import in_one_minute, until
 
 
 class Shared:

@@ -128,13 +128,6 @@ def test_a_second_recognizer_agrees_where_it_hears_the_same(
     assert transcript.confidence == (max(heard.confidence, share) if agreed else heard.confidence)
 
 
-def test_a_recording_is_decoded_once_however_often_it_is_heard() -> None:
-    decode = Mock(return_value=np.zeros(1, np.float32))
-    recording = Recording(RECORDINGS / "hc-01.flac", decode)
-    assert recording.samples is recording.samples
-    decode.assert_called_once_with(RECORDINGS / "hc-01.flac")
-
-
 @pytest.mark.parametrize(
     ("frames", "left"),
     [(1, 300), (100, 300), (101, 400), (799, 1000), (2800, 3000), (2801, 3000), (3000, 3000)],

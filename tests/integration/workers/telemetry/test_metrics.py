@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -23,13 +22,13 @@ from infra.settings import REPOSITORY, Settings
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.storage.base.tables import OrderRow, OutboxRow
-from services.workers.children import as_environment
 from services.workers.stack import Stack
 from services.workers.worker import WORKERS
 from tests.integration import api_world
 from tests.integration.api_world import World, running
+from tests.processes.parts import program
 from tests.shown import Shown, shown, shown_by
-from tests.waiting import until
+from tests.waiting import answers, until
 
 own_world = api_world.own_world
 
@@ -105,7 +104,7 @@ def children(tmp_path: Path) -> list[Child]:
 
 
 def test_only_transcription_runs_at_a_lower_priority(children: list[Child]) -> None:
-    assert [child.name for child in children if child.argv[:3] == ("nice", "-n", "10")] == ["transcribe"]
+    assert [child.name for child in children if child.nice] == ["transcribe"]
 
 
 def test_the_stack_gives_its_parts_one_folder_and_no_port(tmp_path: Path, children: list[Child]) -> None:
@@ -191,12 +190,7 @@ def test_sweeper_and_courier_serve_their_own(tmp_path: Path) -> None:
             database = Database(wanted.database)
             database.migrate()
             database.close()
-            process = subprocess.Popen(
-                [sys.executable, "-m", f"services.workers.{module}"],
-                env=os.environ | as_environment(wanted), cwd=REPOSITORY, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            stack.callback(process.wait)
-            stack.callback(process.kill)
+            stack.enter_context(program(wanted, "-m", f"services.workers.{module}"))
         for module, port in ports.items():
             assert _scraped(port)("saycart_database_connections_limit", part=module) == 20
         rounds = "saycart_sweeper_seconds_count"
@@ -204,10 +198,6 @@ def test_sweeper_and_courier_serve_their_own(tmp_path: Path) -> None:
 
 
 def _scraped(port: int) -> Shown:
-    until = time.monotonic() + 60
-    while True:
-        try:
-            return shown(httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text)
-        except httpx.TransportError:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+    url = f"http://127.0.0.1:{port}/metrics"
+    until(lambda: answers(url), 60)
+    return shown(httpx.get(url, trust_env=False).text)
