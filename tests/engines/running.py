@@ -27,6 +27,7 @@ from infra.weights.models import resolve
 from infra.weights.safetensors import weights
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.hosts.embedded import engine_child, served_at
+from services.decoding.hosts.variables import KEY_ENV
 from tests.servers import llama_cpp
 from tests.servers import vllm as vllm_server
 from tests.waiting import until
@@ -130,11 +131,14 @@ def embedded(home: Path) -> Iterator[Engine]:
 
 
 @contextmanager
-def llama(home: Path) -> Iterator[Engine]:
-    port = any_free()
-    argv = llama_cpp.command(Path(resolve(SMALL, settings().models_dir)), port, slots=2, context=8192)
-    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", SMALL, None, slow=1)
-    with _started(home, engine, _child(home, engine, argv, {})) as running:
+def llama(
+    home: Path, model: str = SMALL, *, slots: int = 2, adapter: Path | None = None, key: str = ""
+) -> Iterator[Engine]:
+    """llama.cpp's own server, as an operator may have one."""
+    port, weights = any_free(), Path(resolve(model, settings().models_dir))
+    argv = llama_cpp.command(weights, port, slots=slots, context=8192, adapter=adapter)
+    engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)
+    with _started(home, engine, _child(home, engine, argv, {KEY_ENV: key} if key else {})) as running:
         yield running
 
 

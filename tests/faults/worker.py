@@ -30,7 +30,7 @@ from services.storage.orders.store import OrderStore
 from services.transcription.ports import Recording
 from services.workers.app import app
 from tests.faults.points import folder, planned, strike, wrap
-from tests.stand_ins import RIGHT, SAID, read_as, speech
+from tests.stand_ins import RIGHT, SAID, ScriptedTranscriber, read_as, speech
 
 __all__ = ["app"]
 
@@ -40,21 +40,12 @@ _runs = Path(os.environ["FAULTS_RUNS"])
 _known: dict[str, dict[str, Any] | None] = {}
 
 
-class ShortTranscriber:
+class ShortTranscriber(ScriptedTranscriber):
     """Hears the same sentence in everything."""
-
-    def load(self) -> None: ...
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         time.sleep(WORK_S)
-        return speech(SAID)
-
-    def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
-
-    transcribe_denoised = transcribe_fitted
-
-    def quiet_words(self, recording: Recording, language: str) -> str:
-        return ""
+        return super().transcribe(recording, language)
 
 
 class ShortDecoder:
@@ -149,7 +140,7 @@ def _acknowledge(original: Callable[..., Any], request: Any) -> None:
     strike(metadata, f"{stage}/after_ack")
 
 
-Container.transcriber = property(lambda _: ShortTranscriber())  # type: ignore[assignment, misc]
+Container.transcriber = property(lambda _: ShortTranscriber([speech(SAID)]))  # type: ignore[assignment, misc]
 Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
 Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
 # What the ledger sends is no sound.

@@ -26,7 +26,7 @@ from services.decoding.ports import CartRequest, Reading
 from services.transcription.ports import Recording
 from services.workers.app import app
 from tests.load.orders import RECORDINGS, rows
-from tests.stand_ins import speech
+from tests.stand_ins import ScriptedTranscriber, speech
 
 __all__ = ["app"]
 
@@ -55,10 +55,8 @@ def _said() -> dict[str, str]:
     return {one["sha256"]: one["text"] for one in listed}
 
 
-class Ears:
-    """`Transcriber`: the recording is decoded as ever, and what it says is known."""
-
-    def load(self) -> None: ...
+class Ears(ScriptedTranscriber):
+    """The recording is decoded as ever, and what it says is known."""
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         said = _said()[hashlib.sha256(recording.file.read_bytes()).hexdigest()]
@@ -66,13 +64,6 @@ class Ears:
             raise ValueError("nothing was decoded")
         take(HEAR_S)
         return speech(said)
-
-    def transcribe_fitted(self, recording: Recording, language: str) -> None: ...
-
-    transcribe_denoised = transcribe_fitted
-
-    def quiet_words(self, recording: Recording, language: str) -> str:
-        return ""
 
 
 class Reader:
@@ -98,6 +89,6 @@ class Reader:
         return "ok"
 
 
-Container.transcriber = property(lambda _: Ears())  # type: ignore[assignment, misc]
+Container.transcriber = property(lambda _: Ears([]))  # type: ignore[assignment, misc]
 Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
 Container.decoder = property(lambda _: Reader())  # type: ignore[assignment, misc]

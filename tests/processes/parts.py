@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from infra.processes.supervisor import Child
+from infra.settings import REPOSITORY, Settings
+from services.workers.children import as_environment
 
 
 def part(
@@ -21,3 +29,28 @@ def part(
         needs=("redis",),
         pass_fds=fds,
     )
+
+
+@contextmanager
+def program(
+    settings: Settings,
+    *words: str,
+    log: Path = Path(os.devnull),
+    env: dict[str, str] | None = None,
+    **how: Any,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """`python WORDS` with these settings, unsupervised; killed at the end. `how` is for Popen."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=REPOSITORY,
+            env=os.environ | as_environment(settings) | (env or {}),
+            stdout=output,
+            stderr=output,
+            **how,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(20)

@@ -32,13 +32,7 @@ def settings_in(home: Path, **changes: Any) -> Settings:
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    yield from started(tmp_path_factory)
-
-
-def started(tmp_path_factory: pytest.TempPathFactory, **changes: Any) -> Iterator[Stack]:
-    """Reviews are held for a short time, so that tests see a claim lapse."""
-    home = tmp_path_factory.mktemp("stack")
-    with Stack(settings_in(home, review_lease_s=12, **changes)) as running:
+    with Stack(settings_in(tmp_path_factory.mktemp("stack"))) as running:
         yield running
 
 
@@ -49,21 +43,14 @@ def client(stack: Stack) -> Iterator[httpx.Client]:
 
 
 @contextmanager
-def connected(stack: Stack, *menus: str) -> Iterator[httpx.Client]:
-    """A client of a stack that has the sample menus, or of them only those that are named: each is read by
-    the model before the first order, which takes seconds."""
+def connected(stack: Stack) -> Iterator[httpx.Client]:
+    """A client of a stack that has the sample menus."""
     with httpx.Client(
         base_url=stack.base_url, headers=header_at(stack.settings.database), timeout=60.0, trust_env=False
     ) as client:
-        sample = load_menus()
-        for menu_id in menus or sample:
-            client.put(f"/v1/menus/{menu_id}", json=sample[menu_id]).raise_for_status()
+        for menu_id, menu in load_menus().items():
+            client.put(f"/v1/menus/{menu_id}", json=menu).raise_for_status()
         yield client
-
-
-@pytest.fixture(scope="session")
-def settle(client: httpx.Client) -> Callable[[str], dict[str, Any]]:
-    return follower(client)
 
 
 def follower(client: httpx.Client) -> Callable[[str], dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +18,11 @@ from infra.settings import Settings
 from schemas.menu import Menu
 from services.bootstrap import Container, bootstrap
 from services.workers import sweeper
-from services.workers.children import as_environment
 from services.workers.sweeper import collect_orphans
 from tests.conftest import PostgreSQL
 from tests.credentials import header_at
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
+from tests.processes.parts import program
 from tests.stand_ins import TESTER
 from tests.waiting import answers, until
 
@@ -187,12 +186,7 @@ def age(box: Container, *keys: str) -> None:
 def _killed_before_the_transaction(settings: Settings) -> None:
     """Upload to an API that is killed once the file has its name."""
     url = f"http://127.0.0.1:{settings.api_port}"
-    child = subprocess.Popen(
-        [sys.executable, "-c", KILLED_BEFORE_THE_TRANSACTION],
-        env={**os.environ, **as_environment(settings)},
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    with program(settings, "-c", KILLED_BEFORE_THE_TRANSACTION) as child:
         until(lambda: answers(f"{url}/livez"), 30)
         with pytest.raises(httpx.HTTPError):
             httpx.post(
@@ -202,6 +196,3 @@ def _killed_before_the_transaction(settings: Settings) -> None:
                 trust_env=False,
             )
         assert child.wait(10) == -signal.SIGKILL
-    finally:
-        child.kill()
-        child.wait()

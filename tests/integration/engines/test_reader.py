@@ -10,8 +10,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.processes.ports import any_free
-from infra.processes.supervisor import Child, Supervisor
 from infra.settings import Settings, settings
 from infra.weights import adapters
 from infra.weights.models import ModelError, resolve
@@ -19,11 +17,10 @@ from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container
 from services.clients.masked.saycart_masked import values
-from services.decoding.hosts.embedded import MODEL_TIMEOUT_S, answers, decode_server
-from services.decoding.hosts.variables import KEY_ENV
+from services.decoding.hosts.embedded import decode_server
 from services.decoding.ports import CartRequest
 from services.learning.training.notation import read_menu
-from tests.servers import llama_cpp
+from tests.engines.running import llama
 
 # Small: a prompt of a hundred tokens is read in a second or two.
 MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
@@ -32,31 +29,17 @@ MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """llama.cpp's own server with the adapter, as an operator may have one."""
-    here = settings().model_copy(update={"llm_api_key": "of this test alone"})
+    here, key = settings(), "of this test alone"
     try:
-        model = Path(resolve(here.llm_model, here.models_dir))
+        resolve(here.llm_model, here.models_dir)
     except ModelError:
         pytest.skip("the default weights are not here: saycart models fetch")
-    folder, port = tmp_path_factory.mktemp("llama"), any_free()
-    served = here.model_copy(update={"llm_url": f"http://127.0.0.1:{port}"})
     adapter = adapters.adapter_for(here.llm_model)
     assert adapter is not None
+    file, home = adapters.prepared(adapter, here.models_dir), tmp_path_factory.mktemp("llama")
     # One slot: what pushes a menu's prompt out of it is seen at once.
-    argv = llama_cpp.command(model, port, slots=1, adapter=adapters.prepared(adapter, here.models_dir))
-    child = Child(
-        "llama",
-        argv,
-        folder / "log",
-        lambda: answers(f"{served.llm_url}/health"),
-        ready_timeout_s=MODEL_TIMEOUT_S,
-        env={KEY_ENV: served.llm_api_key},
-    )
-    supervisor = Supervisor(folder)
-    supervisor.start([child])
-    try:
-        yield served
-    finally:
-        supervisor.stop()
+    with llama(home, here.llm_model, slots=1, adapter=file, key=key) as engine:
+        yield here.model_copy(update={"llm_api_key": key, "llm_url": engine.url})
 
 
 @pytest.fixture(scope="module")
