@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -52,6 +54,7 @@ class Child:
     It is ready once `ready` is true and `ready_file` exists, which is removed before each start and named to
     the child as SAYCART_READY_FILE. `ready` is called about ten times a second and must return within about a
     second. `stop_s` is how many seconds the child may take to exit after TERM. `pass_fds` are inherited.
+    `nice` (0 to 19) lowers the priority of its whole session.
 
     A restart waits `restart_delay_s`, doubled by each death within 10 s of the start. After `quick_deaths` of
     those in a row the stack gives up.
@@ -69,6 +72,20 @@ class Child:
     quick_deaths: int = 3
     stop_s: float = 10.0
     pass_fds: tuple[int, ...] = ()
+    nice: int = 0
+
+
+def _in_child(parent: int, nice: int) -> None:
+    """End with the parent, and lower the priority; runs between fork and exec."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it died before the line above
+            os._exit(1)
+    if nice:
+        os.nice(nice)
+        # Where the kernel groups by session (sched(7)), the line above counts inside of it alone.
+        with suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(nice))
 
 
 class Run:
@@ -101,19 +118,13 @@ class Run:
         Raises:
             ChildFailed: the program is missing or may not be run.
         """
-        child, parent = self.child, os.getpid()
+        child = self.child
         env = {**os.environ, **child.env, MARK: self._mark}
         if child.ready_file:
             child.ready_file.parent.mkdir(parents=True, exist_ok=True)
             child.ready_file.unlink(missing_ok=True)
             env["SAYCART_READY_FILE"] = str(child.ready_file)
         child.log_path.parent.mkdir(parents=True, exist_ok=True)
-
-        def die_with_parent() -> None:
-            if _LIBC is not None:
-                _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-                if os.getppid() != parent:  # it died before the line above
-                    os._exit(1)
 
         with child.log_path.open("ab") as log:
             self._log_from = log.tell()
@@ -126,7 +137,7 @@ class Run:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    preexec_fn=die_with_parent,
+                    preexec_fn=partial(_in_child, os.getpid(), child.nice),
                     pass_fds=child.pass_fds,
                 )
             except OSError as error:

@@ -149,12 +149,10 @@ class Stack:
         model = tuple(child.name for child in children if child.name == "reader")
         for name in WORKERS:
             needs = queue + model if name == StageName.DECODE else queue
-            argv = worker_argv(name, config)
-            if name == StageName.TRANSCRIBE:
-                # Turns divide the model and not the processor: recordings of a stranger must not slow the
-                # orders that are decoded.
-                argv = ("nice", "-n", "10", *argv)
-            children.append(part(config, name, argv, environment, needs))
+            worker = part(config, name, worker_argv(name, config), environment, needs)
+            # Turns divide the model and not the processor: recordings of a stranger must not slow the orders
+            # that are decoded.
+            children.append(replace(worker, nice=10 if name == StageName.TRANSCRIBE else 0))
         for name in ("sweeper", "courier") if config.webhook_endpoints != "off" else ("sweeper",):
             argv = (sys.executable, "-m", f"services.workers.{name}")
             children.append(part(config, name, argv, environment, queue))
