@@ -86,7 +86,7 @@ class Settings(EngineSettings):
 
     max_audio_s: float = 60.0
     """Longer recordings are refused, and uploads over 250 kB for each of these seconds while they stream in
-    (413)."""
+    (413). From the pages of one address come at most twice as many bytes a minute (429)."""
 
     asr_threshold: float = 0.72
     """Calibrated ASR confidence under which a human looks at the order."""

@@ -102,9 +102,10 @@ async def _uploaded(
     request: Request, box: ShopScope, caller: Caller, caps: Mapping[str, int]
 ) -> AsyncIterator[uploads.Upload]:
     rates, payers = rates_of(request), _space(box.shop, caller.backlog)
-    await rates.check(*payers, cost=declared_length(request) or 1)
+    most = box.settings.max_upload_bytes
+    await rates.check(*payers, cost=declared_length(request) or most)
     begin = partial(new_recording, box.blobs, box.settings)
-    async with uploads.received(request, begin, box.settings.max_upload_bytes, caps) as upload:
+    async with uploads.received(request, begin, most, caps) as upload:
         await rates.count(*payers, cost=upload.writer.size)
         yield upload
 
@@ -114,7 +115,8 @@ def _space(shop: str, client: str) -> list[Payer]:
     if not client.startswith(PAGE):
         return [("shop_recordings", shop)]
     address = f"{shop} {source_of(client)}"
-    return [("address_recordings", address), ("page_recordings", shop), ("shop_recordings", shop)]
+    narrow: list[Payer] = [("address_upload", address), ("address_recordings", address)]
+    return [*narrow, ("page_recordings", shop), ("shop_recordings", shop)]
 
 
 def committed(upload: uploads.Upload) -> str:

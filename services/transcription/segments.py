@@ -10,10 +10,8 @@ from schemas.transcript import Transcript, Word
 from services.transcription.confidence import calibrated
 
 # Measured with base and tiny.en on 139 human orders, silence, noise, hum, clicks, tunes and babble. What
-# passes
-# the voice detector of these mostly becomes loops. All segments of a window of 30 s share these measures,
-# so an
-# order within one window is kept or dropped as a whole.
+# passes the voice detector of these mostly becomes loops. All segments of a window of 30 s share these
+# measures, so an order within one window is kept or dropped as a whole.
 MAX_COMPRESSION = 2.4
 """Clean orders reach 1.13, noisy but right ones 2.36; loops ("I'm sorry, I'm sorry, ...") 2.44 to 13."""
 MAX_NO_SPEECH, LIKELY_SPEECH = 0.6, -0.7

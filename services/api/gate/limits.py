@@ -36,6 +36,8 @@ LIMITS = {limit.name: limit for limit in (
           "Too many requests came from this address without a valid key"),
     Limit("order", "order_requests_per_minute", MINUTE_S, "Too many requests were made about this order"),
     Limit("menus", "shop_menus_per_hour", HOUR_S, "The menus of this shop were changed too often"),
+    Limit("address_upload", "max_upload_bytes", MINUTE_S,
+          "Too many bytes of recordings came from this address", 2.0),
     Limit("address_recordings", "shop_recording_bytes_per_day", DAY_S,
           f"Recordings from this address {_SPACE}", 0.05),
     Limit("page_recordings", "shop_recording_bytes_per_day", DAY_S,

@@ -56,20 +56,14 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
-    """Frames of the first audio stream on stdin; `Verdict` where there is none that may be decoded, or where
-    the recording is cut off."""
+    """Frames of the first audio stream on stdin; `Verdict` as `stream_of`, or where the recording is cut
+    off."""
     options = {"protocol_whitelist": "none", "codec_whitelist": CODECS}
     source = os.fdopen(0, "rb", closefd=False)
     with av.open(
         source, mode="r", format=demuxer, container_options=options, metadata_errors="ignore"
     ) as box:
-        if not box.streams.audio:
-            raise Verdict(NO_AUDIO)
-        stream = box.streams.audio[0]
-        if stream.codec_context is None or stream.codec_context.name not in CODECS.split(","):
-            raise Verdict(OTHER_CODEC)
-        stream.codec_context.thread_count = 1
-        bad, end_s = 0, 0.0
+        stream, bad, end_s = stream_of(box), 0, 0.0
         for packet in box.demux():
             end_s = max(end_s, end_of(packet))
             if packet.stream is not stream:
@@ -84,6 +78,17 @@ def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
                     raise Verdict(UNDECODABLE) from None
         if end_s < declared_s(box, stream, demuxer) or ended_early(av):
             raise Verdict(CUT_OFF)
+
+
+def stream_of(box: Any) -> Any:
+    """The first audio stream; `Verdict` where there is none that may be decoded."""
+    if not box.streams.audio:
+        raise Verdict(NO_AUDIO)
+    stream = box.streams.audio[0]
+    if stream.codec_context is None or stream.codec_context.name not in CODECS.split(","):
+        raise Verdict(OTHER_CODEC)
+    stream.codec_context.thread_count = 1
+    return stream
 
 
 def end_of(packet: Any) -> float:
