@@ -33,6 +33,7 @@ from services.learning.evaluation.figures import quantile
 from services.storage.base.tables import OrderRow
 from tests.load.customers import Plan, come
 from tests.load.stack import Running, running
+from tests.servers.postgresql import PostgreSQL
 
 OUT = Path("docs/benchmarks/load.json")
 ACCEPTED_P99_S, SETTLED_P95_S = 0.1, 5.0
@@ -119,10 +120,13 @@ def main() -> None:
         "objectives": {"accepted_p99_s": ACCEPTED_P99_S, "settled_p95_s": SETTLED_P95_S},
         "rates": [],
     }
+    times = {"LOAD_HEAR_S": str(chosen.hear_s), "LOAD_READ_S": str(chosen.read_s)}
     with (
         tempfile.TemporaryDirectory(prefix="saycart-load-") as folder,
-        running(Path(folder), chosen.shops, chosen.hear_s, chosen.read_s) as stack,
+        PostgreSQL() as server,
+        running(Path(folder), server.create("load"), shops=chosen.shops, env=times) as stack,
     ):
+        stack.pids["postgresql"] = server.pid
         best = 0.0
         measured(stack, 2, 10, chosen.spoken)  # caches, connections, plans
         for rate in chosen.rates:

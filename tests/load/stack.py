@@ -26,21 +26,23 @@ from services.workers.children import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.credentials import UNLIMITED
 from tests.processes.parts import part
-from tests.servers.postgresql import PostgreSQL
 from tests.stand_ins import TESTER
 
 # Orders that may be at an engine at once; it waits for an answer, so threads cost little.
 IN_FLIGHT = 128
+PYTHON = (sys.executable, "-m")
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A stack that serves at `url` the orders of `keys`, one a shop. `pids` by part."""
+    """A stack that serves at `url` the orders of `keys`, one a shop. `pids` by part, `redis` its operator's
+    URL."""
 
     url: str
     keys: list[str]
     database: Database
     pids: dict[str, int]
+    redis: str
 
     def used(self) -> dict[str, float]:
         """Seconds of processor time that each part has used so far, with its children."""
@@ -48,13 +50,22 @@ class Running:
 
 
 @contextmanager
-def running(home: Path, shops: int, hear_s: float, read_s: float) -> Iterator[Running]:
-    """PostgreSQL, Redis, one API, a worker a stage, sweeper; a chain of `shops` with the sample menus."""
-    server, listener = PostgreSQL(), socket.create_server(("127.0.0.1", 0), backlog=2048)
+def running(
+    home: Path,
+    database_url: str,
+    *,
+    shops: int,
+    env: dict[str, str],
+    threads: int = IN_FLIGHT,
+    by: tuple[str, ...] = PYTHON,
+) -> Iterator[Running]:
+    """Redis, one API, a worker a stage, sweeper; a chain of `shops` with the sample menus. `env` says how
+    long the engines take (`engines.py`), `by` what runs the modules of API and workers."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     redis = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
     config = Settings(
         home=home,
-        database_url=server.create("load"),
+        database_url=database_url,
         redis_url=redis.url,
         llm_url="http://127.0.0.1:9",  # the worker's own engines stand in for it
         log_level="WARNING",
@@ -67,17 +78,16 @@ def running(home: Path, shops: int, hear_s: float, read_s: float) -> Iterator[Ru
     try:
         database.migrate()
         keys = _shops(database, shops)
-        times = {"LOAD_HEAR_S": str(hear_s), "LOAD_READ_S": str(read_s)}
-        supervisor.start([redis.child("redis"), *_children(config, home, listener, times)])
+        children = _children(home, listener, as_environment(config) | env, threads, by)
+        supervisor.start([redis.child("redis"), *children])
         names = ["redis", *WORKERS, "sweeper", "api"]
         pids = {name: pid for name in names if (pid := supervisor.pid(name)) is not None}
-        pids["postgresql"] = server.pid
-        yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", keys, database, pids)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield Running(url, keys, database, pids, redis.operator_url)
     finally:
         supervisor.stop()
         database.close()
         listener.close()
-        server.stop()
 
 
 def _shops(database: Database, shops: int) -> list[str]:
@@ -93,20 +103,17 @@ def _shops(database: Database, shops: int) -> list[str]:
     return keys
 
 
-def _children(config: Settings, home: Path, listener: socket.socket, times: dict[str, str]) -> list[Child]:
-    env = as_environment(config) | times
-
+def _children(
+    home: Path, listener: socket.socket, env: dict[str, str], threads: int, by: tuple[str, ...]
+) -> list[Child]:
     workers = []
     for name, queues in WORKERS.items():
-        threads = IN_FLIGHT
-        argv = celery_argv(name, queues, threads, "WARNING")
+        argv = celery_argv(name, queues, threads, "WARNING")[len(PYTHON) :]
         own = ("tests.load.engines" if word == "services.workers.app" else word for word in argv)
-        workers.append(part(name, tuple(own), home, env))
+        workers.append(part(name, (*by, *own), home, env))
     number = listener.fileno()
-    api = part(
-        "api", (sys.executable, "-m", "services.api"), home, env, (number,), SAYCART_API_FD=str(number)
-    )
-    return [*workers, part("sweeper", (sys.executable, "-m", "services.workers.sweeper"), home, env), api]
+    api = part("api", (*by, "services.api"), home, env, (number,), SAYCART_API_FD=str(number))
+    return [*workers, part("sweeper", (*PYTHON, "services.workers.sweeper"), home, env), api]
 
 
 def _used(pid: int) -> float:
