@@ -98,14 +98,18 @@ def with_kept_answers(draft: CartDraft, before: Cart, findings: Sequence[Finding
         line = draft.lines[int(place["line"])] if place is not None else None
         if place is None or not isinstance(line, ItemLine):
             continue
-        had = set[str | None]()
-        for old in before.lines:
-            if (old.sku, old.heard.text) == (line.sku, line.heard):
-                group = place["group"]
-                had |= {old.size} if group is None else {o.id for o in old.options if o.group == group}
+        had = _had(before, line, place["group"])
         kept = next((choice.id for choice in question.answers if choice.id in had), None)
         draft = draft if kept is None else answered(draft, question, kept)
     return draft
+
+
+def _had(cart: Cart, line: ItemLine, group: str | None) -> set[str | None]:
+    """Ids of what the line of the same words had in a cart: options of the group, or without one its size."""
+    lines = [old for old in cart.lines if (old.sku, old.heard.text) == (line.sku, line.heard)]
+    if group is None:
+        return {old.size for old in lines}
+    return {option.id for old in lines for option in old.options if option.group == group}
 
 
 def _with_option(line: ItemLine, group: str, option: str, more: bool) -> ItemLine:

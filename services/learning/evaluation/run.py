@@ -42,22 +42,27 @@ def read_rows(path: Path, *, spoken: bool = True) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-            if not isinstance(row["id"], str) or not isinstance(row["cart"]["lines"], list):
-                raise TypeError("`id` is a string and `cart.lines` a list")
-            if several := row.get("utterances"):
-                parts = [Transcript(text=clean(text), confidence=1.0) for text in several]
-                row["utterance"] = joined(parts).text
-            if not row.get("utterance") and not (spoken and row.get("audio")):
-                raise KeyError("utterance, or audio with --audio-dir")
+            row = _row(line, spoken=spoken)
             if row["id"] in used:
                 raise ValueError(f"the id {row['id']!r} is another row's already")
-            canonical(row["cart"]["lines"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             row = {"id": f"line {number}", "error": repr(error)}
         used.add(row["id"])
         rows.append(row)
     return rows
+
+
+def _row(line: str, *, spoken: bool) -> dict[str, Any]:
+    """Return a gold row. Raises what `read_rows` catches, where it can't be used."""
+    row: dict[str, Any] = json.loads(line)
+    if not isinstance(row["id"], str) or not isinstance(row["cart"]["lines"], list):
+        raise TypeError("`id` is a string and `cart.lines` a list")
+    if several := row.get("utterances"):
+        row["utterance"] = joined([Transcript(text=clean(text), confidence=1.0) for text in several]).text
+    if not row.get("utterance") and not (spoken and row.get("audio")):
+        raise KeyError("utterance, or audio with --audio-dir")
+    canonical(row["cart"]["lines"])
+    return row
 
 
 def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | None) -> dict[str, Any]:
