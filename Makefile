@@ -15,7 +15,7 @@ TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools images test-containers test-containers-short reference docs help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory bench-masks screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools images test-containers test-containers-short reference docs help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -123,10 +123,15 @@ examples: weights ## the examples of the masked call over their gold rows, on th
 	@$(BIN)/python -m services.examples $(ARGS)
 
 bench-overhead: setup ## SQL messages, Redis commands and time of an order beside the engines, on SQLite and PostgreSQL (2 minutes)
-	@$(BIN)/python -m tests.bench.database.overhead $(ARGS)
+	@$(BIN)/python -m tests.bench.overhead $(ARGS)
 
 bench-memory: weights ## the memory of the whole embedded stack after the samples and a masked call, by process (2 minutes)
 	@$(BIN)/python -m tests.bench.memory
+
+# vLLM's environment has XGrammar.
+bench-masks: setup $(VLLM)/.installed ## llguidance, llama.cpp and XGrammar over public JSON Schemas (half an hour; docs/masked.md)
+	@$(BIN)/python -m tests.bench.conformance llguidance xllamacpp
+	@$(VLLM)/bin/python -m tests.bench.conformance xgrammar
 
 screenshots: weights ## the pictures of docs/images, made anew from the running product (needs Chromium; 2 minutes)
 	@$(BIN)/python -m tests.bench.screenshots
