@@ -61,7 +61,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"static": static, "least": wording.least}
-    environment.filters |= {"money": wording.money, "amount": wording.amount}
+    environment.filters |= {"money": wording.money, "amount": wording.amount, "sentence": wording.capitalized}
     environment.filters |= {"option": wording.option, "note": wording.note, "tax": wording.tax}
     return environment
 

@@ -28,8 +28,7 @@ from services.web.staff.staff import Reviewer, ReviewScope
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
-TEMPLATES.filters |= {"reason": in_short, "lasted": wording.lasted}
-TEMPLATES.filters |= {"percent": wording.percent, "sentence": wording.capitalized}
+TEMPLATES.filters |= {"reason": in_short, "lasted": wording.lasted, "percent": wording.percent}
 
 SHOWN = 50
 # How many of the longest waiting reviews are candidates for the next claim.

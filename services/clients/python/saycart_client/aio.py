@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
-from typing import Self
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Self
 
 import httpx
 
@@ -15,7 +15,7 @@ from saycart_client.errors import SaycartError, refused
 from saycart_client.models import OrderEvent
 
 
-class AsyncLiveOrder(Placed[Awaitable["AsyncLiveOrder"]]):
+class AsyncLiveOrder(Placed[Coroutine[Any, Any, "AsyncLiveOrder"]]):
     """As `LiveOrder`."""
 
     async def wait(self, timeout_s: float = 120) -> AsyncLiveOrder:
@@ -47,7 +47,7 @@ class AsyncLiveOrder(Placed[Awaitable["AsyncLiveOrder"]]):
                 await asyncio.sleep(calls.pause_s(call, error, tries))
 
 
-class AsyncSaycart(Shop[Awaitable[AsyncLiveOrder]]):
+class AsyncSaycart(Shop[Coroutine[Any, Any, AsyncLiveOrder]]):
     """As `Saycart`."""
 
     def __init__(self, key: str, url: str = calls.URL, *, http: httpx.AsyncClient | None = None) -> None:

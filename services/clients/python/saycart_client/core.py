@@ -1,4 +1,4 @@
-"""What can be asked of saycart, the same for both clients: each call gives an order, or what awaits one."""
+"""The calls of both clients: each returns an order, or the coroutine of one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Shop(Generic[Live]):
 
 
 class Placed(Order, Generic[Live]):
-    """An order as it was read, and what can be done with it; each call gives it back as it then is."""
+    """An order as it was read, and what can be done with it; each call returns it as it then is."""
 
     _shop: Any
 
@@ -78,7 +78,7 @@ class Placed(Order, Generic[Live]):
         return self._post("cancel")
 
     def _post(self, what: str, body: dict[str, Any] | None = None) -> Live:
-        """Calls with a body are of this version, so what was sent twice would be refused the second time."""
+        """Take a step with the order. A body names what was read, so sent twice it would be refused."""
         sent = {"json": body} if body else {}
         call = Call("POST", f"/v1/orders/{self.id}/{what}", sent, repeatable=body is None)
         found: Live = self._shop._live(call)
