@@ -24,7 +24,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
 from services.decoding.server.model import Row
-from services.decoding.server.prefixes import Prefixes, common_length
+from services.decoding.server.prefixes import AGAIN_S, Prefixes, common_length
 
 MENUS = 64
 """Grammars that stay compiled, for masked tasks above all: an order's own words are part of its grammar."""
@@ -38,7 +38,7 @@ the time of 128, at a quarter more a token."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class AnswerToken:
     """One token of an answer: its log probability, and the likeliest one there with its own."""
 
     token: int
@@ -54,13 +54,13 @@ class Answer:
 
     prompt: int
     cached: int
-    tokens: list[Drawn] = field(default_factory=list)
+    tokens: list[AnswerToken] = field(default_factory=list)
     accepted: int = 0
     ended: bool = False
 
     @property
     def written(self) -> list[int]:
-        return [drawn.token for drawn in self.tokens]
+        return [one.token for one in self.tokens]
 
 
 class Answering:
@@ -81,7 +81,7 @@ class Answering:
         grammar: str = "",
         prediction: Sequence[int] = (),
         most: int,
-        gone: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] = lambda: False,
         menu_s: float = 0.0,
         temperature: float = 0.0,
         seed: int | None = None,
@@ -92,30 +92,35 @@ class Answering:
 
         Raises:
             DecodeInvalid: the grammar does not compile, or llguidance gave it up on the way.
-            DecodeCancelled: `gone` said so; asked before each batch.
+            DecodeCancelled: `cancelled` returned True; called before each batch.
             EngineMisconfigured: there is no room for so many tokens.
-            MenuBeingRead: the time of `menu_s` was over before the menu was read.
+            MenuBeingRead: `menu_s` were over before the menu was read, or other new menus come first.
         """
         room = self._prefixes.model.context - len(prompt)
         if room < 1:
             raise EngineMisconfigured(f"{len(prompt)} tokens are more than the reader's context holds")
-        in_pieces = menu_s > 0 and not self._prefixes.knows(prompt[:shared])
-        until = time.monotonic() + menu_s if in_pieces else math.inf
+        until = self._read_until(prompt[:shared], menu_s)
         matcher, most = self._matcher(grammar) if grammar else None, min(most, room)
-        guess = list(prediction)[: min(most, self._batch - 1)]
-        if matcher is not None:
-            guess = guess[: matcher.validate_tokens(guess)]
+        guess = _within(matcher, prediction[: min(most, self._batch - 1)])
         answer = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
-        at = self._read_prompt(prompt, shared, answer.cached, len(guess), gone, until)
+        at = self._read_prompt(prompt, shared, answer.cached, len(guess), cancelled, until)
         chosen = self._drawing(temperature, seed) if temperature else self._greedy
         more = self._read_on(prompt[at:], guess, chosen, matcher, answer, most)
         answer.accepted, known = common_length(answer.written, guess), [*prompt, *prediction]
         while more:
-            _still_wanted(gone)
+            _check(cancelled)
             written = answer.written
             guess = _ahead([*known, *written], matcher)[: most - len(written) - 1]
             more = self._read_on(written[-1:], guess, chosen, matcher, answer, most)
         return answer
+
+    def _read_until(self, menu: Sequence[int], menu_s: float) -> float:
+        """Return until when a menu may be read at once, by the monotonic clock."""
+        if not menu_s or self._prefixes.knows(menu):
+            return math.inf
+        if not self._prefixes.has_room(menu):
+            raise MenuBeingRead("Other new menus are being read", wait_s=AGAIN_S)
+        return time.monotonic() + menu_s
 
     def _read_on(
         self,
@@ -143,14 +148,14 @@ class Answering:
         shared: int,
         at: int,
         behind: int,
-        gone: Callable[[], bool],
+        cancelled: Callable[[], bool],
         until: float,
     ) -> int:
         """Read on from `at`, up to what goes into one batch with the `behind` tokens after the prompt; of a
         menu `until` that time alone."""
 
         def read(upto: int) -> int:
-            _still_wanted(gone)
+            _check(cancelled)
             self._prefixes.read(prompt[at:upto])
             return upto
 
@@ -163,7 +168,7 @@ class Answering:
             self._prefixes.keep()
         while len(prompt) - at + behind > self._batch:
             at = read(min(at + self._batch, len(prompt) - 1))
-        _still_wanted(gone)
+        _check(cancelled)
         return at
 
     def _put(self, row: Row, token: int, matcher: LLMatcher | None, answer: Answer, most: int) -> bool:
@@ -171,7 +176,7 @@ class Answering:
         best = int(row.argmax())
         top = float(row[best])
         whole = top + float(np.log(np.exp(row - top, dtype=np.float64).sum()))
-        answer.tokens.append(Drawn(token, float(row[token]) - whole, best, float(row[best]) - whole))
+        answer.tokens.append(AnswerToken(token, float(row[token]) - whole, best, top - whole))
         self.written += 1
         if token == self._end:
             answer.ended = True
@@ -191,14 +196,14 @@ class Answering:
         """What draws tokens by their probabilities under the mask; the same ones for the same seed."""
         dice = np.random.default_rng(seed)
 
-        def drawn(row: Row, matcher: LLMatcher | None) -> int:
+        def choose(row: Row, matcher: LLMatcher | None) -> int:
             if matcher is not None and matcher.is_stopped():
                 return self._end
             scores = row if matcher is None else _masked(row, matcher)
             weights = np.exp((scores - scores.max()) / temperature, dtype=np.float64)
             return int(dice.choice(row.size, p=weights / weights.sum()))
 
-        return drawn
+        return choose
 
     def _matcher(self, grammar: str) -> LLMatcher:
         matcher = self._compiled(grammar)
@@ -211,8 +216,12 @@ class Answering:
 def _ahead(tokens: Sequence[int], matcher: LLMatcher | None) -> list[int]:
     """What is likely to follow `tokens`: what the mask forces, else what followed the same tokens before."""
     forced = matcher.compute_ff_tokens() if matcher is not None else []
-    guess = (forced or _followed(tokens))[:AHEAD]
-    return guess if matcher is None else guess[: matcher.validate_tokens(guess)]
+    return _within(matcher, (forced or _followed(tokens))[:AHEAD])
+
+
+def _within(matcher: LLMatcher | None, guess: Sequence[int]) -> list[int]:
+    """Return the part of a guess that the mask allows."""
+    return list(guess if matcher is None else guess[: matcher.validate_tokens(list(guess))])
 
 
 def _followed(tokens: Sequence[int]) -> list[int]:
@@ -225,8 +234,8 @@ def _followed(tokens: Sequence[int]) -> list[int]:
     return []
 
 
-def _still_wanted(gone: Callable[[], bool]) -> None:
-    if gone():
+def _check(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
         raise DecodeCancelled("The client closed its connection")
 
 

@@ -89,7 +89,7 @@ def application(reader: Reader, key: str) -> Starlette:
         ],
         exception_handlers={
             **dict.fromkeys(faults, _refused),
-            **dict.fromkeys((DecodeCancelled, ClientDisconnect), _unheard),
+            **dict.fromkeys((DecodeCancelled, ClientDisconnect), _closed),
         },
     )
 
@@ -122,10 +122,10 @@ class _Paths:
     async def complete(self, request: Request) -> Response:
         body = await self._document(request)
 
-        def gone() -> bool:
+        def cancelled() -> bool:
             return from_thread.run(request.is_disconnected)
 
-        return JSONResponse(await run_in_threadpool(self._reader.complete, body, gone))
+        return JSONResponse(await run_in_threadpool(self._reader.complete, body, cancelled))
 
     async def _document(self, request: Request) -> dict[str, Any]:
         # The key first: who has none may not have megabytes read.
@@ -160,6 +160,6 @@ def _refused(_request: Request, error: Exception) -> Response:
     return JSONResponse(document, status, headers)
 
 
-def _unheard(_request: Request, _error: Exception) -> Response:
-    """The client closed its connection: nginx's status, which nobody gets."""
+def _closed(_request: Request, _error: Exception) -> Response:
+    """The client closed its connection: nginx's status, for the log alone."""
     return Response(status_code=499)

@@ -54,7 +54,7 @@ class Llama:
         self._context = self._c.llama_init_from_model(loaded, params)
         if not self._context:
             raise EngineMisconfigured(f"There is no room for a context of {context} tokens")
-        let_go(model)
+        release_pages(model)
         self._adapter = self._loaded(loaded, adapter) if adapter is not None else None
         self.adapt(on=True)
         self.vocabulary = ModelVocabulary(loaded)
@@ -127,7 +127,7 @@ class Llama:
         return loaded
 
 
-def let_go(file: Path) -> None:
+def release_pages(file: Path) -> None:
     """Give back the pages of this process that map `file`; where there is no such call, nothing happens.
 
     llama.cpp maps a model's file and repacks most of it into memory of its own. What it read for that stays

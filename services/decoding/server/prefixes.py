@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from cachetools import LRUCache
+from cachetools import Cache, LRUCache, TTLCache
 
 from services.decoding.server.model import Llama, Row
 from services.decoding.server.states import StateFolder
@@ -18,6 +18,12 @@ from services.decoding.server.states import StateFolder
 LEAST_TOKENS = 64
 """Shorter prompts are read as fast as their states are kept."""
 MEMORY_BYTES = 512 * 2**20
+HALF_READ = 2
+"""New menus that are read in turns. Of more at once each would lose what was read of it to the others."""
+AGAIN_S = 3.0
+"""After so long another new menu is to be asked for again."""
+ABANDONED_S = 120.0
+"""A half-read menu that is not asked for again is forgotten after so long."""
 
 Key = tuple[bool, tuple[int, ...]]
 
@@ -29,7 +35,8 @@ class Prefixes:
         model: its sequence is used here alone.
         states: where states are kept beyond this process; None: nowhere.
         adapted: its adapter is at work (`use`): what was read with it is of no use without it.
-        memory_bytes: the most that states in memory may take; the one that was used longest ago goes first.
+        memory_bytes: the most that states of menus in memory may take, and as much again those of half-read
+            ones; the one that was used longest ago goes first.
     """
 
     def __init__(
@@ -45,6 +52,7 @@ class Prefixes:
         self._held: list[int] = []
         self._shared = 0  # so many are the menu's, once all is read
         self._kept: LRUCache[Key, bytes] = LRUCache(memory_bytes, getsizeof=len)
+        self._half_read: TTLCache[Key, bytes] = TTLCache(memory_bytes, ABANDONED_S, getsizeof=len)
 
     def take_up(self, prompt: Sequence[int], shared: int) -> int:
         """How many tokens of `prompt` need not be read; the model has read these and no others. The first
@@ -65,6 +73,12 @@ class Prefixes:
     def knows(self, menu: Sequence[int]) -> bool:
         """Whether this menu can be taken up whole."""
         return common_length(self._held, menu) == len(menu) or self._state(menu) is not None
+
+    def has_room(self, menu: Sequence[int]) -> bool:
+        """Whether a new menu may be read now, between pieces of others that are half read."""
+        held = [self._held] if len(self._held) < self._shared else []
+        others = [part for part in (*held, *self._parts()) if len(part) > common_length(part, menu)]
+        return len(others) < HALF_READ
 
     def use(self, *, adapted: bool) -> None:
         """Go on with the adapter at work, or without it."""
@@ -95,20 +109,18 @@ class Prefixes:
         if len(self._held) < LEAST_TOKENS or self._kept.get(key) is not None:
             return
         state = self.model.state()
-        self._remember(key, state)
+        _remember(self._kept, key, state)
         if self._states is not None:
             self._states.put(self.adapted, self._held, state)
 
     def _restore(self, menu: Sequence[int], common: int) -> None:
         """Take up a state of this menu, whole or begun, with more tokens than `common`; else all stays."""
-        tokens, state = menu, self._state(menu)
+        tokens, state = tuple(menu), self._state(menu)
         if state is None:
-            ours = [begun for adapted, begun in self._kept if adapted == self.adapted]
-            begun = max(
-                (part for part in ours if len(part) == common_length(part, menu)), key=len, default=()
-            )
-            if len(begun) > common:
-                tokens, state = begun, self._kept.pop(self._key(begun))
+            begun = [part for part in self._parts() if len(part) == common_length(part, menu)]
+            tokens = max(begun, key=len, default=())
+            if len(tokens) > common:
+                state = self._half_read.pop(self._key(tokens), None)
         if state is not None:
             self._held = list(tokens) if self.model.restore(state) else []
 
@@ -123,20 +135,24 @@ class Prefixes:
             return None
         state = self._states.get(self.adapted, menu)
         if state is not None:
-            self._remember(key, state)
+            _remember(self._kept, key, state)
         return state
 
-    def _remember(self, key: Key, state: bytes) -> None:
-        with suppress(ValueError):  # larger than the whole cache
-            self._kept[key] = state
+    def _parts(self) -> list[tuple[int, ...]]:
+        return [tokens for adapted, tokens in self._half_read if adapted == self.adapted]
 
     def _put_aside(self, common: int) -> None:
-        """A menu whose reading was called off is gone on with, though another's order came between."""
+        """Keep what was read of a half-read menu: its reading goes on after another's order."""
         if common < len(self._held) < self._shared:
-            self._remember(self._key(self._held), self.model.state())
+            _remember(self._half_read, self._key(self._held), self.model.state())
 
     def _key(self, tokens: Sequence[int]) -> Key:
         return self.adapted, tuple(tokens)
+
+
+def _remember(states: Cache[Key, bytes], key: Key, state: bytes) -> None:
+    with suppress(ValueError):  # larger than the whole cache
+        states[key] = state
 
 
 def common_length(one: Sequence[int], other: Sequence[int]) -> int:

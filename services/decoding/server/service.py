@@ -135,7 +135,7 @@ class Reader:
         """The tokens of a text, as of a question; from any thread."""
         return self._vocabulary.tokenize(text)
 
-    def complete(self, body: Document, gone: Callable[[], bool]) -> Document:
+    def complete(self, body: Document, cancelled: Callable[[], bool]) -> Document:
         """The document that answers a request; of `menu_being_read` alone where the menu is not read yet.
 
         Raises:
@@ -148,13 +148,13 @@ class Reader:
         self._in_hand.add(threading.get_ident())
         try:
             with self._turn:
-                return self._complete(wanted, gone)
+                return self._complete(wanted, cancelled)
         except MenuBeingRead as error:
             return {error.code: {"wait_s": error.wait_s}}
         finally:
             self._in_hand.discard(threading.get_ident())
 
-    def _complete(self, wanted: Request, gone: Callable[[], bool]) -> Document:
+    def _complete(self, wanted: Request, cancelled: Callable[[], bool]) -> Document:
         self._prefixes.use(adapted=wanted.adapted)
         prompt, shared = self._tokens([turn.model_dump() for turn in wanted.messages])
         answer = self._answering.answer(
@@ -163,7 +163,7 @@ class Reader:
             grammar=wanted.grammar,
             prediction=self._vocabulary.tokenize(wanted.prediction.content),
             most=wanted.max_tokens,
-            gone=gone,
+            cancelled=cancelled,
             menu_s=wanted.menu_s,
             temperature=wanted.temperature,
             seed=wanted.seed,
@@ -180,13 +180,13 @@ class Reader:
 
     def _document(self, answer: Answer) -> Document:
         # What ends an answer is a mark of the chat, which has no text.
-        text = b"".join(self._vocabulary.piece(drawn.token) for drawn in answer.tokens)
+        text = b"".join(self._vocabulary.piece(one.token) for one in answer.tokens)
         content = [
             {
-                **self._token(drawn.token, drawn.logprob),
-                "top_logprobs": [self._token(drawn.best, drawn.best_logprob)],
+                **self._token(one.token, one.logprob),
+                "top_logprobs": [self._token(one.best, one.best_logprob)],
             }
-            for drawn in answer.tokens
+            for one in answer.tokens
         ]
         return {
             "model": self.name,

@@ -18,9 +18,10 @@ from llguidance import LLTokenizer
 from infra.settings import settings
 from infra.weights.models import ModelError, resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
+from services.decoding.server import prefixes as prefixes_module
 from services.decoding.server.answering import STEP, Answer, Answering
-from services.decoding.server.model import Llama, let_go
-from services.decoding.server.prefixes import LEAST_TOKENS, Prefixes
+from services.decoding.server.model import Llama, release_pages
+from services.decoding.server.prefixes import AGAIN_S, LEAST_TOKENS, Prefixes
 from services.decoding.server.states import StateFolder
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
@@ -72,7 +73,7 @@ class Desk:
         grammar: str = CAKE,
         prediction: str | list[int] = "",
         most: int = 20,
-        gone: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] = lambda: False,
         menu_s: float = 0.0,
     ) -> Answer:
         prompt, other = self.tokens(menu, said), self.tokens(menu, "~")
@@ -84,7 +85,7 @@ class Desk:
             grammar=grammar,
             prediction=guess,
             most=most,
-            gone=gone,
+            cancelled=cancelled,
             menu_s=menu_s,
         )
 
@@ -214,7 +215,7 @@ def test_a_folder_that_can_not_be_written_costs_time_and_nothing_else(tmp_path: 
 def test_a_menu_whose_reading_was_called_off_is_gone_on_with_after_another(desk: Desk) -> None:
     looked = threading.Semaphore(2)
     with pytest.raises(DecodeCancelled):
-        desk.ask("one plum cake please", gone=lambda: not looked.acquire(blocking=False))
+        desk.ask("one plum cake please", cancelled=lambda: not looked.acquire(blocking=False))
     desk.ask("a green tea", menu=TEAS, grammar="", most=1)
     assert desk.ask("one plum cake please").cached >= desk.model.batch
 
@@ -239,15 +240,29 @@ def test_a_new_menu_is_read_in_pieces_and_orders_of_others_are_answered_between(
     assert desk.text(answer) == whole
 
 
-def test_two_new_menus_are_read_in_turns_and_none_from_its_beginning_again(desk: Desk) -> None:
-    for _ in range(2):
-        for menu in (TEAS, BREADS):
-            with pytest.raises(MenuBeingRead):
-                desk.ask("one please", menu=menu, grammar="", most=1, menu_s=AT_ONCE)
-    cached = [
-        desk.ask("one please", menu=menu, grammar="", most=1, menu_s=60).cached for menu in (TEAS, BREADS)
-    ]
-    assert cached == [2 * STEP, 2 * STEP]
+def test_two_new_menus_are_read_in_turns_and_a_third_waits_for_one_of_them(desk: Desk) -> None:
+    waits = []
+    for menu in (TEAS, BREADS, CAKES) * 2:
+        with pytest.raises(MenuBeingRead) as handed_back:
+            desk.ask("one please", menu=menu, grammar="", most=1, menu_s=AT_ONCE)
+        waits.append(handed_back.value.wait_s)
+    assert waits == [0.0, 0.0, AGAIN_S] * 2
+    menus = (TEAS, BREADS, CAKES)
+    cached = [desk.ask("one please", menu=menu, grammar="", most=1, menu_s=60).cached for menu in menus]
+    assert min(cached[:2]) >= 2 * STEP, "none was begun again"
+    assert cached[2] < STEP
+
+
+def test_half_read_menus_that_are_not_asked_for_again_make_room(
+    model: Llama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefixes_module, "ABANDONED_S", 0.0)
+    model.cut(0)
+    desk = Desk(model, Prefixes(model))
+    for menu in (TEAS, BREADS, CAKES):
+        with pytest.raises(MenuBeingRead) as handed_back:
+            desk.ask("one please", menu=menu, grammar="", most=1, menu_s=AT_ONCE)
+        assert handed_back.value.wait_s == 0.0
 
 
 def test_pages_of_a_file_that_were_read_are_given_back_and_read_again(tmp_path: Path) -> None:
@@ -261,6 +276,6 @@ def test_pages_of_a_file_that_were_read_are_given_back_and_read_again(tmp_path: 
 
         assert mapped.find(b"?") == -1  # touches all of it
         before = resident()
-        let_go(file)
+        release_pages(file)
         assert resident() < before // 4
         assert mapped[-8:] == b"saycart!"
