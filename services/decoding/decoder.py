@@ -82,21 +82,21 @@ class OpenAIDecoder:
         self._base = Completions(url, dialect=dialect, model=model, timeout_s=timeout_s, api_key=api_key)
         self._trained = self._base.with_adapter(adapter)
         self._has_reader: bool | None = None if adapter else False
-        self._proved, self._probing = False, threading.Lock()
+        # Failures, and their count when the last probe that passed began: one meanwhile makes it void.
+        self._failures, self._proved_at, self._probing = 0, -1, threading.Lock()
 
     def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
         """See `CartDecoder.decode`; also raises as `probe`."""
         return self._ask(lambda: self._decode(asked, called_off), called_off)
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
-        """Return an answer of any kind under any mask; raises as `decode`. Its `timeout_s` is of all that is
-        done for the answer, the proof and the second try included."""
+        """Return an answer to any chat and mask within `timeout_s`, in two tries; raises as `decode`."""
         until = time.monotonic() + (how.get("timeout_s") or math.inf)
 
         def act() -> Completed:
             if until < math.inf:
                 how["timeout_s"] = max(LEAST_S, until - time.monotonic())
-            with tracing.span("masked"):
+            with tracing.span("masked"), our_errors():
                 return counted("masked", self._base.complete(chat, mask, **how))
 
         return self._ask(act, how.get("called_off"), until)
@@ -104,6 +104,7 @@ class OpenAIDecoder:
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """See `CartDecoder.warm`. The proof comes first: the first order would else have to wait for it."""
 
+        @our_errors()
         def act() -> None:
             model = self._model
             chat = context_of(menu).messages(CartRequest("hello", menu), trained=bool(model.adapter))
@@ -114,9 +115,10 @@ class OpenAIDecoder:
     def prove(self, timeout_s: float = PROBE_S) -> None:
         """Probe the server unless it passed before; raises as `probe`."""
         with self._probing:  # of many orders that begin at once, one asks
-            if not self._proved:
+            if self._proved_at != self._failures:
+                failures = self._failures
                 self.probe(timeout_s)
-                self._proved = True
+                self._proved_at = failures
                 log.info("decoder.proved", url=self.url)
 
     @our_errors()
@@ -145,7 +147,7 @@ class OpenAIDecoder:
     def state(self, timeout_s: float) -> str:
         """Return `ok`, or what is wrong with it. One that is only too busy for the probe is well."""
         if (health := self.health()) != "ok":
-            self._proved = False
+            self._failures += 1
             return health
         try:
             self.prove(timeout_s)
@@ -165,6 +167,7 @@ class OpenAIDecoder:
         return "ok" if answer.is_success else f"answers {answer.status_code}"
 
     @tracing.span("decode")
+    @our_errors()
     def _decode(self, asked: CartRequest, called_off: threading.Event | None) -> Reading:
         """A server that does not say whether it has the adapter is unavailable: no order goes to the base
         model because a server was busy."""
@@ -216,17 +219,16 @@ class OpenAIDecoder:
         try:
             return self._try(act, until)
         except EngineUnavailable:
-            if time.monotonic() > last or not self._comes_back(called_off):
+            if time.monotonic() > last or not self._comes_back(called_off, until):
                 raise
         return self._try(act, until)
 
     def _try(self, act: Callable[[], Answered], until: float = math.inf) -> Answered:
         try:
             self.prove(max(LEAST_S, min(PROBE_S, until - time.monotonic())))
-            with our_errors():
-                return act()
+            return act()
         except EngineMisconfigured as error:
-            if not self._proved:  # one that passed refuses this order alone
+            if self._proved_at != self._failures:  # one that passed refuses this order alone
                 self._failed(error)
             raise
         except (EngineUnavailable, DecodeInvalid) as error:
@@ -235,13 +237,13 @@ class OpenAIDecoder:
 
     def _failed(self, error: EngineError) -> None:
         """Trust it only after another probe."""
-        self._proved = False
+        self._failures += 1
         self._has_reader = None if self._trained.adapter else False  # another may have taken its place
         log.warning("decoder.failed", url=self.url, code=error.code, error=error.detail)
 
-    def _comes_back(self, called_off: threading.Event | None) -> bool:
+    def _comes_back(self, called_off: threading.Event | None, until: float) -> bool:
         """Wait until the server is healthy; False if it isn't in time, or the call is cancelled."""
-        cancelled, until = called_off or threading.Event(), time.monotonic() + AWAY_S
+        cancelled, until = called_off or threading.Event(), min(until, time.monotonic() + AWAY_S)
         while time.monotonic() < until and not cancelled.wait(LOOK_S):
             if self.health() == "ok":
                 return True

@@ -84,7 +84,7 @@ class StagedServer:
     def decoder(self, dialect: str = "llama.cpp", *, proved: bool = True, **more: Any) -> OpenAIDecoder:
         """A client of it, that has probed it already where it is `proved`."""
         made = OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
-        made._proved = proved
+        made._proved_at = 0 if proved else -1
         return made
 
 

@@ -172,6 +172,37 @@ def test_a_call_with_a_time_of_its_own_has_the_probe_within_it(server: StagedSer
     assert decoder.complete(chat, mask, timeout_s=20).text == WIRE
 
 
+def test_a_call_with_a_time_of_its_own_waits_no_longer_for_a_server_that_is_away(
+    server: StagedServer,
+) -> None:
+    server.answer, server.health = away, 503
+    chat, mask = [{"role": "user", "content": "hello"}], wire_mask(Names(CAFE), SAID)
+    decoder, began = decoder_of(server), time.monotonic()
+    with pytest.raises(EngineUnavailable):
+        decoder.complete(chat, mask, timeout_s=0.5)
+    assert time.monotonic() - began < 4
+
+
+def test_a_server_that_failed_while_it_was_probed_is_probed_again(server: StagedServer) -> None:
+    probed, go_on = threading.Event(), threading.Event()
+
+    def slow(body: dict[str, Any]) -> Answer:
+        probed.set()
+        go_on.wait(20)
+        return masked(body)
+
+    server.answer, decoder = slow, decoder_of(server)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(decoder.decode, ORDER)
+        assert probed.wait(10)
+        server.health = 503
+        assert decoder.state(5) == "answers 503"
+        go_on.set()
+        assert first.result(20).text == WIRE
+    decoder.decode(ORDER)
+    assert probes(server) == 2
+
+
 def test_its_state(server: StagedServer) -> None:
     decoder = decoder_of(server)
     assert decoder.state(5) == "ok"
