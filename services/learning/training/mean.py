@@ -18,6 +18,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 WEIGHTS, CONFIG, CARD = "adapter_model.safetensors", "adapter_config.json", "trained.json"
+SAME = ("r", "lora_alpha")  # the scale of a product is alpha by rank
 DOWN, UP = "lora_A", "lora_B"
 Pair = tuple[torch.Tensor, torch.Tensor]
 """A (rank, inputs) and B (outputs, rank) of one weight."""
@@ -40,6 +41,9 @@ def main() -> None:
     for name in ("one", "other", "out"):
         parser.add_argument(name, type=Path)
     args = parser.parse_args()
+    configs = [json.loads((folder / CONFIG).read_text()) for folder in (args.one, args.other)]
+    if differ := [name for name in SAME if configs[0][name] != configs[1][name]]:
+        parser.error(f"the adapters differ in {', '.join(differ)}")
     one, other = (load_file(folder / WEIGHTS) for folder in (args.one, args.other))
     found: dict[str, torch.Tensor] = {}
     for down in (name for name in one if DOWN in name):

@@ -25,6 +25,8 @@ FORMATS = {"date": 10, "uuid": 36, "ipv4": 15, "ipv6": 45}
 # Of the texts that llguidance takes for a day, those that are: not 2023-02-29, not the year 0.
 _LEAP = "(0[48]|[2468][048]|[13579][26])"
 _DAY = rf"^(\d*[1-9]\d*-(0[13-9]|1|02-[01]|02-2[0-8])|(\d\d{_LEAP}|{_LEAP}00)-02-29)"
+# Keywords that decide what may be written, whatever the type, in this order.
+_FORMS = ("$ref", "const", "enum", "anyOf", "oneOf")
 # Keywords that say nothing of what may be written.
 NOTES = frozenset(
     "$comment $defs $schema default deprecated description discriminator examples readOnly title "
@@ -68,7 +70,7 @@ class _Walk:
         self._definitions = definitions
         self._within: list[str] = []
         self._longest: dict[str, int] = {}
-        # By the keyword that decides what may be written, in this order, or by the type.
+        # By keyword or by type.
         self._forms = {
             "$ref": self._named,
             "const": self._value,
@@ -96,10 +98,11 @@ class _Walk:
         node = {key: value for key, value in node.items() if key not in NOTES and not key.startswith("x-")}
         if "patternProperties" in node:
             return self.refuse(at, "fields")
-        form = next((key for key in self._forms if key in node), node.get("type"))
+        form = next((key for key in _FORMS if key in node), node.get("type"))
         if isinstance(form, list):
             return self._either([node | {"type": kind} for kind in form], f"{at}/type")
-        return self._forms[form](node, at) if form in self._forms else self.refuse(at, "anything")
+        closed = self._forms.get(form) if isinstance(form, str) else None
+        return closed(node, at) if closed else self.refuse(at, "anything")
 
     def _either(self, branches: list[Any], at: str) -> Bounded:
         # Where a field tells the branches of a `oneOf` apart no text fits two of them.
@@ -132,7 +135,7 @@ class _Walk:
             self._within.append(name)
             self.closed[name], self._longest[name] = self.node(self._definitions[name], at)
             self._within.pop()
-        return node, self._longest[name]
+        return node | {"$ref": f"#/$defs/{name}"}, self._longest[name]
 
     def _string(self, node: Node, at: str) -> Bounded:
         if "maxLength" in node:
