@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
+from sqlalchemy import JSON, Row, select, type_coerce
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord, Outcome, StoredEvent, StoredUtterance
 from schemas.records.reviews import ReviewRecord
@@ -57,6 +60,16 @@ def event_of(row: EventRow) -> StoredEvent:
 def alike(row: Base, record: type[Any]) -> dict[str, Any]:
     """Return the columns of a row that a dataclass has a field for, by the same name."""
     return {field.name: getattr(row, field.name) for field in fields(record) if hasattr(row, field.name)}
+
+
+def as_stored(
+    session: Session, ids: Iterable[str], *columns: InstrumentedAttribute[Any]
+) -> dict[str, Row[Any]]:
+    """Return a table's rows by id, with these columns of JSON as they stand: what a later release wrote can't
+    be read here, and must not be lost where only a part of it changes."""
+    key = columns[0].class_.id
+    documents = (type_coerce(column, JSON).label(column.key) for column in columns)
+    return {row.id: row for row in session.execute(select(key, *documents).where(key.in_(ids)))}
 
 
 def unsure_of(row: OrderRow) -> tuple[str, ...]:

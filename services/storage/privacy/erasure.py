@@ -38,7 +38,7 @@ from schemas.records.orders import OrderRecord
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
-from services.storage.base.mapping import order_of
+from services.storage.base.mapping import as_stored, order_of
 from services.storage.base.scoping import OfShop
 from services.storage.base.table_base import Base
 from services.storage.base.tables import (
@@ -110,17 +110,20 @@ class ErasureStore(OfShop):
 def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
     """Take all of the table above out of ended orders that the caller has locked, but for recordings."""
     ids = [row.id for row in rows]
+    documents = (OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.answer, OrderRow.decision)
+    orders = as_stored(session, ids, *documents)
     for row in rows:
+        stored = orders[row.id]
         _put(
             row,
             **dict.fromkeys(("transcript", "draft", "before", "metadata_", "client")),
             utterances=(),
-            cart=redaction.cart(row.cart),
-            error=redaction.error(row.error),
+            cart=redaction.cart(stored.cart),
+            error=redaction.error(stored.error),
             findings=(),
-            engine=redaction.engine(row.engine),
-            answer=redaction.answer(row.answer),
-            decision=redaction.decision(row.decision),
+            engine=redaction.engine(stored.engine),
+            answer=redaction.answer(stored.answer),
+            decision=redaction.decision(stored.decision),
             erased_at=now,
             # Clients that have read it see that it changed. `updated_at` stays: by it an order's time runs.
             version=row.version + 1,
@@ -133,15 +136,23 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
         # By the version: a courier that posts it right now can't write the receiver's words after this.
         version = message.version + 1
         _put(message, payload=redaction.message(message.payload), last_error=None, version=version)
-    reviews = session.scalars(select(ReviewRow).where(ReviewRow.order_id.in_(ids))).all()
-    for review in reviews:
-        proposed = redaction.cart(review.proposed)
-        _put(review, proposed=proposed, reason=None, version=review.version + 1)
-    acts = select(ReviewRecordRow).where(ReviewRecordRow.review_id.in_([one.id for one in reviews]))
-    for kept in session.scalars(acts):
-        before, after = redaction.cart(kept.before), redaction.cart(kept.after)
-        _put(kept, before=before, after=after, reason=None, detail=redaction.act(kept.detail))
+    _wipe_reviews(session, ids)
     session.execute(delete(IdempotencyRow).where(IdempotencyRow.order_id.in_(ids)))
+
+
+def _wipe_reviews(session: Session, order_ids: Sequence[str]) -> None:
+    reviews = session.scalars(select(ReviewRow).where(ReviewRow.order_id.in_(order_ids))).all()
+    carts = as_stored(session, [one.id for one in reviews], ReviewRow.proposed)
+    for review in reviews:
+        proposed = redaction.cart(carts[review.id].proposed)
+        _put(review, proposed=proposed, reason=None, version=review.version + 1)
+    acts = select(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(carts))
+    records = session.scalars(acts).all()
+    changed = as_stored(session, [one.id for one in records], ReviewRecordRow.before, ReviewRecordRow.after)
+    for kept in records:
+        stored = changed[kept.id]
+        before, after = redaction.cart(stored.before), redaction.cart(stored.after)
+        _put(kept, before=before, after=after, reason=None, detail=redaction.act(kept.detail))
 
 
 def _put(row: Base, **values: Any) -> None:

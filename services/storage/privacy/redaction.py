@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
 UNNAMED = "something else"
 """Stands for what the menu does not have: only the customer's words named it."""
 
@@ -94,7 +92,5 @@ def _line(line: Any) -> dict[str, Any]:
 
 
 def _only(document: Any, names: Iterable[str]) -> dict[str, Any]:
-    if isinstance(document, BaseModel):
-        document = document.model_dump(mode="json")
     known = document if isinstance(document, Mapping) else {}
     return {name: known[name] for name in names if name in known}

@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Select, delete, select, text
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from schemas.shops.audit import Actor, stamp
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
-from services.storage.base.mapping import without_recordings
+from services.storage.base.mapping import as_stored
 from services.storage.base.scoping import OfShop
 from services.storage.base.tables import (
     ENDED,
@@ -67,7 +67,9 @@ class RetentionStore(OfShop):
                 return 0
         with writing(self._database) as (session, now):
             # Held to the end; one that is held by another is left for the next time.
-            query = _before(over, now, older_than_s).with_for_update(skip_locked=True)
+            # No documents: each would be read and checked.
+            few = load_only(OrderRow.audio_key, OrderRow.version)
+            query = _before(over, now, older_than_s).options(few).with_for_update(skip_locked=True)
             if rows := session.scalars(query).all():
                 carry_out(session, now, rows)
                 after = {what: len(rows), "ended_before": stamp(now - timedelta(seconds=older_than_s))}
@@ -85,9 +87,11 @@ def _before(over: Select[Any], now: datetime, older_than_s: float) -> Select[Any
     return over.where(OrderRow.updated_at < end, OrderRow.created_at < end)
 
 
-def _release_recordings(_session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
+def _release_recordings(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
+    stored = as_stored(session, [row.id for row in rows], OrderRow.utterances)
     for row in rows:
-        row.audio_key, row.utterances = None, without_recordings(row.utterances)
+        utterances: Any = [{**one, "audio_key": None} for one in stored[row.id].utterances]
+        row.audio_key, row.utterances = None, utterances
 
 
 def _erase(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:

@@ -19,6 +19,8 @@ from schemas.shops.webhook import WebhookMessage
 from services.bootstrap import bootstrap
 from services.cli import client
 from services.cli.main import app
+from services.storage.base.mapping import as_stored
+from services.storage.base.tables import OrderRow
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
 from services.storage.reviews.statistics import decided
@@ -242,9 +244,28 @@ def test_not_even_in_the_bytes_of_the_file(marked: Marked) -> None:
         assert not database.empty_log(), "it waits for nobody"
 
 
+def test_a_later_releases_cart_keeps_its_prices(marked: Marked) -> None:
+    database, order_id = marked.world.parts.database.everywhere(), marked.corrected()
+    cart = marked.world.http.get(f"/v1/orders/{order_id}").json()["cart"]
+    cart["lines"][0]["kind"] = "later"
+    utterances = [{"kind": "later", "audio_key": WORD}]
+    values = {"cart": json.dumps(cart), "utterances": json.dumps(utterances)}
+    with database.write() as session:
+        session.execute(text("UPDATE orders SET cart = :cart, utterances = :utterances"), values)
+    age(database, 100)
+    store, found = RetentionStore(database, "main"), list[Any]()
+    for step in (store.recordings, store.words):
+        assert step(86_400.0) == 1
+        with database.read() as session:
+            found.append(as_stored(session, [order_id], OrderRow.cart, OrderRow.utterances)[order_id])
+    recordings, words = found
+    assert (recordings.utterances, words.utterances) == ([utterances[0] | {"audio_key": None}], [])
+    assert (words.cart["total"], words.cart["lines"][0]["kind"]) == (cart["total"], "later")
+
+
 def test_what_is_not_known_here_goes_too(marked: Marked) -> None:
     """The next release may write fields that this one does not name."""
-    database, order_id = marked.world.parts.database, marked.corrected()
+    database, order_id = marked.world.parts.database.everywhere(), marked.corrected()
     written = COLUMNS | {"review_records": ("before", "after", "detail")}
     poison = f'{{"lines": ["{WORD}"], "data": "{WORD}", "reader": ["{WORD}"]}}'
     with database.write() as session:
