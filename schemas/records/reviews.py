@@ -36,7 +36,7 @@ class ReviewRecord:
     created_at: datetime
 
     def holder(self, now: datetime) -> str | None:
-        """Who holds it; None if it is free or its claim has expired."""
+        """Return the reviewer who holds it; None if it is free or its claim has expired."""
         held = self.status == "claimed" and self.lease_until is not None and self.lease_until > now
         return self.claimed_by if held else None
 

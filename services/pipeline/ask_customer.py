@@ -1,4 +1,4 @@
-"""What a reviewer asks a customer, and what becomes of the answer; and what a customer is asked to repeat.
+"""Questions to a customer: a reviewer's with its answer, and the request to repeat an unusable order.
 
 A question is kept as the finding `staff_ask` while it is open, its answer as `staff_answered` until the order
 is settled. The answer to an open choice settles it like any other; one to a question in a reviewer's words is

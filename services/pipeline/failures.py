@@ -1,5 +1,4 @@
-"""What each kind of error means for an order (the table is in `runner.py`), and how an outage of the database
-is sat out."""
+"""Outcomes of an order by kind of error (the table is in `runner.py`); retries while the database is down."""
 
 from __future__ import annotations
 

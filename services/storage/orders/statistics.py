@@ -22,10 +22,9 @@ from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 
 # The newest orders whose durations are taken, and whose doubts are read.
-MOST_TIMED, MOST_DOUBTED = 10_000, 1000
+MOST_TIMED, MOST_DOUBTED = 2000, 300
 QUARTER_S = 900  # time zones differ from UTC by whole quarters of an hour
 Query = Select[*tuple[Any, ...]]
-Found = Row[*tuple[Any, ...]]
 _SHOWN = (State.PROPOSED, State.IN_REVIEW, State.COMPLETED)
 _SETTLED = (State.COMPLETED, State.REJECTED)
 _verdict = func.coalesce(OrderRow.decision["verdict"].as_string(), Verdict.NEEDS_REVIEW.value)
@@ -69,7 +68,7 @@ def order_statistics(database: Database, shop: str, days: int, zone: str) -> Ord
 
 
 def _add(
-    quarters: Iterable[Found],
+    quarters: Iterable[Row[Any]],
     by_day: dict[date, OrderCount],
     by_hour: Sequence[OrderCount],
     zone: ZoneInfo,
@@ -132,13 +131,13 @@ def _doubted(lately: ColumnElement[bool]) -> Query:
     )
 
 
-def _codes(row: Found) -> set[str]:
+def _codes(row: Row[Any]) -> set[str]:
     """Return an order's doubts; `BLOCKING_FINDING` only where the finding is not known."""
-    found = {doubt.code for doubt in row.decision.doubts} if row.decision else set()
-    return found.union(row.reasons) - ({ReviewReason.BLOCKING_FINDING.value} if found else set())
+    codes = {doubt.code for doubt in row.decision.doubts} if row.decision else set()
+    return codes.union(row.reasons) - ({ReviewReason.BLOCKING_FINDING.value} if codes else set())
 
 
-def _items(row: Found) -> set[str]:
+def _items(row: Row[Any]) -> set[str]:
     """Names of the items that a finding is about, or whose name, size or option the model was unsure of."""
     unsure = {piece.text for piece in row.answer.unsure} if row.answer else set()
     # Only the customer's words name what is not on the menu.

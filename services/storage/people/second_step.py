@@ -154,7 +154,7 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def _new_codes(session: Session, now: datetime, by: Actor, action: str, account: StaffRow) -> list[str]:
-    """Recovery codes in place of those that there were, noted as made by `action`."""
+    """Replace an account's recovery codes, log it as `action`, and return the new ones."""
     session.execute(delete(StaffRecoveryRow).where(StaffRecoveryRow.staff_id == account.id))
     codes = [readable_secret() for _ in range(RECOVERY_CODES)]
     session.add_all(StaffRecoveryRow(staff_id=account.id, code_hash=_hash(code)) for code in codes)

@@ -6,6 +6,7 @@ import builtins
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, and_, func, or_, select, text
+from sqlalchemy.orm import load_only
 
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.shops.access import PAGE
@@ -18,6 +19,8 @@ from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
 MOST_OF_VISITOR = 500
 # As text, as the index of what waits has it.
 _UNDECIDED = text(UNDECIDED)
+# Of an order: each document more would be read and checked.
+_ENTRY = (OrderRow.transcript, OrderRow.findings, OrderRow.answer, OrderRow.menu_id, OrderRow.audio_key)
 
 
 class ReviewQueue(OfShop):
@@ -38,6 +41,7 @@ class ReviewQueue(OfShop):
         mine = of_shop(ReviewRow, self._shop)
         oldest = (
             select(ReviewRow, OrderRow)
+            .options(load_only(*_ENTRY))
             .join(OrderRow, OrderRow.id == ReviewRow.order_id)
             .where(_UNDECIDED, mine)
             .order_by(ReviewRow.created_at, ReviewRow.id)

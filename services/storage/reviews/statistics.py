@@ -15,7 +15,7 @@ from schemas.records.reviews import Decided
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import DECIDED, ReviewRecordRow, ReviewRow
 
-MOST_CORRECTIONS = 1000
+MOST_CORRECTIONS = 300
 """Of which carts are compared, the newest."""
 
 
