@@ -54,6 +54,10 @@ BEGIN
 END
 $$
 """
+AS_MIGRATED = """
+UPDATE shops SET name = 'Main shop', needs_second_step = false, keep_recordings_days = NULL,
+    keep_transcripts_days = NULL, keep_orders_days = NULL, colour = NULL, logo = NULL
+"""
 
 
 class PostgreSQL:
@@ -114,6 +118,7 @@ class PostgreSQL:
         with psycopg.connect(f"host={self.home} user=postgres dbname={name}", autocommit=True) as connection:
             connection.execute(EMPTY)
             connection.execute("DELETE FROM shops WHERE id <> 'main'")
+            connection.execute(AS_MIGRATED)
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
