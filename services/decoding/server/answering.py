@@ -94,7 +94,7 @@ class Answering:
             DecodeInvalid: the grammar does not compile, or llguidance gave it up on the way.
             DecodeCancelled: `cancelled` returned True; called before each batch.
             EngineMisconfigured: there is no room for so many tokens.
-            MenuBeingRead: `menu_s` were over before the menu was read, or other new menus come first.
+            MenuBeingRead: `menu_s` were over before the menu was read, or another new menu comes first.
         """
         room = self._prefixes.model.context - len(prompt)
         if room < 1:
@@ -119,7 +119,7 @@ class Answering:
         if not menu_s or self._prefixes.knows(menu):
             return math.inf
         if not self._prefixes.has_room(menu):
-            raise MenuBeingRead("Other new menus are being read", wait_s=AGAIN_S)
+            raise MenuBeingRead("Another new menu is being read", wait_s=AGAIN_S)
         return time.monotonic() + menu_s
 
     def _read_on(

@@ -7,6 +7,8 @@ milliseconds: after an order of another menu, and after a restart.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -18,8 +20,6 @@ from services.decoding.server.states import StateFolder
 LEAST_TOKENS = 64
 """Shorter prompts are read as fast as their states are kept."""
 MEMORY_BYTES = 512 * 2**20
-HALF_READ = 2
-"""New menus that are read in turns. Of more at once each would lose what was read of it to the others."""
 AGAIN_S = 3.0
 """After so long another new menu is to be asked for again."""
 ABANDONED_S = 120.0
@@ -51,6 +51,7 @@ class Prefixes:
         self._states = states
         self._held: list[int] = []
         self._shared = 0  # so many are the menu's, once all is read
+        self._read_at = -math.inf
         self._kept: LRUCache[Key, bytes] = LRUCache(memory_bytes, getsizeof=len)
         self._half_read: TTLCache[Key, bytes] = TTLCache(memory_bytes, ABANDONED_S, getsizeof=len)
 
@@ -75,10 +76,11 @@ class Prefixes:
         return common_length(self._held, menu) == len(menu) or self._state(menu) is not None
 
     def has_room(self, menu: Sequence[int]) -> bool:
-        """Whether a new menu may be read now, between pieces of others that are half read."""
-        held = [self._held] if len(self._held) < self._shared else []
-        others = [part for part in (*held, *self._parts()) if len(part) > common_length(part, menu)]
-        return len(others) < HALF_READ
+        """Whether a new menu may be read now: one at a time. Its order comes back at once for the next piece,
+        and with several such the orders of known menus would hardly get in between."""
+        going_on = len(self._held) < self._shared and time.monotonic() < self._read_at + ABANDONED_S
+        held = [self._held] if going_on else []
+        return all(len(part) == common_length(part, menu) for part in (*held, *self._parts()))
 
     def use(self, *, adapted: bool) -> None:
         """Go on with the adapter at work, or without it."""
@@ -96,6 +98,7 @@ class Prefixes:
             self.cut(0)
             raise
         self._held.extend(tokens)
+        self._read_at = time.monotonic()
         return logits
 
     def cut(self, at: int) -> None:
