@@ -89,6 +89,7 @@ def test_a_hung_stage_loses_its_order_at_its_limit(world: Works) -> None:
     with capture_logs() as logs, Heartbeat(world.orders, order, lease_s=0.4, limit_s=1.0):
         until(lambda: "lease.stage_hangs" in [entry["event"] for entry in logs])
         until(lambda: world.orders.claim(order.id, State.TRANSCRIBED, owner="next", lease_s=60))
+    assert world.orders.get(order.id).lease_owner == "next", "the hung stage kept or took it back"
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
 from saycart_client.calls import MOVING, POLL_S, Call, Recording, given, said
@@ -12,7 +13,7 @@ from saycart_client.models import CartDraft, Choice, Order, OrderEvent
 Live = TypeVar("Live")
 
 
-class Shop(Generic[Live]):
+class Shop(ABC, Generic[Live]):
     """One shop, by its key. Calls raise the errors of `saycart_client.errors`; what may be repeated is sent
     again, after the time that the API asks for."""
 
@@ -40,9 +41,9 @@ class Shop(Generic[Live]):
         """Get an order by its id."""
         return self._live(Call("GET", f"/v1/orders/{order_id}"))
 
+    @abstractmethod
     def _live(self, call: Call) -> Live:
         """Send a call, again where that is safe and may help; return the order that it answers with."""
-        raise NotImplementedError
 
 
 class Placed(Order, Generic[Live]):
