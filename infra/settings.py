@@ -114,8 +114,8 @@ class Settings(EngineSettings):
     """Orders of one key that may wait for workers; more are refused (429). 0: any number."""
 
     address_backlog: int = 30
-    """Orders from pages at one address, by page key, that may wait for workers or a person; more are refused
-    (429). 0: any number."""
+    """Orders from pages at one address, by page key, that may wait for workers or a person, half of them from
+    one browser; more are refused (429). 0: any number."""
 
     shop_backlog: int = 500
     """Orders of one shop that may wait for workers, half of them from pages; more are refused (429). 0: any
@@ -123,6 +123,10 @@ class Settings(EngineSettings):
 
     max_backlog: int = 2000
     """Orders in all that may wait for workers; more are refused (503). 0: any number."""
+
+    model_seconds_per_minute: int = Field(240, ge=0)
+    """Seconds that workers may spend in a minute on one key's orders, on a shop's twice as many, on those from
+    pages at one address an eighth; until the next minute more are refused (429). 0: any number."""
 
     key_requests_per_minute: int = Field(1200, ge=0)
     """Requests of one key, or of one person who is signed in; more are refused (429). 0: any number."""

@@ -187,6 +187,8 @@ CREATE TABLE turns (
     begun FLOAT NOT NULL,
     spent FLOAT NOT NULL,
     at {time} NOT NULL,
+    minute INTEGER NOT NULL,
+    used FLOAT NOT NULL,
     PRIMARY KEY (shop_id, source),
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );

@@ -18,8 +18,8 @@ _SPACE = "take too much space today: order as text, or raise SAYCART_SHOP_RECORD
 
 
 class Limit(NamedTuple):
-    """At most `setting` requests, bytes or orders: in a span of time, or at once where that is 0. `says`:
-    the sentence for callers over it. `share` of the setting: what a part of its callers may use up."""
+    """At most `setting` requests, bytes or orders: in a span of time, or now where that is 0. `says`: the
+    sentence for callers over it. `share` of the setting: what a part of its callers may use up."""
 
     name: str
     setting: str
@@ -45,10 +45,15 @@ LIMITS = {limit.name: limit for limit in (
     Limit("shop_recordings", "shop_recording_bytes_per_day", DAY_S, f"The recordings of this shop {_SPACE}"),
     # What waits for workers, or a person, by `pressure.py`: 429 too_many_orders; of all 503 overloaded.
     Limit("client", "client_backlog"),
+    Limit("visitor", "address_backlog", share=0.5),
     Limit("place", "address_backlog"),
     Limit("pages", "shop_backlog", share=0.5),
     Limit("shop_orders", "shop_backlog"),
     Limit("all", "max_backlog"),
+    # Seconds of work that orders took in their last minute, by `pressure.py`: 429 too_many_orders.
+    Limit("address_seconds", "model_seconds_per_minute", share=1 / 8),
+    Limit("key_seconds", "model_seconds_per_minute"),
+    Limit("shop_seconds", "model_seconds_per_minute", share=2.0),
 )}  # fmt: skip
 
 

@@ -31,6 +31,8 @@ FRESH_S = 0.5
 # Seconds to wait when no order was finished in the last minute, so that nothing was measured.
 UNMEASURED_S = 15.0
 MAX_WAIT_S = 600
+# Seconds that a client waits whose orders took too much work: a minute forgets them.
+SECONDS_WAIT_S = 60
 _Counted = tuple[str, str, str]  # name of the limit, shop, whose
 _ALL: _Counted = ("all", "", "")
 # Seconds until the first request under a key has probably ended.
@@ -90,7 +92,7 @@ class Pressure:
                 self._keys.discard(held)
 
     async def _admit(self, client: tuple[str, str], keys: str, key: str | None) -> None:
-        if not any(self._most[name] for name, _, _ in _counted(*client)):
+        if not any(self._most[name] for name, _, _ in (*_counted(*client), *_working(*client))):
             return
         await self._look()
         refusal = self._refusal(client)
@@ -115,6 +117,11 @@ class Pressure:
                     return Overloaded(f"{waiting} orders are already waiting", wait_s(self._load))
                 said = f"{waiting} orders from this client are already waiting"
                 return TooManyOrders(said, wait_s(self._load))
+        for name, shop, source in _working(*client):
+            most, seconds = self._most[name], self._load.seconds.get((shop, source), 0.0)
+            if most and seconds >= most:
+                said = f"Orders from here took {seconds:.0f} s of work in a minute, of {most} s allowed"
+                return TooManyOrders(said, SECONDS_WAIT_S)
         return None
 
     async def _look(self) -> None:
@@ -130,8 +137,10 @@ class Pressure:
                 for counted in _counted(shop, client):
                     if counted[0] not in ("shop_orders", "all"):  # orders of older versions have no client
                         waiting[counted] += orders
-            for (shop, source), orders in load.in_review.items():
-                waiting["place", shop, source] += orders
+            for (shop, client), orders in load.in_review.items():
+                for counted in _counted(shop, client):
+                    if counted[0] in ("visitor", "place"):
+                        waiting[counted] += orders
             self._load, self._waiting, self._looked_at = load, waiting, time.monotonic()
 
 
@@ -144,5 +153,12 @@ def _counted(shop: str, client: str) -> list[_Counted]:
     """All that one order of a client counts for, the narrowest first."""
     shops: list[_Counted] = [("shop_orders", shop, ""), _ALL]
     if client.startswith(PAGE):
-        return [("place", shop, source_of(client) or ""), ("pages", shop, ""), *shops]
+        place = ("place", shop, source_of(client) or "")
+        return [("visitor", shop, client), place, ("pages", shop, ""), *shops]
     return [("client", shop, client), *shops]
+
+
+def _working(shop: str, client: str) -> list[_Counted]:
+    """Whose seconds of work count for one order of a client, the narrowest first."""
+    narrowest = "address_seconds" if client.startswith(PAGE) else "key_seconds"
+    return [(narrowest, shop, source_of(client) or ""), ("shop_seconds", shop, "")]

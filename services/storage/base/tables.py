@@ -108,7 +108,8 @@ class OrderRow(Base):
 
 class TurnRow(Base):
     """The clock by which a shop's orders take turns, under an empty `source`, or a source's in its shop: see
-    `turns.py`. `begun` is where it stood at the last claim, `spent` where it stands, in seconds of work."""
+    `turns.py`. `begun` is where it stood at the last claim, `spent` where it stands, in seconds of work; in
+    the `minute` since 1970 of its last work it was `used` for so many."""
 
     __tablename__ = "turns"
 
@@ -117,6 +118,8 @@ class TurnRow(Base):
     begun: Mapped[float] = mapped_column(Float)
     spent: Mapped[float] = mapped_column(Float)
     at: Mapped[datetime]
+    minute: Mapped[int]
+    used: Mapped[float] = mapped_column(Float)
 
 
 class EventRow(Base):

@@ -12,7 +12,15 @@ from sqlalchemy import JSON, and_, case, func, select, text, type_coerce
 from infra.sql.database import Database
 from schemas.lifecycle import WAITING, State
 from schemas.shops.access import PAGE
-from services.storage.base.tables import LEFT, UNDECIDED, WAITS, IdempotencyRow, OrderRow, ReviewRow
+from services.storage.base.tables import (
+    LEFT,
+    UNDECIDED,
+    WAITS,
+    IdempotencyRow,
+    OrderRow,
+    ReviewRow,
+    TurnRow,
+)
 from services.storage.orders.turns import claimable
 
 # Seconds over which throughput is measured.
@@ -23,13 +31,15 @@ _CHUNK = 1000
 @dataclass(frozen=True, slots=True)
 class Load:
     """Orders that wait for workers, in all, by shop and by (shop, client), and how many left them in the last
-    60 s. `in_review`: those from pages that wait for a person, by (shop, source)."""
+    60 s. `in_review`: those from pages that wait for a person, by (shop, client). `seconds` of work that each
+    (shop, source) had in its last minute; a shop's in all under an empty source."""
 
     waiting: int = 0
     by_shop: Counter[str] = field(default_factory=Counter)
     by_client: dict[tuple[str, str], int] = field(default_factory=dict)
     left: int = 0
     in_review: dict[tuple[str, str], int] = field(default_factory=dict)
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @property
     def per_second(self) -> float:
@@ -57,7 +67,7 @@ class LoadStore:
         self._database = database.everywhere()
 
     def load(self) -> Load:
-        """What waits now, by three looks. An order that a person settled in the last minute counts as one
+        """What waits now, by four looks. An order that a person settled in the last minute counts as one
         that left."""
         clients = (
             select(OrderRow.shop_id, OrderRow.client, func.count())
@@ -68,21 +78,25 @@ class LoadStore:
         since = self._database.clock(WINDOW_S)
         done = select(func.count()).select_from(OrderRow).where(text(LEFT), OrderRow.updated_at >= since)
         people = (
-            select(ReviewRow.shop_id, OrderRow.source, func.count())
+            select(ReviewRow.shop_id, OrderRow.client, func.count())
             .join(OrderRow, OrderRow.id == ReviewRow.order_id)
             .where(text(UNDECIDED), OrderRow.source.startswith(PAGE))
-            .group_by(ReviewRow.shop_id, OrderRow.source)
+            .group_by(ReviewRow.shop_id, OrderRow.client)
         )
         with self._database.glance() as session:
-            in_review = {(shop, source): n for shop, source, n in session.execute(people) if source}
+            in_review = {(shop, client): n for shop, client, n in session.execute(people) if client}
             counted = {(shop, client): count for shop, client, count in session.execute(clients)}
             left = session.scalar(done)
+            worked = session.execute(
+                select(TurnRow.shop_id, TurnRow.source, TurnRow.used).where(TurnRow.at >= since)
+            )
+            seconds = {(shop, source): used for shop, source, used in worked}
         by_shop = Counter[str]()
         for (shop, _), count in counted.items():
             by_shop[shop] += count
         # Orders of older versions have no client.
         by_client = {(shop, client): n for (shop, client), n in counted.items() if client is not None}
-        return Load(by_shop.total(), by_shop, by_client, left or 0, in_review)
+        return Load(by_shop.total(), by_shop, by_client, left or 0, in_review, seconds)
 
     def backlog(self) -> dict[State, Backlog]:
         """What waits for each stage; one look at each order that waits."""

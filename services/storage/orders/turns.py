@@ -7,10 +7,11 @@ hundred orders, or with a few that take long, waits for itself. A source that is
 those that are served now stand, and not at zero. In a shop tills go before pages. A page's address has one
 order in hand at a time in each stage, since it is not known beforehand which will take long; with more than
 `CROWD` waiting it comes after all others. An order that was handed back because its menu is new waits until
-no other does; after `GAP_S` one of them is tried.
+no other does, and its source's orders with it, which may be on new menus, too; after `GAP_S` one is tried.
 
 A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down, the
-seconds by the database's clock replace the guess. Those of a worker that died are the guess.
+seconds by the database's clock replace the guess. Those of a worker that died are the guess. A row also holds
+the seconds of its last minute at work, by which the API refuses orders.
 """
 
 from __future__ import annotations
@@ -103,7 +104,13 @@ def begin(session: Session, now: datetime, order: OrderRecord) -> None:
         stands = _stands(session, among)
         own = _clock(stands)
         row = insert_into(session, TurnRow).values(
-            shop_id=order.shop, source=source, begun=stands, spent=stands + GUESS_S, at=now
+            shop_id=order.shop,
+            source=source,
+            begun=stands,
+            spent=stands + GUESS_S,
+            at=now,
+            minute=0,
+            used=0.0,
         )
         session.execute(
             row.on_conflict_do_update(
@@ -117,10 +124,13 @@ def end(session: Session, now: datetime, order: OrderRecord) -> None:
     """Replace the guess of an order that its worker puts down by the seconds since its claim."""
     if order.claimed_at is None:
         return
-    took = max(0.0, (now - order.claimed_at).total_seconds()) - GUESS_S
+    took = max(0.0, (now - order.claimed_at).total_seconds())
+    minute = int(now.timestamp() // 60)
+    used = case((TurnRow.minute == minute, TurnRow.used + took), else_=took)
     for source, _ in _clocks(order):
         own = TurnRow.shop_id == order.shop, TurnRow.source == source
-        session.execute(update(TurnRow).where(*own).values(spent=TurnRow.spent + took))
+        row = {"spent": TurnRow.spent + took - GUESS_S, "minute": minute, "used": used}
+        session.execute(update(TurnRow).where(*own).values(row))
 
 
 def holds_others_back(order: OrderRecord) -> bool:
@@ -161,17 +171,20 @@ def _waiting(session: Session, now: datetime, state: State) -> list[ColumnElemen
 
 
 def _later(now: datetime, state: State) -> ColumnElement[int]:
-    """1 for an order that was handed back while its menu is new, 0 for the others; 0 for all where none of
-    them was tried for `GAP_S`, so that a hundred take no more turns than one."""
-    tried = aliased(OrderRow)
-    lately = select(tried.id).where(
+    """2 for an order that was handed back while its menu is new, 1 for the others of its source, 0 for the
+    rest; 0 for all where none was tried for `GAP_S`, so that a hundred take no more turns than one."""
+    back = aliased(OrderRow)
+    handed_back = (
         text(WAITS),
-        tried.state == state.value,
-        tried.attempt == 0,
-        tried.next_attempt_at > now - timedelta(seconds=GAP_S),
+        back.state == state.value,
+        back.attempt == 0,
+        back.next_attempt_at.is_not(None),
     )
-    handed_back = and_(OrderRow.attempt == 0, OrderRow.next_attempt_at.is_not(None))
-    return case((and_(handed_back, lately.exists()), 1), else_=0)
+    lately = select(back.id).where(*handed_back, back.next_attempt_at > now - timedelta(seconds=GAP_S))
+    sources = select(back.shop_id, func.coalesce(back.source, _NOBODY)).where(*handed_back)
+    itself = and_(OrderRow.attempt == 0, OrderRow.next_attempt_at.is_not(None))
+    its_source = tuple_(OrderRow.shop_id, _SOURCE).in_(sources)
+    return case((~lately.exists(), 0), (itself, 2), (its_source, 1), else_=0)
 
 
 def _crowded(state: State) -> ColumnElement[int]:

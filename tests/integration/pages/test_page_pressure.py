@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from sqlalchemy import update
 
-from schemas.lifecycle import WAITING, Event
+from schemas.lifecycle import WAITING, Event, State
 from schemas.records.orders import NewOrder, Outcome
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from services.api.gate.pressure import page_client
+from services.storage.base.tables import TurnRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import MENU, World, running
 from tests.waiting import until
@@ -57,11 +59,25 @@ def test_a_hundred_anonymous_orders_shut_out_their_own_address_alone(tmp_path: P
 
 
 def test_a_page_key_has_room_of_its_own_at_the_same_address(tmp_path: Path) -> None:
-    with running(tmp_path, address_backlog=5) as world, visitor(world, "127.0.0.1") as kiosk:
+    with running(tmp_path, address_backlog=6) as world, visitor(world, "127.0.0.1") as kiosk:
         key = world.parts.keys.add_page("main", "kiosk", by=BY)
         assert kiosk.get(f"/at/{key.id}").status_code == 303
-        assert flood(world, "127.0.0.1", 8) == [303] * 5 + [429] * 3
-        assert [place(kiosk) for _ in range(6)] == [303] * 5 + [429]
+        assert flood(world, "127.0.0.1", 8) == [303] * 6 + [429] * 2
+        assert [place(kiosk) for _ in range(4)] == [303] * 3 + [429], "half of it is one browser's"
+
+
+def test_an_address_that_took_too_many_seconds_of_work_waits_a_minute(
+    tmp_path: Path, database_url: str
+) -> None:
+    with running(tmp_path, database_url, model_seconds_per_minute=24) as world:
+        assert flood(world, "127.0.0.9", 1) == [303]
+        orders = OrderStore(world.parts.database, "main")
+        assert orders.claim_next(State.TRANSCRIBED, owner="h:1:1", lease_s=60) is not None
+        with world.parts.database.everywhere().write() as session:  # as if the worker had put it down
+            session.execute(update(TurnRow).where(TurnRow.source != "").values(used=3.0))
+        until(lambda: flood(world, "127.0.0.9", 1) == [429])
+        assert flood(world, "127.0.0.10", 1) == [303]
+        assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202
 
 
 def test_pages_leave_the_rest_of_a_shops_room_to_its_keys(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +19,7 @@ from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from services.decoding.ports import CartRequest, Reading
 from services.storage.base.tables import OrderRow
+from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
 from services.storage.orders.turns import CROWD, GAP_S
 from services.storage.shops.store import ShopStore
@@ -196,6 +198,33 @@ def test_of_many_orders_on_new_menus_one_is_tried_after_a_while_and_the_rest_wai
         mine = OrderRow.shop_id == "main"
         session.execute(update(OrderRow).where(mine).values(next_attempt_at=long_ago))
     assert [queue.named[handed_back().id], *queue.served(2)] == [f"main:{TILL}", *[f"other:{TILL}"] * 2]
+
+
+def test_who_has_new_menus_waits_with_all_orders_after_the_others(queue: Queue) -> None:
+    queue.came(TILL)
+    order = queue.take()
+    assert order is not None
+    queue.orders.hand_back(order, retry_in_s=0.0)
+    queue.came(TILL, OTHER_TILL)
+    queue.came(*[TILL] * 3, shop="other")
+    found = queue.served(5)
+    assert sorted(found[:4]) == [f"main:{OTHER_TILL}", *[f"other:{TILL}"] * 3]
+    assert found[4] == f"main:{TILL}"
+    last = queue.take()
+    assert last is not None
+    assert last.id == order.id, "the one that was handed back is the last"
+
+
+def test_the_seconds_of_a_minute_s_work_are_counted_by_shop_and_source(queue: Queue) -> None:
+    queue.came(TILL, TILL, page("6.6.6.6"))
+    with queue.database.write() as session:
+        left_s = 60 - queue.database.now(session).timestamp() % 60
+    if left_s < 5:
+        time.sleep(left_s)  # all of it in one minute
+    queue.served(3, seconds={f"main:{TILL}": 2.0, "main:" + page("6.6.6.6"): 0.5})
+    seconds = LoadStore(queue.database).load().seconds
+    found = {source: round(used, 1) for (_, source), used in seconds.items()}
+    assert found == pytest.approx({"": 4.5, TILL: 4.0, "page:/6.6.6.6": 0.5}, abs=0.3)
 
 
 def test_an_address_with_a_crowd_of_orders_comes_after_the_others_of_every_shop(queue: Queue) -> None:
