@@ -1,4 +1,4 @@
-"""Writes docs/reference from the code: `make reference`. test_docs.py says when it is stale."""
+"""Writes docs/reference and the table of docs/quality.md: `make reference`. test_docs.py says when stale."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from services.api.app import create_app
 from services.api.problem_codes import STATUS, TITLES
 from services.bootstrap import bootstrap
 from services.cli.main import app
+from tests.gate import quality
 
 FOLDER = REPOSITORY / "docs/reference"
 # Places that differ from machine to machine.
@@ -101,3 +102,4 @@ def page(name: str) -> str:
 if __name__ == "__main__":
     for each in HEADS:
         (FOLDER / f"{each}.md").write_text(page(each))
+    quality.PAGE.write_text(quality.page())

@@ -84,7 +84,7 @@ def _counted(kind: str, count: str, hits: Sequence[bool]) -> dict[str, Any]:
     return {
         count: found,
         f"{kind}_share": round(found / max(len(hits), 1), 4),
-        f"{kind}_ci": wilson(found, len(hits)),
+        f"{kind}_ci": tuple(round(end, 4) for end in wilson(found, len(hits))),
     }
 
 
@@ -134,7 +134,7 @@ def wilson(hits: int, rows: int) -> tuple[float, float]:
     share, z2 = hits / rows, Z95**2
     middle = (share + z2 / (2 * rows)) / (1 + z2 / rows)
     half = Z95 / (1 + z2 / rows) * math.sqrt(share * (1 - share) / rows + z2 / (4 * rows**2))
-    return round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def quantile(values: Sequence[float], share: float) -> float:
