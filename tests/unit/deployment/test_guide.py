@@ -1,17 +1,22 @@
-"""The way from one machine to a cluster (docs/operations.md): its blocks can be pasted, and do as is said."""
+"""Every page's blocks can be pasted, and those of docs/operations.md do as the page says."""
 
 from __future__ import annotations
 
+import ast
 import configparser
+import json
 import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from textwrap import dedent
+from typing import Any, NamedTuple
 
 import pytest
 import typer
+import yaml
 from typer.main import get_command
 
 from infra.settings import REPOSITORY, Settings
@@ -20,24 +25,55 @@ from services.cli.main import app
 from services.decoding.hosts.variables import KEY_ENV
 from services.decoding.server.__main__ import _parser as reader_words
 
-PAGES = ("operations", "containers", "engines", "upgrades")
-TEXT = {page: (REPOSITORY / f"docs/{page}.md").read_text() for page in PAGES}
-GUIDE = TEXT["operations"].split("## The parts")[0]
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *(REPOSITORY / "docs").rglob("*.md")]
+PAGES += [page for page in (REPOSITORY / "services").rglob("README.md") if "node_modules" not in page.parts]
+TEXT = {str(page.relative_to(REPOSITORY)): page.read_text() for page in sorted(PAGES)}
+GUIDE = TEXT["docs/operations.md"].split("## The parts")[0]
 UNITS = {path.name: path for path in sorted((REPOSITORY / "infra/systemd").iterdir())}
 CHECKOUT = "/opt/saycart"
 ENGINE = "services.decoding.server"
 
 
+class Block(NamedTuple):
+    """A block of a page, at the margin, and the line before it. Without a language it is shell."""
+
+    before: str
+    language: str
+    text: str
+
+
+def every_block(text: str) -> list[Block]:
+    """All blocks, fenced or indented by four."""
+    found = re.finditer(r"^ *```(\w*)\n(.*?)^ *```$|(?<=\n\n)((?: {4}[^\n]*\n)+)", text, re.M | re.S)
+    return [
+        Block(text[: one.start()].rstrip().rpartition("\n")[2], one[1] or "sh", dedent(one[2] or one[3]))
+        for one in found
+    ]
+
+
 def blocks(text: str) -> list[str]:
-    """What is to be pasted into a shell, at the margin."""
-    found = re.findall(r"^( *)```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
-    return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
+    """What is to be pasted into a shell."""
+    return [block.text for block in every_block(text) if block.language == "sh"]
+
+
+def in_bash(text: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# `text` is what is printed, or what a model reads.
+PARSERS: dict[str, Callable[[str], object]] = {
+    "sh": in_bash, "python": ast.parse, "py": ast.parse, "json": json.loads, "yaml": yaml.safe_load,
+    "text": str,
+}  # fmt: skip
+# By test_row_security.py and `make packages`.
+RUN = {("docs/operations.md", "sql"), ("docs/first-order.md", "ts")}
 
 
 def commands(text: str, program: str) -> list[list[str]]:
     """The words after `program`, of each line of a block that starts it, whatever stands before."""
     joined = "\n".join(blocks(text)).replace("\\\n", " ")
-    found = re.findall(rf"(?:^|[\s/]){re.escape(program)} ([^\n|&;<>]*)", joined, re.MULTILINE)
+    found = re.findall(rf"(?:^|[\s/(]){re.escape(program)} ([^\n|&;<>]*)", joined, re.MULTILINE)
     return [words_of(line) for line in found]
 
 
@@ -60,14 +96,16 @@ ENVIRONMENT = "".join(environment(block) for block in blocks(GUIDE))
 LINES = dict(line.split("=", 1) for line in ENVIRONMENT.splitlines())
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_blocks_are_shell(page: str) -> None:
-    for block in blocks(TEXT[page]):
-        done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, ""), block
+@pytest.mark.parametrize("page", TEXT)
+def test_a_block_is_parsed_or_run_or_says_that_it_is_not(page: str) -> None:
+    for block in every_block(TEXT[page]):
+        if block.language in PARSERS:
+            PARSERS[block.language](block.text)
+        else:
+            assert (page, block.language) in RUN or block.before.endswith("Not run by a test:"), block
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", TEXT)
 def test_the_command_line_takes_every_command_as_it_stands(page: str) -> None:
     """Names of commands are test_docs.py's; here their options and values."""
     known: Any = get_command(app)
@@ -133,7 +171,7 @@ def test_systemd_takes_a_unit(name: str, tmp_path: Path) -> None:
 
 
 def test_a_decode_server_of_its_own_is_started_as_the_workers_ask_it() -> None:
-    by_hand = {words[0]: words[1:] for words in commands(TEXT["engines"], "python -m")}
+    by_hand = {words[0]: words[1:] for words in commands(TEXT["docs/engines.md"], "python -m")}
     default = Settings.model_fields["llm_model"].default
     service = unit("saycart-reader.service")["Service"]
     python, *words = shlex.split(service["ExecStart"])
@@ -146,4 +184,4 @@ def test_a_decode_server_of_its_own_is_started_as_the_workers_ask_it() -> None:
     assert service["ExecStartPre"].split()[3:] == [default]
     assert REPOSITORY / args.adapter == adapter_for(default)
     assert f"echo {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} |" in GUIDE
-    assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["engines"]))
+    assert f"export {KEY_ENV}={LINES['SAYCART_LLM_API_KEY']} " in "\n".join(blocks(TEXT["docs/engines.md"]))
