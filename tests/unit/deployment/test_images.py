@@ -161,25 +161,19 @@ def in_context(path: str) -> bool:
     "path",
     [
         *(f"{name}/lib/python3.11/site-packages/torch/a.so" for name in (".venv", ".venv-vllm", "venv-next")),
-        *(
-            ".saycart/secret",
-            ".env",
-            ".git/config",
-            "services/.env",
-            "notes.txt",
-            "reports/evaluation/rows.jsonl",
-        ),
-        *(
-            "tests/unit/deployment/test_compose.py",
-            "docs/operations.md",
-            "docker-compose.yml",
-            "requirements-vllm.lock",
-        ),
-        *(
-            "services/__pycache__/shop_scope.cpython-311.pyc",
-            "saycart.egg-info/PKG-INFO",
-            "services/learning/training/pack.py",
-        ),
+        ".saycart/secret",
+        ".env",
+        ".git/config",
+        "services/.env",
+        "notes.txt",
+        "reports/evaluation/rows.jsonl",
+        "tests/unit/deployment/test_compose.py",
+        "docs/operations.md",
+        "docker-compose.yml",
+        "requirements-vllm.lock",
+        "services/__pycache__/shop_scope.cpython-311.pyc",
+        "saycart.egg-info/PKG-INFO",
+        "services/learning/training/pack.py",
     ],
 )
 def test_the_build_is_not_sent(path: str) -> None:

@@ -1,4 +1,4 @@
-"""One version for package, chart, images, API and clients."""
+"""One version for package, chart, images, API, clients and the changelog's newest release."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ VERSION = project(REPOSITORY)
         json.loads((CLIENTS / "typescript/package.json").read_text())["version"],
         json.loads((CLIENTS / "typescript/package-lock.json").read_text())["version"],
         *re.findall(r"saycart-\S+:([\d.]+)", (REPOSITORY / "docs/containers.md").read_text()),
+        re.findall(r"^## (\d[\d.]*)", (REPOSITORY / "CHANGELOG.md").read_text(), re.M)[0],
     ],
 )
 def test_there_is_one_version(version: str) -> None:
