@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from infra.passwords import readable_secret
 from infra.sql.database import Database
 from schemas.errors import Conflict, InputError
+from schemas.shops.access import EVERY_SHOP
 from schemas.shops.audit import UNKNOWN, Actor
 from schemas.shops.staff import StaffSession
 from services.storage.audit.log import record_account
@@ -102,10 +103,10 @@ class SecondSteps:
         with self._database.read() as session:
             return codes_left(session, staff_id)
 
-    def off(self, name: str, *, keeping: str = "", by: Actor = UNKNOWN) -> None:
+    def off(self, name: str, *, keeping: str = "", shop: str = EVERY_SHOP, by: Actor = UNKNOWN) -> None:
         """Take the second step away, and end the account's sessions but for the one with the id `keeping`."""
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True)
+            row = existing(session, name, hold=True, shop=shop)
             had_one = has_second_step(session, row.id)
             for table in (StaffRecoveryRow, StaffTotpRow):
                 session.execute(delete(table).where(table.staff_id == row.id))

@@ -69,10 +69,10 @@ class SessionStore:
                 delete(StaffSessionRow).where(mine).returning(StaffSessionRow.id_token)
             ).one_or_none()
 
-    def end_all(self, name: str) -> None:
+    def end_all(self, name: str, *, shop: str = EVERY_SHOP) -> None:
         """Sign an account out everywhere; raises NotFound for a name that none has."""
         with writing(self._database) as (session, _):
-            end_sessions(session, existing(session, name, hold=True).id)
+            end_sessions(session, existing(session, name, hold=True, shop=shop).id)
 
 
 def begin_session(

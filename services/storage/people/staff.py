@@ -27,8 +27,8 @@ from services.storage.people.sessions import end_sessions, existing
 
 MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 200
-# Letters of other scripts, after case is gone, that are drawn as Latin ones.
-_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏқԛԝвкмнтαορυνικτη", "aeopcyxijsdhlkqwbkmhtaopuviktn")
+# Letters and digits, after case is gone, that are drawn as a Latin letter; a capital I as a small L.
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏқԛԝвкмнтαορυνικτηɑ01|ıi", "aeopcyxljsdhlkqwbkmhtaopuvlktnaollll")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,8 @@ def _hashed(password: str, *names: str) -> str:
 
 def _drawn(name: str) -> str:
     """Return what is the same for names that look alike: without case, accents' forms, and other spaces."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().translate(_LOOK_ALIKES).split())
+    letters = unicodedata.normalize("NFKC", name).casefold().translate(_LOOK_ALIKES)
+    return " ".join(letters.replace("rn", "m").split())
 
 
 def _staff(row: StaffRow, *, second_step: bool = False, provider: str | None = None) -> Staff:
