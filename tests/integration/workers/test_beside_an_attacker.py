@@ -1,36 +1,44 @@
 """Honest orders next to an attacker, by the turns of the only decode worker for which they wait.
 
-The short form of `tests/load/attacked.py`: a turn is an order's time, or two seconds of a new menu.
+The short form of `tests/load/attacked.py`: a turn is an order's time, or a piece of a new menu.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from infra.blobs.folder import BlobFolder
 from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.errors import MenuBeingRead
-from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
 from schemas.review import ReviewReason
+from services.pipeline.flow import BY_NAME
 from services.storage.orders.store import OrderStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
-from tests.load.attacked import DEAR
+from tests.credentials import UNLIMITED
+from tests.integration.api_world import running
+from tests.load.attacked import ATTACKERS, DEAR, Site, long_paths, unknown_keys, unread
 from tests.servers.staged_server import Answer, StagedServer, model, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID, TESTER, Works, speech
+from tests.waiting import until
 
+Attack = Callable[[Site, httpx.Client], None]
 TILL, CUSTOMER = "till", "page:/7.7.7.7/v"
+NONSENSE = "a spaceship and something strange"
 PIECES = 15
-"""Of a new menu: half a minute."""
+"""Of a new menu."""
 
 
 @pytest.fixture
@@ -59,22 +67,30 @@ class Stack:
         self.runner = replace(self.works.runner(), orders=OrderStore(database, "*"))
 
     def post(self, client: str, text: str = SAID, *, shop: str = "main", menu: str = CAFE.id) -> str:
-        new = NewOrder(menu, 1, "en", transcript=speech(text), client=client)
+        """Order by `text`; without any by a recording."""
+        if text:
+            new = NewOrder(menu, 1, "en", transcript=speech(text), client=client)
+        else:
+            with self.works.blobs.open() as writer:
+                writer.write(b"RIFF")
+                key = writer.commit()
+            new = NewOrder(menu, 1, "en", audio_key=key, audio_format="wav", client=client)
         return OrderStore(self.database, shop).create(new)[0].id
 
-    def turns(self) -> Counter[str]:
-        """For each honest customer, how many turns it takes until their order is served."""
+    def turns(self, text: str = SAID) -> Counter[str]:
+        """For each honest customer, how many turns it takes until their order has passed its first stage."""
         orders = {
-            "till": self.post(TILL),
-            "customer": self.post(CUSTOMER),
-            "other shop": self.post(TILL, shop="other"),
+            "till": self.post(TILL, text),
+            "customer": self.post(CUSTOMER, text),
+            "other shop": self.post(TILL, text, shop="other"),
         }
+        stage = "decode" if text else "transcribe"
         took, turn = Counter[str](), 0
         while len(took) < len(orders):
             turn += 1
-            assert self.runner.run("", "decode") is not None, "no order is served any more"
+            assert self.runner.run("", stage) is not None, "no order is served any more"
             for name, order_id in orders.items():
-                if name not in took and self.runner.orders.get(order_id).state is not State.TRANSCRIBED:
+                if name not in took and self.runner.orders.get(order_id).state is not BY_NAME[stage].state:
                     took[name] = turn
         return took
 
@@ -91,6 +107,31 @@ def test_dear_texts_reach_no_model(stack: Stack, server: StagedServer) -> None:
         pass
     assert len([body for body in server.bodies if "messages" in body]) == 3
     assert all(stack.runner.orders.get(order).reasons == (ReviewReason.TOO_MUCH_TO_READ,) for order in dear)
+
+
+@pytest.mark.parametrize(("text", "honest"), [(NONSENSE, SAID), ("", "")], ids=["nonsense", "recordings"])
+def test_a_crowd_from_one_address_comes_after_the_others(stack: Stack, text: str, honest: str) -> None:
+    for number in range(30):
+        stack.post(f"page:/6.6.6.6/{number}", text)
+    assert max(stack.turns(honest).values()) <= 4
+
+
+@pytest.mark.parametrize("attack", [unknown_keys, long_paths, unread])
+def test_honest_orders_are_taken_next_to(tmp_path: Path, attack: Attack) -> None:
+    limits = {name: Settings.model_fields[name].default for name in UNLIMITED}
+    with running(tmp_path, **limits) as world, ThreadPoolExecutor() as crowd:
+        site = Site(world.url, {"evil": world.bearing("eve")}, world.parts.orders, "127.0.0.66")
+        http = site.client(site.elsewhere)
+        attackers = [crowd.submit(attack, site, http) for _ in range(ATTACKERS)]
+        try:
+            until(lambda: site.found.total() > ATTACKERS)
+            for _ in range(20):
+                began = time.monotonic()
+                world.text()
+                assert time.monotonic() - began < 5
+            assert not any(one.done() for one in attackers)
+        finally:
+            site.stop.set()
 
 
 def test_new_menus_hold_up_who_orders_from_them(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
