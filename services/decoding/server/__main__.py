@@ -10,8 +10,8 @@ loopback too; the environment holds it, since `ps` shows a command line to all. 
 compile is refused: no answer leaves without its mask. On loopback by default: in a container
 `--host 0.0.0.0`, which only the parts that ask can reach.
 
-One answer is made at a time; what waits is answered in the order in which threads get at it. A client that
-closes its connection is noticed between two batches of 128 tokens.
+One answer is made at a time; what waits is answered in the order in which threads get at it. That a client
+closed its connection is noticed ten times a second.
 """
 
 from __future__ import annotations

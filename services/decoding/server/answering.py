@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
-from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
+from schemas.errors import DecodeInvalid, EngineMisconfigured, MenuBeingRead
 from services.decoding.server.model import Row
 from services.decoding.server.prefixes import AGAIN_S, Prefixes, common_length
 
@@ -92,10 +92,11 @@ class Answering:
 
         Raises:
             DecodeInvalid: the grammar does not compile, or llguidance gave it up on the way.
-            DecodeCancelled: `cancelled` returned True; called before each batch.
+            DecodeCancelled: `cancelled` returned True; called ten times a second.
             EngineMisconfigured: there is no room for so many tokens.
             MenuBeingRead: `menu_s` were over before the menu was read, or another new menu comes first.
         """
+        self._prefixes.model.cancelled = cancelled
         room = self._prefixes.model.context - len(prompt)
         if room < 1:
             raise EngineMisconfigured(f"{len(prompt)} tokens are more than the reader's context holds")
@@ -103,12 +104,11 @@ class Answering:
         matcher, most = self._matcher(grammar) if grammar else None, min(most, room)
         guess = _within(matcher, prediction[: min(most, self._batch - 1)])
         answer = Answer(len(prompt), self._prefixes.take_up(prompt, shared))
-        at = self._read_prompt(prompt, shared, answer.cached, len(guess), cancelled, until)
+        at = self._read_prompt(prompt, shared, answer.cached, len(guess), until)
         chosen = self._drawing(temperature, seed) if temperature else self._greedy
         more = self._read_on(prompt[at:], guess, chosen, matcher, answer, most)
         answer.accepted, known = common_length(answer.written, guess), [*prompt, *prediction]
         while more:
-            _check(cancelled)
             written = answer.written
             guess = _ahead([*known, *written], matcher)[: most - len(written) - 1]
             more = self._read_on(written[-1:], guess, chosen, matcher, answer, most)
@@ -142,20 +142,11 @@ class Answering:
                 break
         return True
 
-    def _read_prompt(
-        self,
-        prompt: Sequence[int],
-        shared: int,
-        at: int,
-        behind: int,
-        cancelled: Callable[[], bool],
-        until: float,
-    ) -> int:
+    def _read_prompt(self, prompt: Sequence[int], shared: int, at: int, behind: int, until: float) -> int:
         """Read on from `at`, up to what goes into one batch with the `behind` tokens after the prompt; of a
         menu `until` that time alone."""
 
         def read(upto: int) -> int:
-            _check(cancelled)
             self._prefixes.read(prompt[at:upto])
             return upto
 
@@ -168,7 +159,6 @@ class Answering:
             self._prefixes.keep()
         while len(prompt) - at + behind > self._batch:
             at = read(min(at + self._batch, len(prompt) - 1))
-        _check(cancelled)
         return at
 
     def _put(self, row: Row, token: int, matcher: LLMatcher | None, answer: Answer, most: int) -> bool:
@@ -232,11 +222,6 @@ def _followed(tokens: Sequence[int]) -> list[int]:
             if tokens[at] == last[0] and tokens[at : at + count] == last:
                 return [*tokens[at + count : at + count + AHEAD]]
     return []
-
-
-def _check(cancelled: Callable[[], bool]) -> None:
-    if cancelled():
-        raise DecodeCancelled("The client closed its connection")
 
 
 def _allowed(matcher: LLMatcher, token: int, end: int) -> bool:

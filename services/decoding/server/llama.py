@@ -20,6 +20,7 @@ from schemas.errors import EngineMisconfigured
 _HINT = "Run `make setup` again: the locked package is needed."
 _LIBGOMP = "The system's libgomp is missing: apt-get install libgomp1"
 _ERROR = 4  # ggml's level
+_OF_AN_ABORT = (b"error 1\n", b"status: 1\n", b"ret = 2\n")  # three lines for each; 1 is ggml's own code
 _AS_IT_LIKES = -1  # flash attention
 
 
@@ -84,11 +85,13 @@ _LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 
 def _tell(level: int, text: bytes, _about: int) -> None:
     """Errors alone: the rest is hundreds of lines a start."""
-    if level == _ERROR:
+    if level == _ERROR and not text.endswith(_OF_AN_ABORT):
         sys.stderr.buffer.write(text)
 
 
 _log = _LOG(_tell)  # kept here: the library calls it for as long as it lives
+ABORT = c.CFUNCTYPE(c.c_bool, c.c_void_p)
+ABORTED = 2  # what `llama_decode` returns then
 
 
 # Function -> type of its result and of its arguments.
@@ -98,6 +101,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_context_default_params": (_ContextParams, ()),
     "llama_model_load_from_file": (c.c_void_p, (c.c_char_p, _ModelParams)),
     "llama_init_from_model": (c.c_void_p, (c.c_void_p, _ContextParams)),
+    "llama_set_abort_callback": (None, (c.c_void_p, ABORT, c.c_void_p)),
     "llama_adapter_lora_init": (c.c_void_p, (c.c_void_p, c.c_char_p)),
     "llama_set_adapters_lora": (
         c.c_int32,

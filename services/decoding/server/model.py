@@ -6,30 +6,35 @@ Cost, 1.5B in 4 bits on 2 threads: 1.2 GB; 20 to 25 ms a token in batches of 128
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.errors import EngineMisconfigured
-from services.decoding.server.llama import ChatMessage, library
+from schemas.errors import DecodeCancelled, EngineMisconfigured
+from services.decoding.server.llama import ABORT, ABORTED, ChatMessage, library
 from services.decoding.server.vocabulary import ModelVocabulary
 
 Row = npt.NDArray[np.float32]
 _OFF = 0  # flash attention
 ATTENTION = "plain attention"
 """Another kind could not take up this one's states."""
+ASK_S = 0.1
+"""Seconds between two calls of `cancelled` within a batch."""
 _DONTNEED = 4  # MADV_DONTNEED: of a file, what is mapped is forgotten and can be read again
 
 
 class Llama:
     """One model with at most one adapter, and one sequence of tokens that it has read.
 
+    `cancelled`, of the answer in hand, is called before each batch and every `ASK_S` within one.
+
     Args:
         model, adapter: GGUF files.
         context: the most tokens of the sequence.
-        batch: the most tokens that are read at once, and so the least after which a client may interrupt.
+        batch: the most tokens that are read at once.
 
     Raises:
         EngineMisconfigured: the package is another than the locked one, or a file can't be loaded.
@@ -54,6 +59,10 @@ class Llama:
         self._context = self._c.llama_init_from_model(loaded, params)
         if not self._context:
             raise EngineMisconfigured(f"There is no room for a context of {context} tokens")
+        self.cancelled: Callable[[], bool] = lambda: False
+        self._asked_at = 0.0
+        self._abort = ABORT(self._is_over)  # kept here: the library calls it within each batch
+        self._c.llama_set_abort_callback(self._context, self._abort, None)
         release_pages(model)
         self._adapter = self._loaded(loaded, adapter) if adapter is not None else None
         self.adapt(on=True)
@@ -79,6 +88,7 @@ class Llama:
         memory that the next call writes to. What was there from `at` on is to be `cut` before.
 
         Raises:
+            DecodeCancelled: `cancelled` returned True; these tokens are not read.
             EngineMisconfigured: the sequence has no room for them.
         """
         batch, count = self._batch, len(tokens)
@@ -87,10 +97,18 @@ class Llama:
             batch.token[index], batch.pos[index] = token, at + index
             batch.n_seq_id[index], batch.seq_id[index][0] = 1, 0
             batch.logits[index] = index >= count - wanted
-        if self._c.llama_decode(self._context, batch):
+        if self.cancelled() or (failed := self._c.llama_decode(self._context, batch)) == ABORTED:
+            raise DecodeCancelled("The client closed its connection")
+        if failed:
             raise EngineMisconfigured(f"{at + count} tokens are more than the reader's context")
         rows = (self._c.llama_get_logits_ith(self._context, n) for n in range(count - wanted, count))
         return [np.ctypeslib.as_array(row, (self.vocabulary.size,)) for row in rows]
+
+    def _is_over(self, _data: object) -> bool:
+        if (now := time.monotonic()) < self._asked_at + ASK_S:
+            return False
+        self._asked_at = now
+        return self.cancelled()
 
     def cut(self, at: int) -> None:
         """Forget what was read from position `at` on."""

@@ -91,11 +91,11 @@ class Prefixes:
             self.adapted = adapted
 
     def read(self, tokens: Sequence[int], wanted: int = 0) -> list[Row]:
-        """Read on, one batch at most; raises as `Llama.read`, and nothing is read then."""
+        """Read on, one batch at most; raises as `Llama.read`, and what was read before stays."""
         try:
             logits = self.model.read(tokens, len(self._held), wanted)
         except Exception:
-            self.cut(0)
+            self.cut(len(self._held))
             raise
         self._held.extend(tokens)
         self._read_at = time.monotonic()

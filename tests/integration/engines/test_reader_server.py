@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -212,12 +212,25 @@ def test_a_folder_that_can_not_be_written_costs_time_and_nothing_else(tmp_path: 
     assert states.get(True, [1]) is None
 
 
-def test_a_menu_whose_reading_was_called_off_is_gone_on_with_after_another(desk: Desk) -> None:
-    looked = threading.Semaphore(2)
+def test_a_client_that_leaves_within_a_batch_ends_it_and_the_menu_is_gone_on_with(file: Path) -> None:
+    """A batch of these takes more than a second. The answer is that of an engine that was never stopped."""
+    models = [Llama(file, context=768, batch=256, threads=1) for _ in range(2)]
+    stopped, other = (Desk(model, Prefixes(model)) for model in models)
+    asked: list[float] = []
+
+    def left() -> bool:
+        """A while after the second batch began."""
+        if stopped.prefixes._held:
+            asked.append(time.monotonic())
+        return len(asked) > 2
+
     with pytest.raises(DecodeCancelled):
-        desk.ask("one plum cake please", cancelled=lambda: not looked.acquire(blocking=False))
-    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
-    assert desk.ask("one plum cake please").cached >= desk.model.batch
+        stopped.ask("one plum cake please", menu=CAKES * 6, cancelled=left)
+    assert time.monotonic() - asked[-2] < 0.5, "since it was not gone yet"
+    stopped.ask("a green tea", menu=TEAS, grammar="", most=1)
+    went_on, whole = (desk.ask("one plum cake please", menu=CAKES * 6) for desk in (stopped, other))
+    assert (went_on.cached, whole.cached) == (256, 0)
+    assert went_on.tokens == whole.tokens
 
 
 AT_ONCE = 1e-9
