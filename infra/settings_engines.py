@@ -45,7 +45,7 @@ class EngineSettings(OidcSettings):
 
     order_tokens: int = Field(128, ge=0)
     """Tokens of the model that a customer's words may take, some 100 words; the learned reader's answer may
-    take twice as many. The longest of 5,300 test orders takes 79, the longest of their carts 151. Past it no
+    take twice as many. The longest of 20,000 test orders takes 97, the longest of their carts 151. Past it no
     model is asked, and a person takes the order. 0: any number."""
 
     @field_validator("llm_url")
