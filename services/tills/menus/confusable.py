@@ -28,10 +28,11 @@ def warnings(menu: Menu) -> Iterator[Note]:
         for name in _printed(key, names):
             if rivals := [f"“{other.text}”" for other in _longer(name, key, names)]:
                 yield places[name], f"who says only “{name.text}” gets this, not {', '.join(rivals[:SHOWN])}"
+    said = {(name, stems(one)): one for name, part, _ in names.parts() for one in (*part.aliases, part.name)}
     for key, other in _alike(names):
         for name in names.whole[key]:
             for rival in _rivals(name, names.whole[other]):
-                yield places[name], f"“{name.text}” sounds like “{rival.text}”"
+                yield places[name], f"“{said[name, key]}” sounds like “{said[rival, other]}”"
     yield from _codes(menu)
 
 
@@ -42,6 +43,13 @@ def _codes(menu: Menu) -> Iterator[Note]:
     for g, group in enumerate(menu.option_groups):
         if group.least and _is_code(group.name):
             yield f"/option_groups/{g}/name", f"“{group.name}” is a code, and customers are asked for it"
+        for o, option in enumerate(group.options if group.least else ()):
+            if all(_is_code(one) and not one.isdecimal() for one in (option.name, *option.aliases)):
+                place = f"/option_groups/{g}/options/{o}/name"
+                yield (
+                    place,
+                    f"“{option.name}” is a code: customers choose a {group.name} by its name",
+                )
 
 
 def _longer(name: Name, key: Stems, names: MenuNames) -> Iterator[Name]:
@@ -66,9 +74,10 @@ def _rivals(name: Name, others: Iterable[Name]) -> Iterator[Name]:
 
 def _alike(names: MenuNames) -> Iterator[tuple[Stems, Stems]]:
     """Names that sound the same and are spelled almost so."""
-    by_sound = defaultdict[str, list[tuple[str, Stems]]](list)
+    by_sound = defaultdict[tuple[str, str], list[tuple[str, Stems]]](list)
     for letters, sound, key in names.spellings:
-        by_sound[sound].append((letters, key))
+        # The sound has no numbers: "10 inch" isn't like "12 inch".
+        by_sound[sound, re.sub(r"\D+", " ", letters)].append((letters, key))
     for same in by_sound.values():
         for (letters, key), (others, other) in combinations(same, 2):
             if fuzz.ratio(letters, others) >= LETTERS:

@@ -96,12 +96,12 @@ class Draft:
             self.sizes[key] = Size.model_construct(id=size_id, name=name, aliases=aliases)
         return self.sizes[key].id
 
-    def tax(self, rate: str, *, included: bool, name: str = "", ref: str | None = None) -> str:
+    def tax(self, rate: str, *, included: bool, name: str = "", **fields: Any) -> str:
         """The id of the tax with this rate, in percent, which is added once."""
-        key, name = (rate, included, ref), name or f"Tax {rate}%"
+        key, name = (rate, included, fields.get("ref")), name or f"Tax {rate}%"
         if key not in self.taxes:
-            tax_id = new_id(name, [tax.id for tax in self.taxes.values()])
-            self.taxes[key] = Tax.model_construct(id=tax_id, name=name, rate=rate, included=included, ref=ref)
+            fields |= {"id": new_id(name, [tax.id for tax in self.taxes.values()]), "name": name}
+            self.taxes[key] = Tax.model_construct(rate=rate, included=included, **fields)
         return self.taxes[key].id
 
     def priced(self, offers: Sequence[tuple[str, int, str]]) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from services.tills.menus.source import Node
 
 # Square's own bookkeeping, and how things look on its screens.
 IGNORED = frozenset(
-    """updated_at created_at version present_at_all_locations present_at_location_ids absent_at_location_ids
-    catalog_v1_ids id_mappings cursor label_color abbreviation description_html description_plaintext ordinal
+    """updated_at created_at version present_at_all_locations catalog_v1_ids id_mappings cursor
+    label_color abbreviation description_html description_plaintext ordinal
     available_online available_for_pickup available_electronically product_type skip_modifier_screen item_id
-    modifier_list_id is_taxable channels ecom_visibility category_type is_top_level sellable stockable
+    modifier_list_id channels ecom_visibility category_type is_top_level sellable stockable
     applies_to_custom_amounts track_inventory pricing_type buyer_facing""".split()
 )
 _TOGGLES = {"YES": True, "NO": False}
@@ -152,13 +152,15 @@ class _Reader:
 
     def tax(self, item: Node) -> str | None:
         taxes = [(_data(tax), tax.text("id")) for tax in self.known(_data(item).texts("tax_ids"))]
-        taxes = [(tax, ref) for tax, ref in taxes if tax.flag("enabled") is not False]
+        taxed = _data(item).flag("is_taxable") is not False
+        taxes = [(tax, ref) for tax, ref in taxes if taxed and tax.flag("enabled") is not False]
         phases = {tax.text("calculation_phase") for tax, _ in taxes}
         if len(taxes) > 1 or not phases <= {"", "TAX_SUBTOTAL_PHASE"}:
             self.draft.lack(item.place, f"“{_name(item)}” has its first tax only, on the price alone")
         for tax, ref in taxes:
             included = tax.text("inclusion_type") == "INCLUSIVE"
-            return self.draft.tax(tax.text("percentage"), included=included, name=tax.text("name"), ref=ref)
+            named = {"name": tax.text("name"), "ref": ref, "rounding": "half_even"}
+            return self.draft.tax(tax.text("percentage"), included=included, **named)
         return None
 
     def groups(self, lists: Mapping[str, Node], item: Node) -> tuple[str, ...]:

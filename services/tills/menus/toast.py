@@ -18,7 +18,7 @@ from services.tills.menus.source import Node
 
 IGNORED = frozenset(
     """lastUpdated multiLocationId masterId posName posButtonColorLight posButtonColorDark kitchenName plu sku
-    isDeferred isDiscountable salesCategory prepTime prepStations guestCount sortOrder images highResImage
+    isDeferred isDiscountable salesCategory prepTime prepStations guestCount sortOrder
     eligiblePaymentAssistancePrograms isMultiSelect length height width dimensionUnitOfMeasure weight
     weightUnitOfMeasure sizeGuid timeSpecificPricingRules taxInfo catalogProductInfo referenceId""".split()
 )

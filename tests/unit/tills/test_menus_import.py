@@ -8,6 +8,8 @@ have the published shape and were written here, since no published example has t
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,39 @@ def test_menus_of_web_pages(name: str, prices: dict[str, int], diet: tuple[str, 
     assert menu.currency == "USD"
 
 
+NAMING = re.compile(r"/(name|id|price|amount|percentage)$")
+# What goes with a group that is listed, or names what holds the menu's own parts.
+GONE = {
+    "schema-org-published.json": {"Dine-In Menu", "Dinner"},
+    "square-published.json": {"LYT72K3WGJFFCIMB63XARP3I"},
+    "toast-published.json": {"Size", "Pepperoni", "Sausage", "Olives", "Peppers"},
+    "uber-nested-published.json": {
+        *("Medium-rare", "Sear-for-10-seconds", "Sous-vide", "Well-done", "Grill", "No-sear", "Combo-meals"),
+    },
+    "uber-published.json": {"100", "5"},  # what options cost in other groups
+}
+
+
+def leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """(place, value) of all that a document says; amounts in minor units."""
+    for name, below in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(below, dict | list):
+            yield from leaves(below, f"{place}/{name}")
+        elif below is not None:
+            cents = re.fullmatch(r"(\d+)\.(\d\d)", str(below))
+            yield f"{place}/{name}", "".join(cents.groups()) if cents else str(below)
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_every_name_id_and_amount_is_in_the_menu_or_is_listed(name: str) -> None:
+    found = imported(name)
+    source = json.loads((DATA / name).read_bytes(), parse_float=lambda price: f"{float(price):.2f}")
+    known = {value for _, value in leaves(found.document)}
+    listed = tuple(f"{place}/" for place, _ in found.lacking)
+    gone = {value for place, value in leaves(source) if NAMING.search(place) and not place.startswith(listed)}
+    assert gone - known == GONE[name]
+
+
 PATTY = "option_groups/choose-patty"
 
 
@@ -147,6 +182,7 @@ def part(menu: Menu, path: str) -> Any:
         ("square-published.json", "items/coffee/ref", "PJMCEBHHUS3OKDB6PYUHLCPP"),
         ("square-published.json", "taxes/sales-tax/percent", "5"),
         ("square-published.json", "taxes/sales-tax/included", False),
+        ("square-published.json", "taxes/sales-tax/rounding", "half_even"),
         ("square-shaped.json", "taxes/vat/included", True),
         ("square-shaped.json", "items/burrito/image", "https://items.example/burrito.jpg"),
         ("square-shaped.json", "items/burrito/allergens", ("gluten", "chili")),
@@ -193,6 +229,7 @@ def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
         ("square-shaped.json", "/related_objects/6", "“Burrito” takes a text"),
         ("square-shaped.json", "/related_objects/5", "“Guacamole” isn't there by default, since it costs"),
         ("square-shaped.json", f"/objects/0/item_data/{FOOD}/calorie_count", "`calorie_count`"),
+        ("square-shaped.json", "/objects/0/absent_at_location_ids", "`absent_at_location_ids`"),
         ("toast-published.json", "/modifierGroupReferences/4", "left out: prices depend on how many"),
         ("toast-published.json", "/modifierGroupReferences/5", "left out: prices depend on how many"),
         ("toast-published.json", "/modifierOptionReferences/18", "“Goat Cheese” is left out"),
@@ -200,6 +237,7 @@ def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
         ("toast-published.json", "/menus", "rates of taxes"),
         ("toast-shaped.json", "/menus/0/menuGroups/0/menuGroups/0/menuItems/0", "“Soup” is left out"),
         ("toast-shaped.json", "/menus/0/menuGroups/0/menuItems/0/itemTags", "`itemTags`"),
+        ("toast-shaped.json", "/menus/0/menuGroups/0/menuItems/0/images", "`images`"),
         ("uber-nested-published.json", "/modifier_groups/4", "options inside those of “Choose type of beef”"),
         ("schema-org-published.html", "/0/hasMenu/hasMenuSection/hasMenuItem/nutrition", "`nutrition`"),
     ],
@@ -338,6 +376,9 @@ mozzarella,,3,
 group,option,price,min
 MOD2 GRP,cheese,1,1
 MOD2 GRP,goat cheese,1,
+MOD2 GRP,K1,1,
+MOD2 GRP,10 inch,1,
+MOD2 GRP,12 inch,1,
 TOP3,mozzarella cheese,1,
 """
 
@@ -347,11 +388,12 @@ def test_names_that_will_be_confused_are_warned_of(tmp_path: Path) -> None:
     file.write_text(NAMED)
     shown = CliRunner().invoke(app, ["check", str(file), "--currency", "USD"])
     assert shown.output.splitlines() == [
-        "menu.csv row 14: not imported: the options “TOP3”, which no item leads to",
+        "menu.csv row 17: not imported: the options “TOP3”, which no item leads to",
         "menu.csv row 2, column name: who says only “latte” gets this, not “vanilla latte”",
         "menu.csv row 12 (options/0/name): who says only “cheese” gets this, not “goat cheese”",
         "menu.csv row 4, column name: “beet salad” sounds like “beat salad”",
         "menu.csv row 6, column name: “B12” is a code: add an alias to say",
         "menu.csv row 12 (name): “MOD2 GRP” is a code, and customers are asked for it",
+        "menu.csv row 12 (options/2/name): “K1” is a code: customers choose a MOD2 GRP by its name",
         "menu: 8 items, 1 option groups, no problems",
     ]

@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
+from square.types.catalog_object import CatalogObject
 from square.types.create_order_request import CreateOrderRequest
 
 from schemas.cart import CartDraft
@@ -64,6 +65,13 @@ def unknown_fields(model: object) -> Iterator[str]:
             yield from part.model_extra or ()
             for name in type(part).model_fields:
                 yield from unknown_fields(getattr(part, name))
+
+
+@pytest.mark.parametrize("name", ["square-published.json", "square-shaped.json"])
+def test_the_catalogs_that_are_imported_are_of_squares_own_models(name: str) -> None:
+    catalog = json.loads((DATA / name).read_bytes())
+    for part in [*catalog["objects"], *catalog.get("related_objects", ())]:
+        assert list(unknown_fields(TypeAdapter(CatalogObject).validate_python(part))) == []
 
 
 BOTH = cart_of(LATTES, PIE, notes=(ALLERGY,))
@@ -237,16 +245,20 @@ def test_what_one_till_takes_and_another_does_not(
     ("price", "rate", "tax"),
     [(600, "11.75", 70), (600, "9.75", 58), (3020, "11.75", 355), (2575, "8.875", 229), (3690, "8.875", 327)],
 )
-def test_square_rounds_tax_half_to_even_as_its_developers_published(price: int, rate: str, tax: int) -> None:
-    """Half up, as the cart has it, is another cent in the first two: the till would charge another total."""
+@pytest.mark.parametrize("rounding", ["half_up", "half_even"])
+def test_square_rounds_tax_half_to_even_as_its_developers_published(
+    price: int, rate: str, tax: int, rounding: str
+) -> None:
+    """Half up is another cent in the first two: the till would charge another total."""
     pie = {"sku": "pie", "name": "pie", "price": price, "tax": "food", "ref": "PIE"}
-    menu = MENU | {"taxes": [TAX | {"rate": rate}], "items": [pie], "option_groups": []}
+    menu = MENU | {"taxes": [TAX | {"rate": rate, "rounding": rounding}], "items": [pie], "option_groups": []}
     draft = CartDraft.model_validate({"lines": [PIE]})
     cart = price_cart(draft, Menu.parse(menu), 1, Transcript(text="pie", confidence=1), [])
     one = till_cart("ord_01", cart, Menu.parse(menu))
     assert one.total(lambda _: price, round) == price + tax
     refused = [found.code for found in square_order(one, "L").refusals]
     assert refused == ([] if cart.total == price + tax else ["other_total"])
+    assert rounding == "half_up" or not refused
 
 
 @given(st.integers(0, 100_000), st.integers(1, 24))
