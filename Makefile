@@ -15,7 +15,7 @@ TRAINER ?=
 # Weights as vLLM takes them; turned from the lock's GGUF when its server starts for the first time.
 ARGS   ?=
 
-.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory bench-masks screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages client-models helm-tools images test-containers test-containers-short reference docs help
+.PHONY: setup weights demo run test test-long check lock lock-vllm licences audit-packages doctor gate bench-overhead bench-memory bench-masks screenshots examples calibrate chaos chaos-short attack load fuzz vllm-weights test-vllm train lent train-score clean packages newcomer client-models helm-tools images test-containers test-containers-short reference docs help
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -116,6 +116,9 @@ helm-tools: setup ## Helm and the Kubernetes schemas into .tools, for the tests 
 packages: setup ## wheels and npm tarballs of services/clients in dist/, each installed alone and tried (a minute; npm for TypeScript)
 	@$(BIN)/python -m tests.clients.packages
 
+newcomer: ## docs/first-order.md, block by block, in a fresh clone, with its seconds (three minutes; ROOT=folder: in a chroot, as root)
+	@.ci/newcomer
+
 client-models: setup ## write the clients' models again after a change of the API (npm)
 	@$(BIN)/python -m tests.clients.generated
 
@@ -169,7 +172,7 @@ ATTACKS = $(foreach name,access matrix origin connections api_problems api_uploa
 	removals logs private redis_server staff_pages account_pages sign_in oidc oidc_tokens oidc_accounts storage_staff \
 	audit audit_acts second_step page_pressure api_rates rates_shared erasure retention logs_words masked_api \
 	masked_call masked_command embedded_engine reader_server reader_limits row_security courier_tls endpoints shape menu \
-	outward oidc_token caddy turns beside_an_attacker order_budget compact_recordings accept_faults ask_again,$(wildcard tests/*/*/test_$(name).py tests/*/*/*/test_$(name).py))
+	outward oidc_token caddy firewall turns beside_an_attacker order_budget compact_recordings accept_faults ask_again,$(wildcard tests/*/*/test_$(name).py tests/*/*/*/test_$(name).py))
 
 attack: setup ## every attack that was thought of, then new ones over the OpenAPI document (long; N=60 a call and key; docs/security.md)
 	@$(BIN)/python -m pytest $(ATTACKS) tests/fuzz $(ARGS)

@@ -67,8 +67,7 @@ def key_of(world: World) -> str:
     return world.bearing("ada")["Authorization"].removeprefix("Bearer ")
 
 
-def script(language: str) -> str:
-    """The block of docs/first-order.md in this language."""
-    text = (REPOSITORY / "docs/first-order.md").read_text()
-    [found] = re.findall(rf"```{language}\n(.+?)```", text, re.DOTALL)
-    return str(found)
+def script(language: str, heading: str = "") -> str:
+    """The first block of docs/first-order.md in this language, after a heading."""
+    text = (REPOSITORY / "docs/first-order.md").read_text().partition(f"## {heading}")[2]
+    return str(re.findall(rf"```{language}\n(.+?)```", text, re.DOTALL)[0])
