@@ -120,6 +120,8 @@ class CartLine(Described):
     confidence: float = Field(ge=0, le=1)
     """The mean ASR probability of its words."""
     findings: list[Finding] = []
+    allergens: list[str] = []
+    """What the menu says that the item contains, and the items among its options."""
     ref: TillRef = None
     size_ref: TillRef = None
 

@@ -78,6 +78,11 @@ class Tax(Part):
         description="basis points (875 is 8.75%), or a percentage as text with up to 5 decimals"
     )
     included: bool = False
+    rounding: Literal["half_up", "half_even"] = Field(
+        default="half_up",
+        description="where half a minor unit goes: up, or to the nearest even one, as Square rounds",
+        exclude_if=lambda rounding: rounding == "half_up",
+    )
     ref: Ref = None
 
     @property

@@ -48,7 +48,8 @@ def ticket(order_id: str, cart: Cart) -> str:
     rows = [order_id, *(text for at, text in notes if at is None)]
     for index, line in enumerate(cart.lines):
         rows.append(" ".join(filter(None, (f"{line.quantity} x", line.size_name, line.name))))
-        below = (*map(wording, line.options), *(text for at, text in notes if at == index))
+        contents = [f"contains {', '.join(line.allergens)}"] if line.allergens else []
+        below = (*map(wording, line.options), *contents, *(text for at, text in notes if at == index))
         rows.extend(f"    {text}" for text in below)
     return "\n".join(rows) + "\n"
 

@@ -17,11 +17,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from schemas.cart import DIETARY, CartDraft, ItemLine
+from schemas.cart import DIETARY, MAX_HEARD_CHARS, MAX_NOTES, CartDraft, ItemLine, NoteDraft, NoteKind
 from schemas.menu import Menu
 from schemas.priced_cart import Finding
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
+from schemas.writable import whole_words
 
 CONTEXT_WORDS = 5
 _PLACEHOLDERS = ("allergen", "who", "diets")
@@ -49,6 +50,17 @@ def check_allergy(draft: CartDraft, menu: Menu, transcript: Transcript) -> list[
     if words is None:
         return []
     return [Finding.blocking("allergy_said", sentences(menu.language)("allergy_said", words=words))]
+
+
+def with_allergy_note(draft: CartDraft, menu: Menu, text: str) -> CartDraft:
+    """Return the draft with a note of the first words of allergy or diet in `text`, where it has none: the
+    kitchen gets them even if a reviewer changes nothing."""
+    noted = any(note.kind in DIETARY for note in draft.notes)
+    words = None if noted else dietary_words(text, names_in(draft, menu))
+    if words is None:
+        return draft
+    note = NoteDraft(kind=NoteKind.ALLERGY, heard=whole_words(words, MAX_HEARD_CHARS))
+    return draft.model_copy(update={"notes": (note, *draft.notes[: MAX_NOTES - 1])})
 
 
 def dietary_words(text: str, names: Iterable[str]) -> str | None:

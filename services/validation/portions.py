@@ -24,12 +24,13 @@ def open_groups(line: Line, groups: Iterable[OptionGroup]) -> list[OptionGroup]:
     found: dict[str, OptionGroup] = {}
     for group in groups:
         above = under(group.id)
-        if above is None or (above[0] in found and above[1] in _had(line, found[above[0]])):
+        if above is None or (above[0] in found and above[1] in had(line, found[above[0]])):
             found[group.id] = group
     return list(found.values())
 
 
-def _had(line: Line, group: OptionGroup) -> list[str]:
+def had(line: Line, group: OptionGroup) -> list[str]:
+    """Ids of the options that a line has of a group, by default or chosen."""
     return [*kept_defaults(line, group), *(option.id for option in chosen_of(line, group))]
 
 

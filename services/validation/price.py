@@ -1,8 +1,8 @@
 """Price: the draft joined with the menu's names and prices. The menu alone knows a price.
 
 Every amount is an integer in minor units; `charges.py` says what options cost. A class of tax is rounded
-once, on the sum of its lines: to the nearest minor unit, and a half up. One that prices have included is the
-part of them that is tax.
+once, on the sum of its lines: to the nearest minor unit, and a half as its `rounding` says. One that prices
+have included is the part of them that is tax.
 
 While a size or a required option is open, a line costs the least that any answer makes of it, and says so;
 so it does while it isn't known which option another goes with.
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from schemas.cart import CartDraft, ItemLine, LineDraft, OptionDraft
-from schemas.menu import Item, Menu, Option, OptionGroup
+from schemas.menu import Item, Menu, Option, OptionGroup, Tax
 from schemas.menus.nesting import is_within, sizes_under, source, under
 from schemas.priced_cart import Cart, CartLine, CartOption, CartTax, Finding, MenuRef, OptionRef
 from schemas.transcript import Transcript
 from services.validation.alignment import notes_of, span_of
 from services.validation.charges import charges, size_of
-from services.validation.portions import counted, open_groups
+from services.validation.portions import counted, had, open_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _taxes(lines: Iterable[CartLine], menu: Menu) -> list[CartTax]:
             name=tax.name,
             rate=tax.percent,
             included=tax.included,
-            amount=_rounded(sums[tax.id] * (tax.share / (1 + tax.share) if tax.included else tax.share)),
+            amount=_tax_on(sums[tax.id], tax),
             ref=tax.ref,
         )
         for tax in menu.taxes
@@ -150,8 +150,9 @@ def _taxes(lines: Iterable[CartLine], menu: Menu) -> list[CartTax]:
     ]
 
 
-def _rounded(amount: Fraction) -> int:
-    return (2 * amount.numerator + amount.denominator) // (2 * amount.denominator)
+def _tax_on(price: int, tax: Tax) -> int:
+    exact = price * (tax.share / (1 + tax.share) if tax.included else tax.share)
+    return round(exact) if tax.rounding == "half_even" else int(exact + Fraction(1, 2))
 
 
 def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Finding]) -> CartLine:
@@ -188,9 +189,17 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
         price_is_minimum=unit.is_minimum,
         confidence=mean,
         findings=findings,
+        allergens=_allergens(line, item, menu),
         ref=item.ref,
         size_ref=item.size_refs.get(size.id, size.ref) if size else None,
     )
+
+
+def _allergens(line: ItemLine, item: Item, menu: Menu) -> list[str]:
+    """What a line's item contains, and the items that its options are."""
+    groups = open_groups(line, menu.groups_of(item))
+    items = [menu.item(o.item) for g in groups for o in g.options if o.item and o.id in had(line, g)]
+    return list(dict.fromkeys(name for one in (item, *items) if one for name in one.allergens))
 
 
 def _options(line: ItemLine, item: Item, menu: Menu) -> list[CartOption]:

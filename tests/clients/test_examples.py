@@ -122,12 +122,13 @@ def test_a_ticket_has_every_note_and_every_change() -> None:
         {"id": "cocoa", "name": "cocoa", "amount": "extra", "count": 1, "portion": "left", **shown},
     ]
     line = {"kind": "item", "heard": {"text": ""}, "name": "latte", "quantity": 2, "size_name": "large"}
+    changed = {"options": options, "allergens": ["milk", "soy"], "confidence": 1}
     notes = [{"kind": "allergy", "text": "no nuts"}, {"kind": "preparation", "text": "very hot", "line": 0}]
     cart = {"currency": "USD", "menu": {"id": "m", "version": 1}, "total": 0, "notes": notes}
-    whole = Cart.model_validate(cart | {"lines": [line | {"options": options, "confidence": 1}]})
+    whole = Cart.model_validate(cart | {"lines": [line | changed]})
     assert till.ticket("ord_1", whole).splitlines() == [
         "ord_1", "ALLERGY: no nuts", "2 x large latte", "    oat milk", "    2 x shot", "    no foam",
-        "    extra cocoa (left half)", "    PREPARATION: very hot",
+        "    extra cocoa (left half)", "    contains milk, soy", "    PREPARATION: very hot",
     ]  # fmt: skip
 
 

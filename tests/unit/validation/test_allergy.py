@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from services.validation.allergy import dietary_words
+from schemas.cart import NoteKind
+from services.validation.allergy import dietary_words, with_allergy_note
+from tests.pizzeria import PIZZERIA, draft
 
 DIETARY = """
 I have a peanut allergy, can I get a cookie and a latte
@@ -89,6 +91,43 @@ I'll break out if there is egg, a wrap
 I get sick from dairy, a black coffee
 nothing with peanuts, please, and a pad thai
 a pizza, I'm avoiding gluten
+a muffin, does it have nuts?
+any nuts in that?
+are the tamales made with lard?
+has it got nuts in it
+does the pesto have pine nuts
+do the beans have lard
+my daughter has a nut thing
+I'm not able to eat eggs
+what oil do you fry in
+one salad, raw onions wreck my gut
+I break into welts from shrimp, so the chicken bowl
+I'm not supposed to be near peanuts, a sundae
+he vomits when he has eggs, a burger for him
+milk makes me gassy, so oat please
+tell the cook no nuts at all, it's a health thing
+I had weight surgery, so no sugar, a tea
+two tacos and I need to know if the sauce has peanuts
+one bowl please, and heads up, walnuts close up my airways
+a croissant, but the little one gets a swollen lip from eggs
+which of these can somebody with a nut problem order
+could the cook leave out anything with milk, my baby reacts through my milk
+two pizzas, one of us is off gluten
+a curry please, we stay away from beef at home
+do your wraps have any sesame on them
+what's in the green sauce, I have to watch for nuts
+is the soup thickened with flour
+a sandwich, my husband has celiacs so a fresh board please
+no shellfish whatsoever, doctor was very clear, and a pasta
+I carry an EpiPen for bees and almonds, one salad
+hold the cheese, lactose and I are not friends
+does the batter use wheat flour
+a brownie, I'd end up in the ER with a walnut in it
+is that bread okay for a wheat-free person
+are your noodles egg free
+my girlfriend's vegan so nothing from animals in hers
+one burrito, soy gives my daughter eczema
+a smoothie, and mind that I'm allergic
 """
 HARMLESS = """
 nuts on top please
@@ -131,6 +170,26 @@ dos helados con nueces
 feel free to add ketchup, a hot dog
 delivered to the hospital lobby, two lattes
 sorry, not the bagel, a muffin
+a walnut brownie and a big milk
+two egg rolls, no wait, three
+the fish and chips with a side of mushy peas
+cheese on half of it, and that's everything
+could you put the nuts in a little cup
+a peanut butter shake with extra whipped cream
+skip the mustard, double the pickles
+I'd like my eggs sunny side up
+any chance of a corn dog without the bun
+we're starving, so three burgers quick
+butter on the toast and jam next to it
+a beef taco, cream on that too
+do you have the honey one today
+my son wants the fish sticks
+the usual, a soy latte and a cheese danish
+give me a coke in the can, not the glass
+it's hot out there, so an iced coffee with milk
+how much is the shrimp basket
+a coconut water, is it cold
+can you do the onions on the side
 """
 ROWS = [row for row in DIETARY.strip().splitlines() if row]
 OTHERS = [row for row in HARMLESS.strip().splitlines() if row]
@@ -156,6 +215,9 @@ def plain(sentence: str) -> str:
 @pytest.mark.parametrize("sentence", [*ROWS, *map(plain, ROWS)])
 def test_no_allergy_is_missed(sentence: str) -> None:
     assert dietary_words(sentence, ())
+    (note,) = with_allergy_note(draft(), PIZZERIA, sentence).notes
+    assert note.kind is NoteKind.ALLERGY
+    assert note.heard in sentence
 
 
 def test_at_most_two_of_the_harmless_are_taken_for_one() -> None:

@@ -26,7 +26,7 @@ from services.validation.portions import has_nested, placed, without_closed
 from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
 from services.web.customers.order_form import line_forms
-from services.web.staff.review_controls import SelectOption, line_controls
+from services.web.staff.review_controls import line_controls
 from services.web.staff.review_form import filled_from
 
 SAID = Transcript(text="a meal", confidence=1.0)
@@ -50,10 +50,12 @@ DOCUMENT: dict[str, Any] = {
         {"id": "side", "name": "side", "options": [{"id": "rice", "name": "rice", "price": 150}]},
     ],
     "items": [
-        {"sku": "meal", "name": "taco meal", "price": 1000, "option_groups": ["drink", "tacos"]},
+        {"sku": "meal", "name": "taco meal", "price": 1000, "allergens": ["wheat"],
+         "option_groups": ["drink", "tacos"]},
         {"sku": "duo", "name": "drinks for two", "price": 500, "option_groups": ["drinks"]},
         {"sku": "cola", "name": "cola", "prices": {"S": 200, "L": 300}, "option_groups": ["ice"]},
-        {"sku": "horchata", "name": "horchata", "prices": {"S": 300, "L": 420}, "default_size": "S"},
+        {"sku": "horchata", "name": "horchata", "prices": {"S": 300, "L": 420}, "default_size": "S",
+         "allergens": ["milk"]},
     ],
 }  # fmt: skip
 DOCUMENT["option_groups"].append({**DOCUMENT["option_groups"][0], "id": "drinks", "name": "drinks", "max": 2})
@@ -144,6 +146,17 @@ def test_a_cart_has_each_option_behind_the_one_that_it_is_under() -> None:
     assert "under" not in line.options[0].model_dump()
 
 
+@pytest.mark.parametrize(
+    ("written", "allergens"),
+    [("taco meal + water", ["wheat"]), ("taco meal + horchata", ["wheat", "milk"]), ("small | cola", [])],
+)
+def test_a_line_has_the_allergens_of_its_item_and_of_those_among_its_options(
+    written: str, allergens: list[str]
+) -> None:
+    (line,) = price_cart(ordered(f"1 {written}"), MENU, 1, SAID, []).lines
+    assert line.allergens == allergens
+
+
 def test_an_item_that_is_sold_out_is_sold_out_as_an_option() -> None:
     items = tuple(i.model_copy(update={"available": i.sku != "horchata"}) for i in MENU.items)
     menu = MENU.model_copy(update={"items": items})
@@ -187,8 +200,8 @@ def test_forms_show_what_is_open_and_ask_staff_what_one_without_a_place_is() -> 
     assert [group.id for group in form.groups] == ["drink", "drink>cola", "drink>cola>ice", "tacos"]
     (fields,) = filled_from(ordered("1 taco meal + water + large")).lines
     line = line_controls(0, fields, MENU)
-    assert line.options[1][0].groups[0] == ("", (SelectOption("", "Choose an option…"),))
-    assert "horchata size" in dict(line.options[1][0].groups)
+    assert line.options[1][0].groups[""] == {"": "Choose an option…"}
+    assert "horchata size" in line.options[1][0].groups
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,11 @@ from schemas.decision import ModelAnswer, Policy
 from schemas.menu import MenuVersion
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
+from services.retrieval.names import names_of
+from services.retrieval.retrieval import retrieve
 from services.validation.allergy import check_allergy
 from services.validation.decide import decide
+from services.validation.notes import with_left_out
 from services.validation.price import price_cart
 from tests.pizzeria import PIZZERIA, draft
 from tests.stand_ins import speech
@@ -63,6 +66,26 @@ def test_a_note_is_about_the_line_that_it_follows(
     found: list[tuple[str, int | None]],
 ) -> None:
     assert noted(said, lines, *notes) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "noted", "found"),
+    [
+        ("a pizza Cut in half to go", (), ["Cut in half", "to go"]),
+        ("a pizza well done", (("preparation", "pizza well done"),), ["pizza well done"]),
+        # The menu says it, or it doesn't say how.
+        ("a cola to go", (), []),
+        ("a pizza to go with it", (), []),
+    ],
+)
+def test_what_the_model_left_out_is_noted(
+    said: str, noted: tuple[tuple[str, str], ...], found: list[str]
+) -> None:
+    pizza, cola = PIZZERIA.items
+    items = (pizza, cola.model_copy(update={"name": "cola to go"}))
+    menu = PIZZERIA.model_copy(update={"items": items})
+    made = with_left_out(draft(PIZZA, notes=noted), menu, said, retrieve(said, names_of(menu)))
+    assert [note.heard for note in made.notes] == found
 
 
 def test_a_note_has_the_time_when_it_was_said() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
 
 SIZES = ("S", "M", "L")
+NEAREST = {"half_up": ROUND_HALF_UP, "half_even": ROUND_HALF_EVEN}
 SAID = Transcript(text="all of it", confidence=1.0)
 Document = dict[str, Any]
 
@@ -57,8 +58,8 @@ def any_menu(rng: random.Random) -> Document:
         items.append(item)
     rates = (rng.choice((875, "8.875", "5", 0)), rng.choice((2000, "10", "7.25")))
     taxes = [
-        {"id": name, "name": name, "rate": rate, "included": name == "inside"}
-        for name, rate in zip(("added", "inside"), rates, strict=True)
+        {"id": name, "name": name, "rate": rate, "included": name == "inside", "rounding": rounding}
+        for name, rate, rounding in zip(("added", "inside"), rates, rng.sample([*NEAREST], 2), strict=True)
     ]
     sizes = [{"id": size, "name": size} for size in SIZES]
     menu = {"id": "any", "name": "any", "currency": "USD", "sizes": sizes, "taxes": taxes}
@@ -123,9 +124,9 @@ def any_option(rng: random.Random, group: str, option: str) -> Document:
     return {"group": group, "id": option, "count": rng.randint(1, 3), "amount": amount, "portion": portion}
 
 
-def half_up(amount: Fraction) -> int:
+def rounded(amount: Fraction, rounding: str = "half_up") -> int:
     exact = Decimal(amount.numerator) / Decimal(amount.denominator)
-    return int(exact.quantize(Decimal(1), ROUND_HALF_UP))
+    return int(exact.quantize(Decimal(1), NEAREST[rounding]))
 
 
 def second_price(line: ItemLine, menu: Document) -> int:
@@ -184,7 +185,7 @@ def second_group(mine: list[OptionDraft], item: Document, group: Document, size:
         owed[place][portion] -= saved
     for place, one in enumerate(mine):
         full = sum(owed[place])
-        total += full if one.portion == "whole" else half_up(Fraction(full, 2))
+        total += full if one.portion == "whole" else rounded(Fraction(full, 2))
     return int(total)
 
 
@@ -208,7 +209,7 @@ def second_tax(cart: Cart, menu: Document, name: str) -> int:
     percent = Fraction(tax["rate"], 100) if isinstance(tax["rate"], int) else Fraction(tax["rate"])
     taxed = {item["sku"] for item in menu["items"] if item.get("tax") == name}
     amount = sum(line.line_total for line in cart.lines if line.sku in taxed)
-    return half_up(amount * percent / (100 + percent if tax["included"] else 100))
+    return rounded(amount * percent / (100 + percent if tax["included"] else 100), tax["rounding"])
 
 
 @settings(max_examples=500, deadline=None)
