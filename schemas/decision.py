@@ -35,13 +35,25 @@ class UnsurePiece(BaseModel, frozen=True):
     probability: float
 
 
+class Trust(StrEnum):
+    """How far the model's probability counts for the cart that was made of its answer."""
+
+    TRUSTED = "trusted"
+    UNSEEN = "unseen"  # training had no such order: its customer is asked
+    CORRECTED = "corrected"  # the cart isn't what the model wrote: its customer is asked
+    OVERRULED = "overruled"  # the mask chose a token against the model: a person looks
+    UNTRAINED = "untrained"  # how sure such a model is says little: a person looks
+
+
 class ModelAnswer(Described, frozen=True):
     """What the language model wrote, and how sure it is of it; an order keeps it from decoding to the end."""
 
     text: str = ""
     """As it was written."""
     probability: float = 0.0
-    """Of the whole cart; 0: overruled, or untrained."""
+    """Of the whole text, without the mask."""
+    trust: Trust = Trust.TRUSTED
+    """How far that counts for the cart."""
     unsure: tuple[UnsurePiece, ...] = ()
 
 
@@ -61,11 +73,14 @@ class Doubt(BaseModel, frozen=True):
 
 
 class Basis(BaseModel, frozen=True):
-    """What a decision rests on; probabilities 0..1, null where there is none."""
+    """What a decision rests on; probabilities 0..1, null where there is none. `unused` are the words that
+    the menu doesn't explain or the cart doesn't have."""
 
     transcript_confidence: float
     cart_probability: float | None = None
+    cart_trust: Trust = Trust.TRUSTED
     second_transcript: SecondTranscript = SecondTranscript.UNUSED
+    unused: tuple[str, ...] = ()
 
 
 class Decision(BaseModel, frozen=True):

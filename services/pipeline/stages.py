@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
-from schemas.decision import ModelAnswer, UnsurePiece, Verdict
+from schemas.decision import ModelAnswer, Trust, UnsurePiece, Verdict
 from schemas.errors import AudioRefused
 from schemas.lifecycle import Event, StageName
+from schemas.order import DecodedBy
 from schemas.priced_cart import Finding
 from schemas.records.orders import OrderRecord, Outcome, StoredUtterance
 from schemas.review import ReviewReason
@@ -29,7 +31,8 @@ from services.transcription.second import with_second
 from services.transcription.transcribe import transcribe_recording
 from services.validation.alignment import aligned
 from services.validation.decide import decide, doubts
-from services.validation.inner_sizes import CORRECTED, without_inner_sizes
+from services.validation.inner_sizes import without_inner_sizes
+from services.validation.notes import with_left_out
 from services.validation.portions import has_nested, placed
 from services.validation.questions import with_kept_answers
 
@@ -46,8 +49,9 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     if not transcript.nothing_was_said:
         return Outcome(Event.TRANSCRIBED, transcript=transcript, utterances=utterances, timings=timings)
     finding = Finding.blocking("nothing_heard", sentences(order.language)("nothing_said"))
-    again = ask_again(order, None, (finding,), tools, StageName.TRANSCRIBE)
-    return again or Outcome(
+    if again := ask_again(order, None, (finding,), tools, StageName.TRANSCRIBE):
+        return replace(again, utterances=utterances)
+    return Outcome(
         Event.DOUBTED,
         transcript=transcript,
         utterances=utterances,
@@ -66,10 +70,10 @@ def _transcribed(utterance: StoredUtterance, order: OrderRecord, tools: Tools) -
         raise ValueError("An utterance without a transcript must have a recording")
     try:
         with tools.recording(utterance.audio_key) as file:
-            recording = Recording(file, tools.decode_audio)
+            recording = Recording(file, tools.decode_audio, tools.called_off)
             transcript = _transcript(recording, order, tools)
             found: dict[str, Any] = {"transcript": transcript}
-            if not transcript.nothing_was_said and (smaller := tools.compact(recording)):
+            if smaller := tools.compact(recording):
                 found |= {"audio_key": smaller.key, "audio_format": smaller.form}
     except AudioRefused:
         if not order.utterances:
@@ -99,30 +103,47 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     retrieval = retrieve(request.transcript, names)
     lines = without_inner_sizes(reading.lines, request.transcript, names, retrieval)
     draft = placed(aligned(lines, request.transcript, retrieval, reading.notes), menu)
-    # What the shipped model never saw in training: its customer is asked whether the cart is right.
-    unseen = retrieval.by_number or has_nested(draft, menu)
+    draft = with_left_out(draft, menu, request.transcript, retrieval)
+    trust = trust_in(
+        reading,
+        corrected=lines != list(reading.lines),
+        unseen=retrieval.by_number or has_nested(draft, menu),
+    )
     return Outcome(
         Event.DECODED,
         draft=draft,
-        answer=model_answer(reading, corrected=unseen or lines != list(reading.lines)),
+        answer=model_answer(reading, trust),
         timings={StageName.DECODE: time.perf_counter() - started},
-        engine={
-            "decoder": reading.engine,
-            "grammar": reading.grammar,
-            "prompt_tokens": reading.prompt_tokens,
-            "completion_tokens": reading.completion_tokens,
-            "cached_tokens": reading.cached_tokens,
-        },
+        engine=DecodedBy(
+            decoder=reading.engine,
+            grammar=reading.grammar,
+            prompt_tokens=reading.prompt_tokens,
+            completion_tokens=reading.completion_tokens,
+            cached_tokens=reading.cached_tokens,
+        ),
     )
 
 
-def model_answer(reading: Reading, *, corrected: bool = False) -> ModelAnswer:
-    """Return the stored part of a model's answer. Its probability is 0 if the model wasn't trained for orders
-    or the mask overruled it, and too low to be accepted if the cart was `corrected`, or may have to be."""
-    sure = math.exp(reading.logprob) if reading.trained and not reading.overruled else 0.0
-    sure = min(sure, CORRECTED) if corrected else sure
-    unsure = (UnsurePiece(text=t, probability=round(p, 2)) for t, p in reading.pieces if p < DOUBTED)
-    return ModelAnswer(text=reading.text, probability=round(sure, 4), unsure=tuple(unsure))
+def trust_in(reading: Reading, *, corrected: bool, unseen: bool) -> Trust:
+    """Return how far a reading's probability counts for its cart: the gravest that holds."""
+    if not reading.trained:
+        return Trust.UNTRAINED
+    if reading.overruled:
+        return Trust.OVERRULED
+    if corrected:
+        return Trust.CORRECTED
+    return Trust.UNSEEN if unseen else Trust.TRUSTED
+
+
+def model_answer(reading: Reading, trust: Trust) -> ModelAnswer:
+    """Return the part of a reading that an order keeps."""
+    unsure = (
+        UnsurePiece(text=piece.text, probability=round(piece.probability, 2))
+        for piece in reading.pieces
+        if piece.probability < DOUBTED
+    )
+    sure = round(math.exp(reading.logprob), 4)
+    return ModelAnswer(text=reading.text, probability=sure, trust=trust, unsure=tuple(unsure))
 
 
 def validate(order: OrderRecord, tools: Tools) -> Outcome:

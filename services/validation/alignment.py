@@ -1,4 +1,5 @@
-"""Which words of the transcript each line of a cart rests on, and where lines and notes stand in it.
+"""Which words of the transcript each line of a cart rests on, where lines and notes stand in it, and which
+words the cart leaves unused.
 
 A line rests on the words from the first to the last of its values'; where none names its item, on all of
 them, as far as a line may hold it.
@@ -6,15 +7,16 @@ them, as far as a line may hold it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, NoteDraft, NoteKind
+from schemas.cart import DIETARY, MAX_HEARD_CHARS, CartDraft, Line, NoteDraft, NoteKind
+from schemas.menu import Menu
 from schemas.menus.nesting import source
-from schemas.priced_cart import CartNote, HeardSpan
+from schemas.priced_cart import Cart, CartLine, CartNote, HeardSpan
 from schemas.transcript import Transcript
 from schemas.writable import whole_words
-from services.retrieval.retrieval import Match, Mention, Number, Retrieval
+from services.retrieval.names import names_of
+from services.retrieval.retrieval import Match, Mention, Number, Retrieval, retrieve
 
 Span = tuple[int, int]
 Ref = tuple[str, str | None, str]
@@ -22,13 +24,13 @@ Ref = tuple[str, str | None, str]
 
 
 def aligned(
-    lines: Sequence[Mapping[str, Any]],
+    lines: Sequence[Line],
     transcript: str,
     found: Retrieval,
-    notes: Iterable[tuple[str, str]] = (),
+    notes: Iterable[NoteDraft] = (),
 ) -> CartDraft:
     """A draft of `lines`, each with a piece of the transcript; `found` is what retrieval found in it. The
-    words of a wish off the menu, and of `notes` (kind, words), are pieces of it already."""
+    words of a wish off the menu, and of `notes`, are pieces of it already."""
     pieces = (
         transcript[slice(*span)] if span else line.get("heard") or transcript
         for line, span in zip(lines, _spans(lines, found), strict=True)
@@ -37,11 +39,10 @@ def aligned(
         {**line, "heard": whole_words(words, MAX_HEARD_CHARS)}
         for line, words in zip(lines, pieces, strict=True)
     ]
-    noted = [{"kind": kind, "heard": words} for kind, words in notes]
-    return CartDraft.model_validate({"lines": made, "notes": noted})
+    return CartDraft.model_validate({"lines": made, "notes": tuple(notes)})
 
 
-def _spans(lines: Sequence[Mapping[str, Any]], found: Retrieval) -> list[Span | None]:
+def _spans(lines: Sequence[Line], found: Retrieval) -> list[Span | None]:
     """The words of each line of a draft, as character offsets; None for a line whose item no words name, and
     one off the menu."""
     anchors = list(_anchors(lines, found))
@@ -51,11 +52,11 @@ def _spans(lines: Sequence[Mapping[str, Any]], found: Retrieval) -> list[Span | 
     ]
 
 
-def _anchors(lines: Sequence[Mapping[str, Any]], found: Retrieval) -> Iterator[Mention | None]:
+def _anchors(lines: Sequence[Line], found: Retrieval) -> Iterator[Mention | None]:
     """For each line the place that names its item: the surest that no earlier line has, then the first."""
     used: set[Span] = set()
     for line in lines:
-        naming = _naming(("item", None, line["sku"]), found) if line.get("sku") else []
+        naming = _naming(("item", None, sku), found) if (sku := line.get("sku")) else []
         free = [mention for mention in naming if (mention.start, mention.end) not in used]
         best = min(free or naming, key=lambda m: (m.match is not Match.WHOLE, m.start), default=None)
         if best is not None:
@@ -74,8 +75,8 @@ def _naming(ref: Ref, found: Retrieval) -> list[Mention]:
     return [m for m in found.mentions if any((n.kind, n.group, n.id) == ref for n in m.names)]
 
 
-def _words(line: Mapping[str, Any], anchor: Mention, zone: Span, found: Retrieval) -> Span:
-    refs: list[Ref] = [("size", None, line["size"])] if line.get("size") else []
+def _words(line: Line, anchor: Mention, zone: Span, found: Retrieval) -> Span:
+    refs: list[Ref] = [("size", None, size)] if (size := line.get("size")) else []
     refs += [_option(option["group"], option["id"]) for option in line.get("options") or ()]
     near = [_nearest(_naming(ref, found), anchor) for ref in refs]
     near.append(_nearest(_counts(line, anchor, found), anchor))
@@ -88,7 +89,7 @@ def _option(group_id: str, option_id: str) -> Ref:
     return ("option", group, option_id) if group else ("size", None, option_id)
 
 
-def _counts(line: Mapping[str, Any], anchor: Mention, found: Retrieval) -> list[Number]:
+def _counts(line: Line, anchor: Mention, found: Retrieval) -> list[Number]:
     """The numbers before an item that are its quantity."""
     quantity = int(line.get("quantity", 1))
     return [number for number in found.numbers if number.value == quantity and number.end <= anchor.start]
@@ -140,3 +141,18 @@ def _places(pieces: Iterable[str], text: str) -> list[int]:
         places[piece] = again if again >= 0 else places.get(piece, -1)
         found.append(places[piece])
     return found
+
+
+def unused_words(text: str, menu: Menu, cart: Cart) -> tuple[str, ...]:
+    """Return the words of `text` that nothing on the menu explains, or whose names the cart doesn't have, in
+    their order; words of a note or of a line that is not on the menu are in the cart."""
+    found = retrieve(text, names_of(menu))
+    bought = {part for line in cart.lines for part in _parts(line)}
+    spans = [(m.start, m.end) for m in found.mentions if bought.isdisjoint((n.kind, n.id) for n in m.names)]
+    words = [text[start:end] for start, end in sorted([*spans, *found.unexplained])]
+    kept = [line.heard.text for line in cart.lines if line.sku is None] + [note.text for note in cart.notes]
+    return tuple(word for word in words if not any(word in one for one in kept))
+
+
+def _parts(line: CartLine) -> set[tuple[str, str | None]]:
+    return {("item", line.sku), ("size", line.size), *(("option", option.id) for option in line.options)}

@@ -16,6 +16,8 @@ grammar. A doubt is a blocking finding, from these sources:
 | none | accepted (shown to the customer first, where the order is to be confirmed) |
 | all settled by questions, asked in turn (`open_questions`) | asks |
 | any other | needs review |
+
+How far the model's probability counts is its `Trust`, in a language in which that was measured.
 """
 
 from __future__ import annotations
@@ -24,13 +26,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.cart import CartDraft
-from schemas.decision import Basis, Decision, Doubt, ModelAnswer, Policy, SecondTranscript, Verdict
-from schemas.menu import MenuVersion
+from schemas.decision import (
+    Basis,
+    Decision,
+    Doubt,
+    ModelAnswer,
+    Policy,
+    SecondTranscript,
+    Trust,
+    Verdict,
+)
+from schemas.menu import Menu, MenuVersion
 from schemas.open_questions import open_question
 from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
+from services.retrieval.words import MEASURED
+from services.validation.alignment import unused_words
 from services.validation.allergy import check_allergy
 from services.validation.facts import check_facts, check_total
 from services.validation.price import price_cart
@@ -59,7 +72,8 @@ def decide(
     findings += [*check_facts(draft, menu), *_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
-    judged = with_question(answer, draft, findings, menu, policy)
+    sure, likely = _believed(answer, menu, policy)
+    judged = with_question(answer, draft, findings, menu, policy.max_total, sure=sure, likely=likely)
     reasons = doubts(transcript, judged, asr_threshold=policy.asr_threshold)
     question = open_question(judged, reasons)
     verdict = Verdict.NEEDS_REVIEW if question is None else Verdict.ASKS
@@ -71,10 +85,20 @@ def decide(
         basis=Basis(
             transcript_confidence=transcript.confidence,
             cart_probability=answer.probability,
+            cart_trust=answer.trust,
             second_transcript=_second(transcript),
+            unused=unused_words(transcript.text, menu, cart),
         ),
     )
     return Decided(cart, judged, decision)
+
+
+def _believed(answer: ModelAnswer, menu: Menu, policy: Policy) -> tuple[bool, bool]:
+    """Return whether the model is sure enough of its cart to accept it, and to ask its customer about it."""
+    if menu.language not in MEASURED or answer.trust in (Trust.OVERRULED, Trust.UNTRAINED):
+        return False, False
+    sure = answer.trust is Trust.TRUSTED and answer.probability >= policy.accept_from
+    return sure, answer.probability >= policy.ask_from
 
 
 def _second(transcript: Transcript) -> SecondTranscript:

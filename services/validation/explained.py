@@ -1,4 +1,5 @@
-"""Explain an order: what retrieval finds in its words, and what the model and the checks made of them.
+"""Explain an order: what retrieval finds in its words, what the model made of them, and what the decision
+rests on.
 
 Shown by `saycart explain` and on the review page; it decides nothing.
 """
@@ -9,16 +10,24 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.decision import Decision, ModelAnswer
+from schemas import wording
+from schemas.decision import Decision, ModelAnswer, Verdict
 from schemas.menu import Menu
-from schemas.priced_cart import Cart, CartLine
 from services.retrieval.names import Kind, names_of
 from services.retrieval.retrieval import Match, retrieve
+from services.validation.whole_cart import how_sure
 
 _FOUND_BY = {
     Match.WHOLE: "the whole name",
     Match.PARTIAL: "part of the name",
     Match.MISHEARD: "sounds like the name",
+}
+
+
+_VERDICTS = {
+    Verdict.ACCEPTED: "accepted",
+    Verdict.ASKS: "the customer is asked",
+    Verdict.NEEDS_REVIEW: "a person reviews it",
 }
 
 
@@ -77,6 +86,29 @@ class Explanation(_Value):
     decision: Decision | None = None
 
     @property
+    def model(self) -> str:
+        """How sure the model is, as a sentence for staff."""
+        return how_sure(self.answer) if self.answer else "No model answered."
+
+    @property
+    def why(self) -> list[tuple[str, str]]:
+        """The decision and what it rests on, as labels and texts for staff; empty where there is none."""
+        if (made := self.decision) is None:
+            return []
+        found = [
+            ("decision", _VERDICTS[made.verdict]),
+            *(("doubt", f"{d.code}: {d.message}") for d in made.doubts),
+        ]
+        basis, percent = made.basis, wording.percent
+        found.append(("reasons", ", ".join(made.reasons)))
+        found.append(("transcript", f"{percent(basis.transcript_confidence)} sure"))
+        found.append(("second transcript", basis.second_transcript))
+        if basis.cart_probability is not None:
+            found.append(("cart", f"{percent(basis.cart_probability)} sure, {basis.cart_trust}"))
+        found.append(("unused words", ", ".join(basis.unused)))
+        return [(label, text) for label, text in found if text]
+
+    @property
     def parts(self) -> list[ExplainedWords]:
         """Every part of the text, in its order."""
         return sorted([*self.mentions, *self.numbers, *self.unexplained], key=lambda part: part.start)
@@ -120,18 +152,3 @@ def explain(
         answer=answer,
         decision=decision,
     )
-
-
-def unused_words(text: str, menu: Menu, cart: Cart) -> list[str]:
-    """Return the words of `text` that nothing on the menu explains, or whose names the cart doesn't have, in
-    their order; words of a note or of a line that is not on the menu are in the cart."""
-    found = retrieve(text, names_of(menu))
-    bought = {part for line in cart.lines for part in _parts(line)}
-    spans = [(m.start, m.end) for m in found.mentions if bought.isdisjoint((n.kind, n.id) for n in m.names)]
-    words = [text[start:end] for start, end in sorted([*spans, *found.unexplained])]
-    kept = [line.heard.text for line in cart.lines if line.sku is None] + [note.text for note in cart.notes]
-    return [word for word in words if not any(word in one for one in kept)]
-
-
-def _parts(line: CartLine) -> set[tuple[str, str | None]]:
-    return {("item", line.sku), ("size", line.size), *(("option", option.id) for option in line.options)}

@@ -6,23 +6,20 @@ customer is asked about the cart. Options are left alone: "extra cheese" may be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from schemas.cart import Line
 from services.retrieval.names import MenuNames, Stems
 from services.retrieval.retrieval import Match, Retrieval
 from services.retrieval.words import words
 
-CORRECTED = 0.9
-"""Probability that a cart is at most held for once a size went: under that from which one is accepted."""
-
 
 def without_inner_sizes(
-    lines: Iterable[Mapping[str, Any]], transcript: str, names: MenuNames, found: Retrieval
-) -> list[Mapping[str, Any]]:
+    lines: Iterable[Line], transcript: str, names: MenuNames, found: Retrieval
+) -> list[Line]:
     """The lines of a cart without sizes that were only said as part of an option's name."""
     inner = _inner_sizes(transcript, names, found)
-    return [dict(line) | ({"size": None} if line.get("size") in inner else {}) for line in lines]
+    return [{**line, "size": None} if line.get("size") in inner else line for line in lines]
 
 
 def _inner_sizes(transcript: str, names: MenuNames, found: Retrieval) -> set[str]:

@@ -1,4 +1,7 @@
-"""`saycart explain TEXT`: the menu names that a text may mean, without a model or a running stack."""
+"""`saycart explain`: the menu names that a text may mean, and why a stored order went where it went.
+
+It needs no model and no running stack.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +17,45 @@ from schemas.errors import InputError
 from schemas.menu import Menu
 from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.shops.access import MAIN_SHOP
+from schemas.writable import one_line
 from services.cli.client import errors_shown, opened
 from services.validation.explained import Explanation
 from services.validation.explained import explain as explained
 
 
 def explain(
-    text: Annotated[str, typer.Argument(help="the words of an order")],
-    menu: Annotated[str, typer.Option("--menu", help="menu file (JSON) or the id of a stored menu")],
+    text: Annotated[str, typer.Argument(help="the words of an order, or the id of one: ord_…")],
+    menu: Annotated[str, typer.Option("--menu", help="menu file (JSON) or the id of a stored menu")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, on one line.")] = False,
     shop: Annotated[str, typer.Option("--shop", help="with a menu's id: its shop")] = MAIN_SHOP,
 ) -> None:
-    """Show the menu names and numbers that TEXT may mean, and its unexplained words."""
+    """Show the menu names and numbers that TEXT may mean; of an order also its decision and why."""
     with errors_shown() as console:
-        if not text.strip() or len(text) > MAX_TRANSCRIPT_CHARS:
-            raise InputError(
-                f"The text has {len(text.strip())} characters; it may have 1 to {MAX_TRANSCRIPT_CHARS}",
-                hint='For example: saycart explain "two lattes, make one large" --menu menu.json',
-            )
-        explanation = explained(text, *menu_of(menu, shop))
+        explanation = _of_order(text) if text.startswith("ord_") else _of_text(text, menu, shop)
         if as_json:
             typer.echo(explanation.model_dump_json())
-        else:
-            console.print(_table(explanation))
+            return
+        console.print(_table(explanation))
+        for label, shown in [*explanation.why, ("model", explanation.model)] if explanation.why else ():
+            console.print(Text(f"  {label}: {one_line(shown)}"))
+
+
+def _of_text(text: str, menu: str, shop: str) -> Explanation:
+    example = 'For example: saycart explain "two lattes, make one large" --menu menu.json'
+    if not text.strip() or len(text) > MAX_TRANSCRIPT_CHARS:
+        shown = f"The text has {len(text.strip())} characters; it may have 1 to {MAX_TRANSCRIPT_CHARS}"
+        raise InputError(shown, hint=example)
+    if not menu:
+        raise InputError("Words are looked up in a menu, and none is named", hint=example)
+    return explained(text, *menu_of(menu, shop))
+
+
+def _of_order(order_id: str) -> Explanation:
+    with opened() as box:
+        order = box.orders.get(order_id)
+        menu = box.menus.of(order.shop).get(order.menu_id, order.menu_version)
+    text = order.transcript.text if order.transcript else ""
+    return explained(text, menu.menu, menu.version, answer=order.answer, decision=order.decision)
 
 
 def menu_of(name: str, shop: str) -> tuple[Menu, int]:

@@ -10,12 +10,13 @@ import pytest
 
 from infra.blobs.folder import BlobFolder
 from infra.sql.database import Database
-from schemas.decision import UnsurePiece, Verdict
+from schemas.decision import Trust, UnsurePiece, Verdict
 from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
 from services.decoding import wire
 from services.decoding.menu_names import Names
 from services.decoding.ports import Reading
+from services.pipeline.stages import trust_in
 from tests.stand_ins import CAFE, RIGHT, SAID, ScriptedDecoder, Works
 
 NAMES = Names(CAFE)
@@ -40,28 +41,65 @@ def settled(world: Works, *script: Reading, said: str = SAID) -> OrderRecord:
     return world.until_settled(world.typed(said))
 
 
-@pytest.mark.parametrize("change", [{"trained": False}, {"overruled": 1}], ids=["untrained", "overruled"])
-def test_how_sure_an_untrained_or_overruled_model_is_counts_for_nothing(
-    world: Works, change: dict[str, object]
+UNTRAINED, OVERRULED = replace(reading(1.0), trained=False), replace(reading(1.0), overruled=1)
+
+
+@pytest.mark.parametrize(
+    ("read", "trust", "verdict"),
+    [
+        (reading(1.0), Trust.TRUSTED, Verdict.ACCEPTED),
+        (UNTRAINED, Trust.UNTRAINED, Verdict.NEEDS_REVIEW),
+        (OVERRULED, Trust.OVERRULED, Verdict.NEEDS_REVIEW),
+    ],
+)
+def test_how_sure_the_model_is_counts_as_far_as_it_is_trusted(
+    world: Works, read: Reading, trust: Trust, verdict: Verdict
 ) -> None:
-    order = settled(world, replace(reading(1.0), **change))  # type: ignore[arg-type]
-    assert order.state is State.IN_REVIEW
+    order = settled(world, read)
     assert order.answer is not None
-    assert order.answer.probability == 0.0
+    assert (order.answer.probability, order.answer.trust) == (1.0, trust)
     assert order.decision is not None
-    assert order.decision.verdict is Verdict.NEEDS_REVIEW
+    assert (order.decision.verdict, order.decision.basis.cart_trust) == (verdict, trust)
+
+
+@pytest.mark.parametrize(
+    ("read", "corrected", "unseen", "trust"),
+    [
+        (UNTRAINED, True, True, Trust.UNTRAINED),
+        (OVERRULED, True, True, Trust.OVERRULED),
+        (reading(1.0), True, True, Trust.CORRECTED),
+        (reading(1.0), False, True, Trust.UNSEEN),
+    ],
+)
+def test_the_gravest_reason_not_to_trust_a_reading_is_kept(
+    read: Reading, corrected: bool, unseen: bool, trust: Trust
+) -> None:
+    assert trust_in(read, corrected=corrected, unseen=unseen) is trust
 
 
 def test_the_pieces_that_the_model_doubts_are_kept(world: Works) -> None:
-    order = settled(world, replace(reading(0.6), pieces=(("latte", 0.999), ("large", 0.604))))
+    pieces = (UnsurePiece(text="latte", probability=0.999),)
+    order = settled(
+        world, replace(reading(0.6), pieces=(*pieces, UnsurePiece(text="large", probability=0.604)))
+    )
     assert order.answer is not None
     assert order.answer.unsure == (UnsurePiece(text="large", probability=0.6),)
 
 
-def test_an_allergy_that_the_model_noted_waits_for_a_person(world: Works) -> None:
-    noted = reading(0.999, CART[:-1] + ',"notes":[{"allergy":"walnuts burn my tongue"}]}')
-    order = settled(world, noted, said=SAID + " walnuts burn my tongue")
+@pytest.mark.parametrize(
+    ("noted", "words"),
+    [
+        (',"notes":[{"allergy":"walnuts burn my tongue"}]', "walnuts burn my tongue"),
+        ("", "does it have nuts"),
+    ],
+    ids=["noted by the model", "noted by its words"],
+)
+def test_an_allergy_waits_for_a_person_and_is_noted_for_the_kitchen(
+    world: Works, noted: str, words: str
+) -> None:
+    order = settled(world, reading(0.999, CART[:-1] + noted + "}"), said=f"{SAID} {words}")
     assert order.state is State.IN_REVIEW
+    assert order.cart is not None
+    assert [(note.kind, note.text[-len(words) :]) for note in order.cart.notes] == [("allergy", words)]
     assert "allergy_said" in [finding.code for finding in order.findings if finding.blocks]
-    (entry,) = world.reviews.queue(9).entries
-    assert entry.allergy
+    assert world.reviews.queue(9, "allergy").entries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from schemas.decision import Basis, Decision, ModelAnswer, UnsurePiece, Verdict
+from schemas.decision import Basis, Decision, ModelAnswer, Trust, UnsurePiece, Verdict
 from schemas.lifecycle import Event
 from schemas.records.orders import NewOrder, Outcome
 from schemas.review import ReviewReason
@@ -29,7 +29,11 @@ def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 ANSWER = ModelAnswer(
     text='[{"item":"<b>latte"}]', probability=0.62, unsure=(UnsurePiece(text="<i>oat milk", probability=0.7),)
 )
-DECISION = Decision(verdict=Verdict.NEEDS_REVIEW, basis=Basis(transcript_confidence=1.0))
+DECISION = Decision(
+    verdict=Verdict.NEEDS_REVIEW,
+    reasons=(ReviewReason.BLOCKING_FINDING,),
+    basis=Basis(transcript_confidence=1.0, unused=("churro",)),
+)
 
 
 def reviewed(
@@ -61,8 +65,10 @@ def test_the_panel_is_asked_for_when_it_is_opened(world: World) -> None:
     assert '“lattes”</span> <span><strong>latte (item)</strong> <span class="fine">the whole name' in text
     assert "<strong>3</strong>" in text
     assert '“churro”</span> <span><span class="fine">not explained by the menu' in text
-    assert "62% sure of the whole cart. Least sure of: &lt;i&gt;oat milk (70%)." in text
-    assert "Decision: a person reviews it." in text
+    assert "62% sure of its cart. Least sure of: “&lt;i&gt;oat milk” (70%)." in text
+    rows = "decision|a person reviews it;reasons|blocking_finding;transcript|100% sure;unused words|churro"
+    for label, shown in (row.split("|") for row in rows.split(";")):
+        assert f'<span class="why-said">{label}</span><span>{shown}</span>' in text
     assert "<b>" not in text
     assert "<i>" not in text
     page = world.http.get(f"/review/{review_id}").text
@@ -78,10 +84,10 @@ def test_what_was_heard_before_noise_was_turned_down_is_shown_beside_it(world: W
     assert "noise" not in world.http.get(f"/review/{reviewed(world, SAID)}").text
 
 
-def test_an_order_without_a_model_or_without_its_probability_says_so(world: World) -> None:
+def test_an_order_without_a_model_or_with_one_that_is_not_trusted_says_so(world: World) -> None:
     assert "No model answered." in panel(world, reviewed(world, SAID, answer=None)).text
-    overruled = ModelAnswer(text="[]")
-    assert "No probability" in panel(world, reviewed(world, SAID, answer=overruled)).text
+    overruled = ModelAnswer(text="[]", probability=0.9, trust=Trust.OVERRULED)
+    assert "The mask overruled it." in panel(world, reviewed(world, SAID, answer=overruled)).text
 
 
 def test_where_nothing_was_heard_there_is_no_panel(world: World) -> None:

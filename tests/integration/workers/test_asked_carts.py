@@ -11,7 +11,7 @@ import pytest
 
 from infra.blobs.folder import BlobFolder
 from schemas.compare import canonical_draft
-from schemas.decision import ModelAnswer
+from schemas.decision import Basis, ModelAnswer
 from tests.integration import api_world
 from tests.integration.api_world import World, expect_problem
 from tests.stand_ins import RIGHT, SAID, ScriptedDecoder, Works, read_as
@@ -32,7 +32,7 @@ def works(world: World, tmp_path: Path) -> Works:
 def read(world: World, works: Works) -> dict[str, Any]:
     """An order of whose cart the model is 70% sure, once the workers are through with it."""
     works.decoder = ScriptedDecoder([replace(read_as(RIGHT), logprob=math.log(0.7))])
-    order_id = world.text(SAID, menu="trap-cafe")["id"]
+    order_id = world.text(f"{SAID} zeppelin", menu="trap-cafe")["id"]
     works.until_settled(order_id)
     order: dict[str, Any] = world.http.get(f"/v1/orders/{order_id}").json()
     assert order["status"] == "needs_review"
@@ -61,14 +61,30 @@ def test_a_cart_that_the_model_is_not_sure_of_is_confirmed_by_its_customer(
     assert last.detail["answer"] == "yes"
 
 
+def test_a_yes_to_a_cart_that_has_changed_since_is_a_conflict(own_world: World, tmp_path: Path) -> None:
+    works = workers(own_world, tmp_path)
+    seen = read(own_world, works)
+    assert [choice["price"] for choice in seen["question"]["answers"]] == [910, None]
+    url = f"/v1/orders/{seen['id']}"
+    own_world.http.post(f"{url}/utterances", json={"transcript": "two of each"})
+    works.until_settled(seen["id"])
+    sent = {"question": "order/right", "answer": "yes", "version": seen["version"]}
+    now = expect_problem(own_world.http.post(f"{url}/answer", json=sent), 409, "conflict")["order"]
+    assert (now["status"], now["question"]["id"]) == ("needs_review", "order/right")
+    done = own_world.http.post(f"{url}/answer", json=sent | {"version": now["version"]}).json()
+    assert done["status"] == "completed"
+
+
 def test_what_was_asked_is_erased_with_the_words(world: World, works: Works) -> None:
     order = read(world, works)
+    assert order["decision"]["basis"]["unused"] == ["zeppelin"]
     answer(world, order, "yes")
     assert world.http.delete(f"/v1/orders/{order['id']}/data").status_code < 300
     kept = works.orders.get(order["id"])
     assert kept.answer == ModelAnswer(probability=0.7)
     assert kept.decision is not None
     assert (kept.decision.question, kept.decision.doubts) == (None, ())
+    assert kept.decision.basis == Basis(transcript_confidence=1.0, cart_probability=0.7)
     assert "asked" not in works.orders.events(order["id"])[-1].detail
 
 

@@ -9,12 +9,31 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from infra.settings import settings
+from schemas.decision import Basis, Decision, Doubt, ModelAnswer, Trust, Verdict
+from schemas.lifecycle import Event
+from schemas.records.orders import NewOrder, Outcome
+from schemas.review import ReviewReason
+from schemas.transcript import Transcript
 from services.bootstrap import bootstrap
 from services.cli.main import app
+from services.storage.orders.store import OrderStore
 from services.validation.explained import Explanation
 from tests.stand_ins import CAFE, SAMPLE_MENUS, TESTER
 
 MENU = str(SAMPLE_MENUS / "harbor-coffee.json")
+
+ANSWER = ModelAnswer(probability=0.62, trust=Trust.UNSEEN)
+DECISION = Decision(
+    verdict=Verdict.NEEDS_REVIEW,
+    reasons=(ReviewReason.BLOCKING_FINDING,),
+    doubts=(Doubt(code="reading_unsure", message="Is this your order?"),),
+    basis=Basis(
+        transcript_confidence=1.0,
+        cart_probability=0.62,
+        cart_trust=Trust.UNSEEN,
+        unused=("zeppelin",),
+    ),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -62,12 +81,40 @@ def test_a_stored_menu_is_found_by_its_id() -> None:
         assert found.text[one.start : one.end] == one.words
 
 
+def test_an_order_is_explained_with_its_decision() -> None:
+    box = bootstrap(settings())
+    try:
+        box.database.migrate()
+        box.menus.of("main").put(CAFE, by=TESTER)
+        said = Transcript(text="a muffin and a zeppelin", confidence=1.0)
+        orders = OrderStore(box.database, "main")
+        order, _ = orders.create(NewOrder(CAFE.id, 1, "en", transcript=said))
+        order = orders.commit(order, Outcome(Event.DECODED, answer=ANSWER))
+        orders.commit(order, Outcome(Event.DOUBTED, reasons=DECISION.reasons, decision=DECISION))
+    finally:
+        box.close()
+    assert [" ".join(line.split()) for line in explain(order.id).stdout.splitlines()[3:]] == [
+        "decision: a person reviews it",
+        "doubt: reading_unsure: Is this your order?",
+        "reasons: blocking_finding",
+        "transcript: 100% sure",
+        "second transcript: unused",
+        "cart: 62% sure, unseen",
+        "unused words: zeppelin",
+        "model: The language model is 62% sure of its cart. Its training had no such order.",
+    ]
+    found = Explanation.model_validate_json(explain(order.id, "--json").stdout)
+    assert (found.answer, found.decision) == (ANSWER, DECISION)
+
+
 @pytest.mark.parametrize(
     ("text", "menu", "told"),
     [
         ("a latte", "no-such-menu", "No menu no-such-menu"),
         ("a latte", "menus/gone.json", "No file menus/gone.json"),
         ("a latte", __file__, "is not JSON"),
+        ("a latte", "", "none is named"),
+        ("ord_0", "", "No order ord_0"),
         ("  ", MENU, "it may have 1 to 2000"),
         ("latte " * 400, MENU, "it may have 1 to 2000"),
     ],

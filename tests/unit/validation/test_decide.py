@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schemas.cart import CartDraft
-from schemas.decision import ACCEPT, ASK, ModelAnswer, Policy, SecondTranscript, UnsurePiece, Verdict
+from schemas.decision import ACCEPT, ASK, ModelAnswer, Policy, SecondTranscript, Trust, UnsurePiece, Verdict
 from schemas.lifecycle import Event
 from schemas.menu import MenuVersion
 from schemas.open_questions import open_question
@@ -81,6 +81,23 @@ def test_the_models_probability_decides(
     assert [doubt.code for doubt in made.decision.doubts] == doubts
 
 
+@pytest.mark.parametrize(
+    ("trust", "probability", "verdict"),
+    [
+        *((trust, 1.0, Verdict.ASKS) for trust in (Trust.UNSEEN, Trust.CORRECTED)),
+        *((trust, ASK - 0.01, Verdict.NEEDS_REVIEW) for trust in (Trust.UNSEEN, Trust.CORRECTED)),
+        *((trust, 1.0, Verdict.NEEDS_REVIEW) for trust in (Trust.OVERRULED, Trust.UNTRAINED)),
+    ],
+)
+def test_a_probability_counts_as_far_as_it_is_trusted(
+    trust: Trust, probability: float, verdict: Verdict
+) -> None:
+    answer = ModelAnswer(probability=probability, trust=trust)
+    decision = decide(OAT, Transcript(text=SAID, confidence=1.0), MENU, answer, POLICY).decision
+    assert (decision.verdict, decision.basis.cart_trust) == (verdict, trust)
+    assert decision.basis.cart_probability == probability
+
+
 SPANISH = replace(MENU, menu=CAFE.model_copy(update={"language": "es"}))
 
 
@@ -115,14 +132,24 @@ def test_a_decision_tells_what_it_rests_on(heard: dict[str, Any], used: SecondTr
     basis = decided(probability=0.993, confidence=0.8, **heard).decision.basis
     assert (basis.transcript_confidence, basis.cart_probability) == (0.8, 0.993)
     assert basis.second_transcript is used
+    assert basis.unused == ()
+
+
+def test_a_decision_tells_which_words_were_not_used() -> None:
+    decision = decided(text=f"{SAID}, a muffin and a zeppelin").decision
+    assert decision.basis.unused == ("muffin", "zeppelin")
 
 
 def test_a_reviewer_is_told_what_the_model_was_least_sure_of() -> None:
-    answer = ModelAnswer(probability=0.6, unsure=(UnsurePiece(text="oat milk", probability=0.61),))
+    unsure = (UnsurePiece(text="oat milk", probability=0.61),)
+    answer = ModelAnswer(probability=0.6, trust=Trust.CORRECTED, unsure=unsure)
     said = Transcript(text=SAID, confidence=1.0)
     made = decide(OAT, said, MENU, answer, POLICY)
     (finding,) = made.findings
-    assert finding.detail == ("The language model is 60% sure of its cart. Least sure of: “oat milk” (61%).")
+    assert finding.detail == (
+        "The language model is 60% sure of its cart. Least sure of: “oat milk” (61%)."
+        " Its cart had to be corrected."
+    )
 
 
 def waiting(of: CartDraft, probability: float) -> OrderRecord:
