@@ -26,6 +26,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
+from typing_extensions import TypedDict  # `typing`'s is not pydantic's before Python 3.12
 
 from schemas.writable import only_printed
 
@@ -154,6 +155,27 @@ class NotOnMenuLine(_Draft):
 
 
 LineDraft = Annotated[ItemLine | NotOnMenuLine, Field(discriminator="kind")]
+
+
+class OptionLine(TypedDict, total=False):
+    """An option of a `Line`."""
+
+    group: str
+    id: str
+    amount: str
+    count: int
+    portion: str
+
+
+class Line(TypedDict, total=False):
+    """A line as a model or a writer of orders wrote it: `LineDraft` before its words are aligned."""
+
+    kind: str
+    heard: str
+    sku: str
+    quantity: int
+    size: str | None
+    options: list[OptionLine]
 
 
 class NoteKind(StrEnum):

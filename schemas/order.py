@@ -87,9 +87,21 @@ class Timings(BaseModel, populate_by_name=True):
     validate_: float | None = Field(default=None, alias="validate", serialization_alias="validate")
 
 
+class DecodedBy(Described, frozen=True):
+    """How a cart was decoded; what is in it may change. Empty and 0 until one is decoded."""
+
+    decoder: str = ""
+    """Server and model."""
+    grammar: str = ""
+    """The version of the mask."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the prompt's, those from the server's cache."""
+
+
 class Order(Described):
-    """One order. `status` is for clients; `stage` is the next step while it is not settled. `engine` tells
-    how the cart was decoded (decoder, grammar version, tokens); what is in it may change."""
+    """One order. `status` is for clients; `stage` is the next step while it is not settled."""
 
     id: str
     status: str
@@ -111,7 +123,7 @@ class Order(Described):
     review: Review | None = None
     error: OrderError | None = None
     timings: Timings = Timings()
-    engine: dict[str, Any] = {}
+    engine: DecodedBy = DecodedBy()
     decision: Decision | None = None
     """What became of the order when it was validated, and what that rests on."""
     metadata: dict[str, Any] | None = None

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import threading
 
     from infra.oidc import Provider
-    from services.decoding.tasks import Answering
+    from services.decoding.tasks import MaskedTasks
 
 log = structlog.get_logger()
 # Menus that a worker warms before it serves, the most recently used first.
@@ -169,11 +169,11 @@ class Container(EngineParts):
         self.decoder.warm(menu, called_off)
 
     @cached_property
-    def masked(self) -> Answering:
+    def masked(self) -> MaskedTasks:
         """The tasks of `POST /v1/masked/{name}`; raises as `registered`."""
-        from services.decoding.tasks import Answering, registered
+        from services.decoding.tasks import MaskedTasks, registered
 
-        return Answering(registered(self.settings.masked_tasks), lambda: self.decoder)
+        return MaskedTasks(registered(self.settings.masked_tasks), lambda: self.decoder)
 
     def prove_decoder(self) -> None:
         """Check that the decode server applies the mask. One that is down is only logged: it is checked

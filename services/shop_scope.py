@@ -6,6 +6,7 @@ found, whatever id is asked for.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
 
 if TYPE_CHECKING:
-    from services.decoding.tasks import Answering
+    from services.decoding.tasks import MaskedTasks
 
 log = structlog.get_logger(__name__)
 
@@ -64,6 +65,7 @@ class ShopScope:
         self.keys = KeyStore(box.database, access.shop)
         self.staff = StaffStore(box.database, access.shop)
         self.provider_accounts = ProviderAccounts(box.database, access.shop)
+        self.sessions, self.second_steps = box.sessions, box.second_steps
         self.shops = box.shops
 
     @property
@@ -85,7 +87,7 @@ class ShopScope:
         return self.access.person
 
     @property
-    def masked(self) -> Answering:
+    def masked(self) -> MaskedTasks:
         """The registered tasks, the same for every shop; they store nothing."""
         return self._box.masked
 
@@ -151,8 +153,11 @@ class ShopScope:
 
         Raises:
             NotFound, Conflict, InvalidCart, StaleState: as the order store's `answer` and `settle_by_answer`.
+            Conflict: the order isn't at the answer's version.
         """
         order = self.orders.get(order_id)
+        if answer.version is not None:
+            _check_version(order, answer.version)
         with tracing.span("answer", {"saycart.order.id": order_id}, link=order.traceparent):
             outcome = settle_by_answer(order, answer, self.menu_of(order), self._box.policy)
             answered = self.orders.answer(order, outcome)
@@ -173,9 +178,7 @@ class ShopScope:
         order = self.orders.get(order_id)
         if order.state is not State.PROPOSED:
             raise Conflict(f"The order is {STATUS[order.state]}", title="The order has no cart to confirm")
-        if order.version != given.version:
-            title = "The order has changed since you read it"
-            raise Conflict(f"The order is at version {order.version}, not {given.version}", title=title)
+        _check_version(order, given.version)
         outcome = confirm(order, given.cart, self.menu_of(order))
         if given.total is not None and outcome.cart is not None and outcome.cart.total != given.total:
             raise OtherTotal(f"The cart costs {outcome.cart.total}, not {given.total}")
@@ -183,11 +186,9 @@ class ShopScope:
         log.info("order.confirmed", order_id=order_id, corrected=given.cart is not None)
         return confirmed
 
-    def reject_visitor(self, review_id: str, reason: str) -> tuple[list[str], list[str]]:
-        """Reject every waiting order from the same visitor (address and page) as this review's.
-
-        Returns the ids of the decided reviews, and of the skipped ones: claimed by a colleague, or changed
-        meanwhile. Each is a transaction of its own.
+    def reject_visitor(self, review_id: str, reason: str) -> None:
+        """Reject every waiting order from the same visitor (address and page) as this review's, but for those
+        that a colleague has claimed, or that change meanwhile. Each is a transaction of its own.
 
         Raises:
             Forbidden, NotFound: as `decide_review`.
@@ -198,15 +199,10 @@ class ShopScope:
                 "No orders from this visitor's address are waiting",
                 hint="Reject this order alone, unless it is settled.",
             )
-        rejected, skipped = list[str](), list[str]()
         for review in waiting:
             decision = ReviewDecision(action="reject", version=review.version, reason=reason)
-            try:
+            with suppress(Conflict, StaleState):
                 self.decide_review(review.id, decision, held=False)
-                rejected.append(review.id)
-            except (Conflict, StaleState):
-                skipped.append(review.id)
-        return rejected, skipped
 
     def decide_review(self, review_id: str, decision: ReviewDecision, *, held: bool = True) -> ReviewRecord:
         """Settle a review, and return it; `held`: as in the review store.
@@ -239,3 +235,10 @@ class ShopScope:
         asked = self.reviews.ask(review_id, given.version, outcome, reviewer=self.person, lease_s=lease_s)
         log.info("review.asked", order_id=order.id, review_id=review_id)
         return asked
+
+
+def _check_version(order: OrderRecord, version: int) -> None:
+    """Raises Conflict unless the order is at the version that its customer saw."""
+    if order.version != version:
+        title = "The order has changed since you read it"
+        raise Conflict(f"The order is at version {order.version}, not {version}", title=title)

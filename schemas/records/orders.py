@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from schemas.cart import CartDraft
 from schemas.decision import Decision, ModelAnswer
 from schemas.lifecycle import Event, State
-from schemas.order import OrderError
+from schemas.order import DecodedBy, OrderError
 from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript
@@ -87,7 +87,7 @@ class OrderRecord:
     error: OrderError | None = None
     metadata: dict[str, Any] | None = None
     timings: dict[str, float] = field(default_factory=dict)
-    engine: dict[str, Any] = field(default_factory=dict)
+    engine: DecodedBy | None = None
     attempt: int = 0
     lease_owner: str | None = None
     lease_until: datetime | None = None
@@ -135,7 +135,7 @@ class StoredRecording:
 class Outcome:
     """What a stage found: the event that moves the order, and the columns that it fills.
 
-    A field left None is not touched. `timings` and `engine` are merged into what is stored. `utterances`: as
+    A field left None is not touched. `timings` are merged into what is stored. `utterances`: as
     transcribed, their recordings in place of the uploads, whose files go. `refused`: the recordings are
     unplayable, so that their files go.
     """
@@ -151,7 +151,7 @@ class Outcome:
     decision: Decision | None = None
     error: OrderError | None = None
     timings: dict[str, float] = field(default_factory=dict)
-    engine: dict[str, Any] = field(default_factory=dict)
+    engine: DecodedBy | None = None
     detail: dict[str, Any] = field(default_factory=dict)
     refused: bool = False
 

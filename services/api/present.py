@@ -11,7 +11,7 @@ from schemas.lifecycle import STAGES, STATUS, TERMINAL
 from schemas.menu import MenuHeader, Note
 from schemas.moment import Moment
 from schemas.open_questions import question_of
-from schemas.order import Order, OrderEvent, Timings, Utterance
+from schemas.order import DecodedBy, Order, OrderEvent, Timings, Utterance
 from schemas.priced_cart import Cart, MenuRef
 from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
@@ -76,7 +76,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
         review=review_of(review) if review else None,
         error=record.error,
         timings=Timings.model_validate(record.timings),
-        engine=record.engine,
+        engine=record.engine or DecodedBy(),
         decision=record.decision,
         metadata=record.metadata,
         created_at=record.created_at,

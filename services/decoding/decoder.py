@@ -35,12 +35,12 @@ from services.decoding import reading
 from services.decoding.completion import Completions, counted, our_errors
 from services.decoding.ports import CartRequest, Reading
 from services.decoding.prompt import context_of
+from services.decoding.wire_mask import PROBE, PROBE_ANSWER
 
 log = structlog.get_logger()
 
 Answered = TypeVar("Answered")
 
-PROBE_WORD = "quixotry"
 PROBE_S = 60.0
 """The probe waits its turn behind the orders and prompts that a busy server has."""
 HEALTH_S = 2.0
@@ -123,20 +123,19 @@ class OpenAIDecoder:
 
     @our_errors()
     def probe(self, timeout_s: float | None = None) -> None:
-        """Ask for a word that no free model would say, under a mask that allows nothing else.
+        """Ask for an answer that no free model would give, under a mask that allows nothing else.
 
         Raises:
             EngineMisconfigured: the server answered without the mask.
             EngineUnavailable: it did not answer, or not within `timeout_s` seconds.
         """
-        mask = Mask(f'%llguidance {{}}\nstart: "{PROBE_WORD}"\n', "probe", 16)
         # With the reader's adapter: llama.cpp forgets a menu's prompt where a slot goes from one to none.
         model = self._model if self._base.dialect == "llama.cpp" else self._base
         try:
-            text, _ = model.whole(_HELLO, mask, timeout_s=timeout_s)
+            text, _ = model.whole(_HELLO, PROBE, timeout_s=timeout_s)
         except AnswerTruncated:
             text = ""
-        if text != PROBE_WORD:
+        if text != PROBE_ANSWER:
             raise EngineMisconfigured(f"The decode server ignores the mask: it said {text[:40]!r}")
 
     @our_errors()

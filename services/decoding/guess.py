@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from schemas.cart import Line, OptionLine
 from schemas.menu import Item, Menu
-from services.decoding.menu_names import Line
 from services.retrieval.retrieval import Match, Mention, Retrieval
 
 
@@ -24,7 +24,7 @@ class _Guessed:
     start: int
     end: int
     size: str | None = None
-    options: list[Line] = field(default_factory=list)
+    options: list[OptionLine] = field(default_factory=list)
 
     def line(self) -> Line:
         return {
@@ -85,6 +85,6 @@ def _give(mention: Mention, nearest: Sequence[_Guessed]) -> None:
                 line.size = name.id
                 return
             if name.kind == "option" and name.group in line.item.option_groups:
-                option = {"group": name.group, "id": name.id, "amount": "normal", "count": 1}
+                option: OptionLine = {"group": name.group, "id": name.id, "amount": "normal", "count": 1}
                 line.options += [option] if option not in line.options else []
                 return

@@ -12,16 +12,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from schemas.menu import Item, Menu
 from schemas.menus.nesting import source, unplaced
 from schemas.writable import writable
 
 _MARKS = re.compile(r"\s*[;|+]\s*")
-
-Line = dict[str, Any]
-"""A line of a draft, without the `heard` that is aligned afterwards."""
 
 
 class Unreadable(ValueError):

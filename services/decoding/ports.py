@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from schemas.cart import Line, NoteDraft
+from schemas.decision import UnsurePiece
 from schemas.menu import Menu
 
 Message = dict[str, str]
@@ -22,7 +24,7 @@ class Reading:
     in their order, each with its probability after those before it, without the mask (0 to 1).
     """
 
-    lines: tuple[dict[str, Any], ...]
+    lines: tuple[Line, ...]
     text: str
     logprob: float
     overruled: int
@@ -31,9 +33,8 @@ class Reading:
     completion_tokens: int
     cached_tokens: int
     seconds: float
-    pieces: tuple[tuple[str, float], ...] = ()
-    notes: tuple[tuple[str, str], ...] = ()
-    """(kind, words) of what the kitchen must know beyond the lines."""
+    pieces: tuple[UnsurePiece, ...] = ()
+    notes: tuple[NoteDraft, ...] = ()
     grammar: str = ""
     """The version of the mask."""
     trained: bool = True

@@ -17,7 +17,7 @@ from threading import Lock
 
 from cachetools import LRUCache, cached
 
-from schemas.cart import SCHEMA
+from schemas.cart import SCHEMA, Line
 from schemas.menu import Menu
 from schemas.writable import writable
 from services.decoding import wire
@@ -54,7 +54,7 @@ _EXAMPLE = Menu.parse({
     ],
 })  # fmt: skip
 _EXAMPLE_SAID = "two large burgers with extra cheese and no onions a cola and um a bicycle"
-_EXAMPLE_LINES = (
+_EXAMPLE_LINES: tuple[Line, ...] = (
     {"kind": "item", "sku": "burger", "quantity": 2, "size": "L", "options": [
         {"group": "toppings", "id": "cheese", "amount": "normal", "count": 1},
         {"group": "toppings", "id": "onions", "amount": "none", "count": 1},

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from schemas.decision import UnsurePiece
 from schemas.errors import DecodeInvalid, EngineUnavailable
 from services.clients.masked.saycart_masked import How, Token, probabilities, values
 from services.decoding import wire
@@ -72,8 +73,11 @@ def read(
     )
 
 
-def _by_piece(text: str, tokens: Sequence[Token]) -> tuple[tuple[str, float], ...]:
+def _by_piece(text: str, tokens: Sequence[Token]) -> tuple[UnsurePiece, ...]:
     """The numbers, names and words of an answer in their order, each with its probability."""
     spans = {span: span for span in sorted(values(text))}
     certainty = probabilities(text, tokens, spans)
-    return tuple((text[begin:end].strip('"'), certainty.get((begin, end), 1.0)) for begin, end in spans)
+    return tuple(
+        UnsurePiece(text=text[begin:end].strip('"'), probability=certainty.get((begin, end), 1.0))
+        for begin, end in spans
+    )

@@ -59,7 +59,7 @@ class Integer:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneOf:
     """One of a few strings."""
 
     values: tuple[str, ...]
@@ -106,7 +106,7 @@ class Union:
     objects: tuple[Object, ...]
 
 
-Node = MenuName | Words | Integer | Choice | Array | Object | Union
+Node = MenuName | Words | Integer | OneOf | Array | Object | Union
 
 
 def spelling_of(schema: Schema) -> Object:
@@ -150,7 +150,7 @@ class _Walk:
         if schema.get("type") == "integer":
             return Integer(schema["minimum"], schema["maximum"])
         if "enum" in schema:
-            return Choice(tuple(value for value in schema["enum"] if value != implied))
+            return OneOf(tuple(value for value in schema["enum"] if value != implied))
         if schema.get("type") == "array":
             return Array(self._element(schema["items"]), schema["maxItems"], some="default" in schema)
         raise TypeError(f"No compact spelling for this part of CartDraft: {schema}")

@@ -125,7 +125,7 @@ def _at(place: str) -> Tasks:
 
 
 @dataclass(frozen=True)
-class Answering:
+class MaskedTasks:
     """Registered tasks, and what makes the engine that answers them."""
 
     tasks: Tasks

@@ -7,18 +7,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
+from schemas.cart import Line, NoteDraft
 from schemas.menu import Item
 from schemas.menus.nesting import unplaced
-from services.decoding.menu_names import Line, Names, OptionName, Unreadable
+from services.decoding.menu_names import Names, OptionName, Unreadable
 from services.decoding.spelling import (
     CART,
     Array,
-    Choice,
     Field,
     Integer,
     MenuName,
     Node,
     Object,
+    OneOf,
     Union,
     Words,
 )
@@ -28,17 +31,16 @@ Part = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class WireCart:
-    """What a compact JSON text says: lines without the `heard` that is aligned afterwards, and notes as
-    (kind, words)."""
+    """What a compact JSON text says."""
 
     lines: list[Line]
-    notes: tuple[tuple[str, str], ...] = ()
+    notes: tuple[NoteDraft, ...] = ()
 
 
-def write(lines: Iterable[Line], names: Names, notes: Iterable[tuple[str, str]] = ()) -> str:
-    """The lines of a draft, and its notes as (kind, words), as compact JSON, on one line. A wish off the menu
-    has `heard`, its words."""
-    cart = {"lines": list(lines), "notes": [{"kind": kind, "heard": words} for kind, words in notes]}
+def write(lines: Iterable[Line], names: Names, notes: Iterable[NoteDraft] = ()) -> str:
+    """The lines and notes of a draft as compact JSON, on one line. A wish off the menu has `heard`, its
+    words."""
+    cart = {"lines": list(lines), "notes": [note.model_dump(mode="json") for note in notes]}
     return json.dumps(_spelled(CART, cart, _Scope(names)), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -53,7 +55,10 @@ def read_cart(text: str, names: Names) -> WireCart:
     except ValueError as error:
         raise Unreadable(f"not JSON: {error}") from None
     cart = _read(CART, document, _Scope(names))
-    return WireCart(cart["lines"], tuple((note["kind"], note["heard"]) for note in cart["notes"]))
+    try:
+        return WireCart(cart["lines"], tuple(NoteDraft(**note) for note in cart["notes"]))
+    except ValidationError as error:
+        raise Unreadable(f"not a note: {error}") from None
 
 
 class _Scope:
@@ -144,7 +149,7 @@ def _read(node: Node, spelled: Any, scope: _Scope) -> Any:
             return _read_object(node, spelled, scope)
         case Integer(least, most):
             _expect(type(spelled) is int and least <= spelled <= most, spelled)
-        case Choice(values):
+        case OneOf(values):
             _expect(spelled in values, spelled)
         case Words(longest):
             _expect(isinstance(spelled, str) and 0 < len(spelled) <= longest, spelled)
@@ -161,11 +166,11 @@ def _of_kind(objects: tuple[Object, ...], spelled: Any) -> Object:
     raise Unreadable(f"a line or note begins with its kind, not {first!r}")
 
 
-def _read_object(node: Object, spelled: Any, scope: _Scope) -> Line:
+def _read_object(node: Object, spelled: Any, scope: _Scope) -> dict[str, Any]:
     if node.bare and isinstance(spelled, str):
         spelled = {node.fields[0].key: spelled}
     _expect(isinstance(spelled, dict) and spelled.keys() <= {field.key for field in node.fields}, spelled)
-    made: Line = {node.kind[0]: node.kind[1]} if node.kind else {}
+    made: dict[str, Any] = {node.kind[0]: node.kind[1]} if node.kind else {}
     for field in node.fields:
         if field.key not in spelled:
             if not field.optional:

@@ -20,16 +20,29 @@ from services.decoding.menu_names import Names
 from services.decoding.spelling import (
     CART,
     Array,
-    Choice,
     Field,
     Integer,
     MenuName,
     Node,
     Object,
+    OneOf,
     Union,
     Words,
 )
 
+PROBE_WORD = "quixotry"
+PROBE_ANSWER = f"7 {PROBE_WORD}"
+PROBE = Mask(
+    f"""%llguidance {{}}
+start: integer " " WORDS
+integer: %json {{"type": "integer", "minimum": 7, "maximum": 7}}
+WORDS: /[^ ](?s:.*[^ ])?/ & PIECE
+PIECE: %regex {{"substring_chunks": ["{PROBE_WORD}"]}}
+""",
+    "probe",
+    16,
+)
+"""Of what carts' masks are made of: a server may know Lark, and not `%json` or `substring_chunks`."""
 # Words, spaces and punctuation of a transcript: a piece may end before a full stop.
 _PARTS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")
 # Longer "words" are cut into chunks that may end a piece, or a piece of one such word would not fit.
@@ -91,7 +104,7 @@ class _Maker:
         match node:
             case MenuName(part):
                 return self._one_of(part.upper(), getattr(shape, part))
-            case Choice(values):
+            case OneOf(values):
                 return self._one_of("CHOICE", values)
             case Integer(least, most):
                 bounds = json.dumps({"type": "integer", "minimum": least, "maximum": most})

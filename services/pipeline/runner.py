@@ -192,6 +192,7 @@ class Runner:
         state = advance(order.state, outcome.event)
         after = FLOW.get(state)
         hold_s = self.lease_s if after is not None and after.inline else None
+        stored = order.recordings | {one.audio_key for one in outcome.utterances if one.audio_key is not None}
         try:
             moved = retry_while_down(
                 lambda: self.orders.commit(order, outcome, hold_s=hold_s), self._result_limit_s
@@ -200,12 +201,11 @@ class Runner:
             # A retried commit whose first response was lost: did the first one succeed?
             moved = self.orders.get(order.id)
             if (moved.version, moved.state) != (order.version + 1, state):
-                made = {one.audio_key for one in outcome.utterances if one.audio_key is not None}
-                self._drop(made - order.recordings - moved.recordings)
+                self._drop(stored - order.recordings - moved.recordings)
                 raise
         log.info("stage.done", state=moved.state.value)
         order_metrics.committed(moved, outcome)
-        self._drop(order.recordings - moved.recordings)
+        self._drop(stored - moved.recordings)
         if hold_s is None and after is not None:
             self.doorbell.ring(order.id, after.state)
         return moved, hold_s is not None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from schemas.errors import RecordingLost
+from schemas.errors import DecodeCancelled, RecordingLost
 from schemas.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -15,14 +17,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+@dataclass(eq=False)
 class Recording:
-    """One order's recording: the file, and its samples, decoded once."""
+    """One order's recording: the file, and its samples, decoded once. `called_off` is set once the order is
+    cancelled or another worker's."""
 
-    def __init__(self, file: Path, decode: Callable[[Path], npt.NDArray[np.float32]]) -> None:
-        self.file = file
-        self._decode = decode
+    file: Path
+    decode: Callable[[Path], npt.NDArray[np.float32]]
+    called_off: threading.Event | None = None
 
-    @cached_property
+    @property
     def samples(self) -> npt.NDArray[np.float32]:
         """Shape (n,), float32 in -1..1, mono, 16 kHz.
 
@@ -30,9 +34,20 @@ class Recording:
             AudioRefused: the recording is at fault; never worth a retry.
             RecordingLost: it is missing, or was deleted meanwhile.
             EngineUnavailable: the decoding child failed; worth a retry.
+            DecodeCancelled: as `check`.
         """
+        self.check()
+        return self._decoded
+
+    def check(self) -> None:
+        """Raise DecodeCancelled once the transcript is of no use; called before each pass and window."""
+        if self.called_off is not None and self.called_off.is_set():
+            raise DecodeCancelled("The order was called off while it was transcribed")
+
+    @cached_property
+    def _decoded(self) -> npt.NDArray[np.float32]:
         try:
-            return self._decode(self.file)
+            return self.decode(self.file)
         except FileNotFoundError as error:
             raise RecordingLost("The recording of this order can't be found") from error
 
@@ -48,7 +63,7 @@ class Transcriber(Protocol):
         """Return words, times and a confidence; an empty text with confidence 0 if nothing was said.
 
         Raises:
-            AudioRefused, RecordingLost: as `Recording.samples`.
+            AudioRefused, RecordingLost, DecodeCancelled: as `Recording.samples`.
             EngineUnavailable: the decoding child or the model failed; worth a retry.
         """
         ...

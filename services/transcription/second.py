@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 from rapidfuzz.distance import Levenshtein
 
+from schemas.errors import DecodeCancelled
 from schemas.transcript import Transcript
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Match, Retrieval, retrieve
@@ -149,6 +150,8 @@ def _transcripts(
         if (fitted := transcriber.transcribe_fitted(recording, language)) is not None:
             yield fitted
         yield transcriber.transcribe(recording, language)
+    except DecodeCancelled:
+        raise
     except Exception:
         # Missing weights, out of memory, a bad recording: the first transcript stands.
         log.warning("transcribe.second_failed", exc_info=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -112,7 +113,7 @@ class WhisperTranscriber:
     @tracing.span("transcribe")
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         """See `Transcriber.transcribe`. Only the first part of `language` (`en-US`) counts."""
-        return self._transcribed(recording.samples, self._traced_language(language))
+        return self._transcribed(recording, recording.samples, self._traced_language(language))
 
     @tracing.span("transcribe fitted")
     def transcribe_fitted(self, recording: Recording, language: str) -> Transcript | None:
@@ -120,7 +121,7 @@ class WhisperTranscriber:
         language = self._traced_language(language)
         if not is_measured(self.key(language, FITTED)):
             return None
-        return self._transcribed(recording.samples, language, FITTED)
+        return self._transcribed(recording, recording.samples, language, FITTED)
 
     @tracing.span("transcribe denoised")
     def transcribe_denoised(self, recording: Recording, language: str) -> Transcript | None:
@@ -131,12 +132,14 @@ class WhisperTranscriber:
         if recording.samples.size > LONGEST_S * RATE:
             return None
         try:
-            denoised = self._denoiser(recording.samples)
+            quieter = self._denoiser(recording.samples)
         except Exception:
             # Missing weights, out of memory: the first transcript stands.
             log.warning("transcribe.denoiser_failed", exc_info=True)
             return None
-        return self._transcribed(denoised.samples, language, DENOISED) if denoised.was_noisy else None
+        return (
+            self._transcribed(recording, quieter.samples, language, DENOISED) if quieter.was_noisy else None
+        )
 
     @tracing.span("transcribe quiet")
     def quiet_words(self, recording: Recording, language: str) -> str:
@@ -154,10 +157,12 @@ class WhisperTranscriber:
             word.text for word, middle in middles if any(start <= middle <= end for start, end in spans)
         )
 
-    def _transcribed(self, samples: Samples, language: str, how: str = "") -> Transcript:
+    def _transcribed(
+        self, recording: Recording, samples: Samples, language: str, how: str = ""
+    ) -> Transcript:
         """Transcribe by a pass: with whole windows, or `FITTED` or `DENOISED`."""
         with engine_took(f"{self._role}_{how}".removesuffix("_")):
-            segments = self.segments(samples, language, fitted=how == FITTED)
+            segments = self.segments(samples, language, fitted=how == FITTED, check=recording.check)
         return transcript_of(segments, self.key(language, how), language, samples.size / RATE)
 
     def _traced_language(self, language: str) -> str:
@@ -175,10 +180,12 @@ class WhisperTranscriber:
         language: str,
         *,
         fitted: bool = False,
+        check: Callable[[], None] = lambda: None,
         **options: Any,
     ) -> list[Segment]:
         """Return all segments, including phantoms, of float32 mono `samples` at `RATE`. `options` override
-        `OPTIONS`; `fitted` uses windows of the recording's length (`encoded.py`).
+        `OPTIONS`; `fitted` uses windows of the recording's length (`encoded.py`); what `check` raises ends
+        it between two windows.
 
         Raises:
             EngineMisconfigured: the model doesn't support `language`.
@@ -193,7 +200,11 @@ class WhisperTranscriber:
         try:
             with self._model.encode.fitted(fitted):
                 lazy, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
-                return [_segment(one, spaced=language not in _UNSPACED) for one in lazy]
+                segments = []
+                for one in lazy:
+                    segments.append(_segment(one, spaced=language not in _UNSPACED))
+                    check()
+                return segments
         except (RuntimeError, MemoryError) as error:
             raise EngineUnavailable(f"The speech model failed: {error}") from error
 

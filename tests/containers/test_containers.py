@@ -69,7 +69,7 @@ def test_spoken_orders_are_heard_and_read_by_the_models(composed: Composed, key:
         assert till.wrong() == []
         order = till.samples[-1].order
         assert order is not None
-        assert (order.status, order.engine["decoder"]) == (status, "llama.cpp:qwen2.5-coder-1.5b-orders")
+        assert (order.status, order.engine.decoder) == (status, "llama.cpp:qwen2.5-coder-1.5b-orders")
 
 
 def test_the_database_keeps_shops_apart_for_the_role_that_parts_have(composed: Composed) -> None:

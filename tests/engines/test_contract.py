@@ -7,6 +7,7 @@ clever. vLLM joins where its environment is (`make test-vllm`).
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import time
@@ -18,6 +19,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from schemas.cart import SCHEMA
 from schemas.errors import DecodeCancelled, DecodeTruncated, EngineUnavailable
 from schemas.menu import Menu
 from services.cli.commands.doctor_engine import AWKWARD
@@ -26,6 +28,7 @@ from services.decoding import decoder as decoder_module
 from services.decoding import reading
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
+from services.decoding.spelling import spelling_of
 from services.decoding.wire_mask import wire_mask
 from services.examples.registered import EXAMPLES, TASKS
 from tests.engines.running import RARELY_S, START_S, Engine, embedded, has_vllm, living, llama, vllm
@@ -88,6 +91,18 @@ def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) 
         assert decoded.completion_tokens > 0
         assert decoded.logprob < 0, "scored without the mask"
     assert whole
+
+
+def test_a_bound_and_a_field_that_change_in_the_schema_change_the_answer(engine: Engine) -> None:
+    schema = copy.deepcopy(SCHEMA)
+    schema["properties"]["lines"] |= {"maxItems": 1, "default": []}
+    schema["properties"]["lines"]["items"]["oneOf"].pop()  # wishes off the menu
+    item = schema["$defs"]["ItemLine"]["properties"]
+    item["quantity"] = {"type": "integer", "minimum": 7, "maximum": 7}
+    item["warmth"] = {"type": "string", "enum": ["hot", "cold"]}
+    mask = wire_mask(Names(CAFE), SAID, spelling_of(schema))
+    (line,) = json.loads(engine.decoder().complete(CHAT, mask).text)["lines"]
+    assert (line["quantity"], line["warmth"] in ("hot", "cold")) == (7, True)
 
 
 @pytest.mark.parametrize("text", AWKWARD)

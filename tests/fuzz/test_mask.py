@@ -12,11 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.cart import MAX_COUNT, MAX_LINES, MAX_OPTIONS, MAX_QUANTITY, SCHEMA_VERSION, Amount
+from schemas.cart import (
+    MAX_COUNT,
+    MAX_LINES,
+    MAX_OPTIONS,
+    MAX_QUANTITY,
+    SCHEMA_VERSION,
+    Amount,
+    Line,
+    OptionLine,
+)
 from schemas.menu import Item, Menu
 from schemas.writable import clean
 from services.decoding import wire
-from services.decoding.menu_names import Line, Names
+from services.decoding.menu_names import Names
 from services.decoding.wire_mask import check_menu, wire_mask
 from tests.fuzz.menus import any_menu, any_order
 from tests.stand_ins import CAFE, NASTY
@@ -59,7 +68,7 @@ def any_lines(rng: random.Random, menu: Menu, words: str) -> list[Line]:
     return lines
 
 
-def any_options(rng: random.Random, menu: Menu, item: Item) -> list[Line]:
+def any_options(rng: random.Random, menu: Menu, item: Item) -> list[OptionLine]:
     """Up to as many options as a line may have, of those that the item offers."""
     offered = Names(menu).choices(item)
     return [

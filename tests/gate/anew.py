@@ -71,7 +71,8 @@ def entry(row: dict[str, Any], menu: Menu) -> Entry:
         cart = read_cart(row["text"], MenuContext(menu).names)
     except Unreadable:  # it was cut off
         return {"key": json.loads(row["id"]), "error": "DecodeTruncated"}
-    answer = {"lines": cart.lines, "text": row["text"], "engine": READER, "notes": cart.notes}
+    notes = [note.model_dump(mode="json") for note in cart.notes]
+    answer = {"lines": cart.lines, "text": row["text"], "engine": READER, "notes": notes}
     numbers = dict.fromkeys(("prompt_tokens", "completion_tokens", "cached_tokens", "seconds"), 0)
     return {
         "key": json.loads(row["id"]),

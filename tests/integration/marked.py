@@ -23,7 +23,7 @@ from schemas.cart import CartDraft
 from schemas.decision import ModelAnswer
 from schemas.errors import AudioDamaged, DecodeInvalid
 from schemas.lifecycle import Event, State
-from schemas.order import OrderError
+from schemas.order import DecodedBy, OrderError
 from schemas.priced_cart import Finding
 from schemas.records.orders import NewOrder, Outcome
 from services.storage.base.tables import OrderRow
@@ -131,7 +131,7 @@ class Marked:
             Event.BROKE,
             error=error,
             findings=(Finding.blocking("x", WORD, detail=WORD),),
-            engine={"decoder": "d", "note": SAID},
+            engine=DecodedBy(decoder="d"),
             answer=ModelAnswer(text=SAID, probability=0.5),
             detail={"question": WORD, "code": "internal"},
         )

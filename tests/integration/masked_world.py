@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.decoding.decoder import PROBE_WORD
+from services.decoding.wire_mask import PROBE_ANSWER
 from tests.integration.api_world import World, running
 from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, staged_server
 
@@ -34,7 +34,7 @@ def server(shared: StagedServer) -> StagedServer:
 
 def says(server: StagedServer, answer: Answer) -> None:
     """The probe is always passed."""
-    server.answer = lambda body: completion(PROBE_WORD) if is_probe(body) else answer
+    server.answer = lambda body: completion(PROBE_ANSWER) if is_probe(body) else answer
     server.bodies.clear()
 
 
@@ -51,7 +51,7 @@ def held(server: StagedServer) -> tuple[threading.Semaphore, threading.Event]:
 
     def slow(body: dict[str, Any]) -> Answer:
         if is_probe(body):
-            return completion(PROBE_WORD)
+            return completion(PROBE_ANSWER)
         came.release()
         go_on.wait(20)
         return completion(GOOD)

@@ -21,7 +21,7 @@ from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP, Scope
 from services.cli.samples import load_menus
-from services.decoding.decoder import PROBE_WORD
+from services.decoding.wire_mask import PROBE_ANSWER
 from services.storage.orders.store import OrderStore
 from services.storage.shops.store import ShopStore
 from services.workers.children import as_environment
@@ -102,7 +102,7 @@ def served(home: Path) -> Iterator[Served]:
 def _said(body: dict[str, Any]) -> Answer:
     """What the decode server says to the masked tasks."""
     if is_probe(body):
-        return completion(PROBE_WORD)
+        return completion(PROBE_ANSWER)
     return completion("yes" if '"maybe"' in body["grammar"] else TICKET)
 
 

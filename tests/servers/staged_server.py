@@ -13,8 +13,9 @@ from typing import Any
 from schemas.cart import CartDraft
 from schemas.menu import Menu
 from services.decoding import wire
-from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from services.decoding.decoder import OpenAIDecoder
 from services.decoding.menu_names import Names
+from services.decoding.wire_mask import PROBE_ANSWER, PROBE_WORD
 from tests.servers.loopback import Handler, serving
 
 Answer = tuple[int, bytes]
@@ -55,7 +56,7 @@ def model(wish: str) -> Callable[[dict[str, Any]], Answer]:
     def answer(body: dict[str, Any]) -> Answer:
         if "prompt_logprobs" in body:
             return scores(body, wish)
-        return completion(PROBE_WORD if is_probe(body) else wish)
+        return completion(PROBE_ANSWER if is_probe(body) else wish)
 
     return answer
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from schemas.cart import Line, OptionLine
 from schemas.menu import Item, Menu, Option, OptionGroup, Size
 
-Line = dict[str, Any]
 Choice = tuple[str, str, str, str]  # group, option, amount, the words
 
 COUNTS = {
@@ -214,7 +213,9 @@ class Speaker:
 
 def line(item: Item, quantity: int, size: str | None, *choices: Choice) -> Line:
     """A line of a gold cart."""
-    options = [{"group": group, "id": ref, "amount": amount, "count": 1} for group, ref, amount, _ in choices]
+    options: list[OptionLine] = [
+        {"group": group, "id": ref, "amount": amount, "count": 1} for group, ref, amount, _ in choices
+    ]
     return {"sku": item.sku, "quantity": quantity, "size": size, "options": options}
 
 

@@ -25,7 +25,7 @@ from schemas.writable import clean
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 
-_FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "decision", "error")
+_FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "decision", "engine", "error")
 # Of an unforeseen error: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -146,5 +146,4 @@ def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
 
 def _apply(order: OrderRecord, outcome: Outcome) -> OrderRecord:
     filled = {name: getattr(outcome, name) for name in _FILLED if getattr(outcome, name) is not None}
-    engine = {**order.engine, **outcome.engine}
-    return replace(order, state=advance(order.state, outcome.event), engine=engine, **filled)
+    return replace(order, state=advance(order.state, outcome.event), **filled)

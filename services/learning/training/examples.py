@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schemas.cart import Line, NoteDraft, NoteKind
 from schemas.menu import Item
-from services.decoding.menu_names import Line
 from services.decoding.ports import CartRequest
 from services.decoding.prompt import MenuContext, guessed, line, messages, turn, written
 from services.decoding.wire_mask import wire_mask
-from services.learning.training.orders import Row, Shop
+from services.learning.training.orders import Row, TrainingShop
 from services.retrieval.names import Name
 from services.retrieval.retrieval import Match
 
@@ -42,7 +42,7 @@ class Unspellable(ValueError):
 class ShownMenu:
     """The part of a menu that a training sequence shows."""
 
-    shop: Shop
+    shop: TrainingShop
     items: Sequence[Item]
 
     def has(self, name: Name) -> bool:
@@ -86,7 +86,7 @@ def _go_wrong(whole: list[Name], perhaps: list[Name], shown: ShownMenu, dice: ra
         (whole if dice.random() < 0.2 else perhaps).insert(0, Name("item", item.sku, item.name))
 
 
-def with_words(row: Row, transcript: str, gone: Collection[str], shop: Shop) -> list[Line]:
+def with_words(row: Row, transcript: str, gone: Collection[str], shop: TrainingShop) -> list[Line]:
     """The lines of an order with every wish off the menu in the customer's own words, as they stand in
     `transcript`. Items in `gone` are such wishes, too, since the menu that is shown does not have them.
 
@@ -101,23 +101,23 @@ def with_words(row: Row, transcript: str, gone: Collection[str], shop: Shop) -> 
             made.append(one)
             continue
         words = _called(sku, row.utterance, shop) if sku else next(noted, None)
-        wish = {"kind": "not_on_menu", "quantity": one.get("quantity", 1)}
-        made.append(wish | {"heard": _as_spoken(words, transcript)})
+        quantity, heard = one.get("quantity", 1), _as_spoken(words, transcript)
+        made.append({"kind": "not_on_menu", "quantity": quantity, "heard": heard})
     return made
 
 
-def notes_in(row: Row, transcript: str) -> list[tuple[str, str]]:
-    """The notes of an order, (kind, words), as their words stand in `transcript`.
+def notes_in(row: Row, transcript: str) -> list[NoteDraft]:
+    """The notes of an order, as their words stand in `transcript`.
 
     Raises:
         Unspellable: the words of a note are not in the transcript, or an allergy is that was not noted.
     """
     if not row.notes and _ALLERGY.search(row.utterance):
         raise Unspellable("an allergy that was not noted")
-    return [(kind, _as_spoken(words, transcript)) for kind, words in row.notes]
+    return [NoteDraft(kind=NoteKind(kind), heard=_as_spoken(words, transcript)) for kind, words in row.notes]
 
 
-def _called(sku: str, transcript: str, shop: Shop) -> str | None:
+def _called(sku: str, transcript: str, shop: TrainingShop) -> str | None:
     for mention in shop.context.retrieve(transcript).mentions:
         if mention.match is Match.WHOLE and any((n.kind, n.id) == ("item", sku) for n in mention.names):
             return transcript[mention.start : mention.end]

@@ -38,10 +38,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.cart import MAX_HEARD_CHARS
+from schemas.cart import MAX_HEARD_CHARS, Line
 from schemas.errors import InvalidMenu
 from schemas.menu import Menu
-from services.decoding.menu_names import Line, Names, Unreadable
+from services.decoding.menu_names import Names, Unreadable
 from services.learning.training.written_cart import read_written
 
 _ORDER = re.compile(r"\[([\w, -]+)\]\s*(.+?)\s*=>\s*(.+)")

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from rapidfuzz.distance import Levenshtein
 
+from schemas.cart import Line
 from schemas.menu import Menu
 from schemas.transcript import sentence
-from services.decoding.menu_names import Line, Names
+from services.decoding.menu_names import Names
 from services.decoding.prompt import MenuContext
 from services.learning.evaluation.word_errors import plain_words
 from services.learning.training.notation import WrittenOrder, read_menu, read_orders
@@ -71,7 +72,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class TrainingShop:
     """A menu and its orders."""
 
     context: MenuContext
@@ -86,7 +87,7 @@ class Shop:
         return self.context.names
 
 
-def shops(part: Part) -> list[Shop]:
+def shops(part: Part) -> list[TrainingShop]:
     """The menus of one part, with their orders, in a fixed order."""
     if part == "sealed":
         return list(_written(TOLD / "sealed"))
@@ -160,13 +161,13 @@ def _numbers(text: str) -> Counter[str]:
     return Counter(word.stem for word in words(text) if word.stem.isdecimal() and word.stem != "1")
 
 
-def _written(folder: Path) -> Iterator[Shop]:
+def _written(folder: Path) -> Iterator[TrainingShop]:
     for file in sorted(folder.glob("*/*.orders")):
         menu = written_menu(file)
         orders, _ = read_orders(file, menu)
         source = f"{folder.name}/{file.parent.name}"
         rows = [_row(f"{menu.id}-{n}", source, order) for n, order in enumerate(orders)]
-        yield Shop(MenuContext(menu), rows)
+        yield TrainingShop(MenuContext(menu), rows)
 
 
 def written_menu(orders: Path) -> Menu:
@@ -180,7 +181,7 @@ def written_menu(orders: Path) -> Menu:
     )
 
 
-def _turns(shop: Shop) -> Iterator[Row]:
+def _turns(shop: TrainingShop) -> Iterator[Row]:
     """Orders of several utterances on a menu, each as it is served: a sentence each."""
     file = TURNS / f"{shop.menu.id}.orders"
     for n, order in enumerate(read_orders(file, shop.menu)[0] if file.exists() else ()):
@@ -191,18 +192,20 @@ def _turns(shop: Shop) -> Iterator[Row]:
 def _row(key: str, source: str, order: WrittenOrder) -> Row:
     """A row of an order as it was written, its wishes' words apart from its lines."""
     wishes = tuple(line.get("heard", "") for line in order.lines if not line.get("sku"))
-    lines = [{name: value for name, value in line.items() if name != "heard"} for line in order.lines]
+    lines = [line.copy() for line in order.lines]
+    for line in lines:
+        line.pop("heard", None)
     off_menu = wishes if any(wishes) else ()
     return Row(key, source, order.utterance, lines, off_menu=off_menu, notes=order.notes)
 
 
-def _told(part: Part) -> Iterator[Shop]:
+def _told(part: Part) -> Iterator[TrainingShop]:
     menus = sorted(file for folder in JSON_MENUS for file in folder.glob("*.json"))
     for menu_file in menus:
         menu = Menu.parse(json.loads(menu_file.read_text()))
         rows = [row for file, source in _files(menu.id, part) for row in _rows(file, source)]
         if rows or part == "train":
-            yield Shop(MenuContext(menu), rows)
+            yield TrainingShop(MenuContext(menu), rows)
 
 
 def _files(menu: str, part: Part) -> Iterator[tuple[Path, str]]:
@@ -222,7 +225,7 @@ def _rows(file: Path, source: str) -> Iterator[Row]:
             yield Row(row["id"], source, row["utterance"], row["cart"]["lines"])
 
 
-def generated(shop: Shop, number: int, seed: int) -> list[Row]:
+def generated(shop: TrainingShop, number: int, seed: int) -> list[Row]:
     """Orders that a generator says, their carts right by construction (`tests/spoken`)."""
     from tests.spoken.speaker import Speaker
 

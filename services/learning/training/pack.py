@@ -30,7 +30,7 @@ from services.learning.training.examples import (
     notes_in,
     with_words,
 )
-from services.learning.training.orders import Row, Shop, generated, shops
+from services.learning.training.orders import Row, TrainingShop, generated, shops
 
 SEQUENCE = 4096  # tokens, menu included; on a CPU 1,024 makes steps short enough to stop between
 MOST_TOKENS = 700  # of one order with two transcripts; the rest is left out
@@ -111,7 +111,7 @@ def _paired(rows: Sequence[Row], dice: random.Random) -> Iterator[Row]:
 
 def _sequences(
     chat: Chat,
-    shop: Shop,
+    shop: TrainingShop,
     rows: Sequence[Row],
     dice: random.Random,
     sequence: int,
@@ -145,7 +145,7 @@ def _sequences(
 
 
 def _menu(
-    chat: Chat, shop: Shop, part: Sequence[Row], dice: random.Random, sequence: int
+    chat: Chat, shop: TrainingShop, part: Sequence[Row], dice: random.Random, sequence: int
 ) -> tuple[ShownMenu, frozenset[str], list[int]]:
     """What is shown of a menu, what is missing though it is asked for, and the tokens. A menu that leaves no
     room for a few orders is drawn with less of it, at last with what is asked for alone."""

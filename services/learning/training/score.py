@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schemas.cart import Line
 from schemas.compare import LineKey, canonical
 from schemas.decision import ACCEPT, ASK
-from services.decoding.menu_names import Line, Unreadable
+from services.decoding.menu_names import Unreadable
 from services.decoding.wire import read_cart
-from services.learning.training.orders import Part, Row, Shop, shops
+from services.learning.training.orders import Part, Row, TrainingShop, shops
 
 Cart = Counter[LineKey]
 Figures = dict[str, float]
@@ -72,7 +73,7 @@ def answered(part: Part, answers: Path) -> list[Answered]:
     ]
 
 
-def _answered(shop: Shop, row: Row, answer: dict[str, Any]) -> Answered:
+def _answered(shop: TrainingShop, row: Row, answer: dict[str, Any]) -> Answered:
     read: Cart | None
     try:
         read = cart_of(read_cart(answer["text"], shop.names).lines)

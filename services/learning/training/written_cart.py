@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from schemas.cart import Amount, ItemLine, OptionDraft, Portion
+from schemas.cart import Amount, ItemLine, Line, OptionDraft, OptionLine, Portion
 from schemas.menu import Item
-from services.decoding.menu_names import Line, Names, Unreadable
+from services.decoding.menu_names import Names, Unreadable
 from services.validation.portions import placed_line
 
 Key = TypeVar("Key")
@@ -42,7 +42,8 @@ def _line(part: str, names: Names) -> Line:
     if not number.isdigit() or not int(number):
         raise Unreadable(f"{part!r} does not begin with a number")
     if wish := _WISH.fullmatch(part):
-        return {"kind": "not_on_menu", "quantity": int(number)} | ({"heard": wish[2]} if wish[2] else {})
+        line: Line = {"kind": "not_on_menu", "quantity": int(number)}
+        return {**line, "heard": wish[2]} if wish[2] else line
     named, *options = (piece.strip() for piece in rest.split(" + "))
     size, bar, name = named.rpartition("|")
     sku = _one(name.strip(), names.items.items(), "item")
@@ -58,15 +59,15 @@ def _line(part: str, names: Names) -> Line:
     }
 
 
-def in_place(options: list[Line], item: Item, names: Names) -> list[Line]:
+def in_place(options: list[OptionLine], item: Item, names: Names) -> list[OptionLine]:
     """Return an item's options, those inside another with the one that each is under."""
     chosen = tuple(map(OptionDraft.model_validate, options))
     line = ItemLine(kind="item", heard=item.name, sku=item.sku, quantity=1, options=chosen)
     groups = (option.group for option in placed_line(line, item, names.menu).options)
-    return [option | {"group": group} for option, group in zip(options, groups, strict=True)]
+    return [{**option, "group": group} for option, group in zip(options, groups, strict=True)]
 
 
-def _option(text: str, item: Item, names: Names) -> Line:
+def _option(text: str, item: Item, names: Names) -> OptionLine:
     try:
         return _whole_option(text, item, names)  # a whole name comes first: "left wing" may be one
     except Unreadable:
@@ -77,10 +78,10 @@ def _option(text: str, item: Item, names: Names) -> Line:
     group = names.menu.group(option["group"])
     if group is None or not group.halves:
         raise Unreadable(f"{text!r}: {rest.strip()!r} is in a group without `halves`")
-    return option | {"portion": portion.casefold()}
+    return {**option, "portion": portion.casefold()}
 
 
-def _whole_option(text: str, item: Item, names: Names) -> Line:
+def _whole_option(text: str, item: Item, names: Names) -> OptionLine:
     counted = _COUNT.match(text)
     text, count = (counted[1], int(counted[2])) if counted else (text, 1)
     known = [((c.group, c.id), c.name) for c in names.readable(item)]

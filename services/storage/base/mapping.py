@@ -17,7 +17,10 @@ from services.storage.base.table_base import Base
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 
 _STATUSES = frozenset({"open", "claimed", "decided", "withdrawn"})
-_FILLED = ("transcript", "draft", "cart", "findings", "reasons", "answer", "decision", "error")
+_FILLED = (
+    *("transcript", "draft", "cart", "findings", "reasons"),
+    *("answer", "decision", "engine", "error"),
+)
 
 
 def order_of(row: OrderRow) -> OrderRecord:
@@ -26,9 +29,9 @@ def order_of(row: OrderRow) -> OrderRecord:
 
 
 def columns_of(order: OrderRecord, outcome: Outcome) -> dict[str, Any]:
-    """The columns that an outcome fills. What it leaves None stays; timings and engine are merged."""
+    """The columns that an outcome fills. What it leaves None stays; timings are merged."""
     columns = {name: value for name in _FILLED if (value := getattr(outcome, name)) is not None}
-    columns |= {"timings": order.timings | outcome.timings, "engine": order.engine | outcome.engine}
+    columns["timings"] = order.timings | outcome.timings
     return columns | (columns_of_utterances(outcome.utterances) if outcome.utterances else {})
 
 

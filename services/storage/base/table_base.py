@@ -14,7 +14,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from infra.sql.database import UtcDateTime
 from schemas.cart import CartDraft
 from schemas.decision import Decision, ModelAnswer
-from schemas.order import OrderError
+from schemas.order import DecodedBy, OrderError
 from schemas.priced_cart import Cart, Finding
 from schemas.records.orders import StoredUtterance
 from schemas.review import ReviewReason
@@ -69,7 +69,7 @@ def _document(value: Any) -> Any:
 
 
 _VALUES: dict[Any, Any] = {
-    kind: Stored(kind) for kind in (CartDraft, Cart, Decision, ModelAnswer, OrderError, Transcript)
+    kind: Stored(kind) for kind in (CartDraft, Cart, DecodedBy, Decision, ModelAnswer, OrderError, Transcript)
 }
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from schemas.cart import CartDraft
 from schemas.decision import Decision, ModelAnswer
-from schemas.order import OrderError
+from schemas.order import DecodedBy, OrderError
 from schemas.priced_cart import Cart, Finding
 from schemas.records.orders import StoredUtterance
 from schemas.review import ReviewReason
@@ -91,7 +91,7 @@ class OrderRow(Base):
     error: Mapped[OrderError | None]
     metadata_: Mapped[Document | None] = mapped_column("metadata")
     timings: Mapped[Document]
-    engine: Mapped[Document]
+    engine: Mapped[DecodedBy | None] = mapped_column(nullable=False)
     attempt: Mapped[int]
     lease_owner: Mapped[str | None]
     lease_until: Mapped[datetime | None]

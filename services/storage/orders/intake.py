@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from schemas.errors import IdempotencyMismatch, StorageUnavailable
 from schemas.lifecycle import Event, State, advance
+from schemas.order import DecodedBy
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord
 from schemas.shops.access import source_of
 from services.storage.base.changes import insert_into
@@ -34,7 +35,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
         findings=(),
         reasons=(),
         timings={},
-        engine={},
+        engine=DecodedBy(),
         attempt=0,
         created_at=now,
         updated_at=now,

@@ -18,8 +18,8 @@ _LINE = (
     *("confidence", "price_is_minimum", "ref", "size_ref"),
 )
 _CART = ("currency", "menu", "subtotal", "taxes", "total", "total_is_minimum")
-_NAMES = ("decoder", "grammar")
-_COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")
+_ENGINE = ("decoder", "grammar", "prompt_tokens", "completion_tokens", "cached_tokens")
+_BASIS = ("transcript_confidence", "cart_probability", "cart_trust", "second_transcript")
 _HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
 _ACT = ("action", "version", "from")
 _MESSAGE = ("order_id", "shop", "seq", "status", "menu")
@@ -42,22 +42,18 @@ def error(document: Any) -> dict[str, Any] | None:
 
 def engine(document: Any) -> dict[str, Any]:
     """Which decoder it was, and what it counted."""
-    kept: dict[str, Any] = {
-        name: value for name, value in _only(document, _NAMES).items() if isinstance(value, str)
-    }
-    counted = _only(document, _COUNTED).items()
-    kept |= {name: number for name, number in counted if isinstance(number, int | float)}
-    return kept
+    return _only(document, _ENGINE)
 
 
 def answer(document: Any) -> dict[str, Any] | None:
     """How sure the model was; not what it wrote."""
-    return _only(document, ("probability",)) or None
+    return _only(document, ("probability", "trust")) or None
 
 
 def decision(document: Any) -> dict[str, Any] | None:
     """Where the order went, by codes and figures; sentences and the question quote what was said."""
     kept = _only(document, ("verdict", "reasons", "basis"))
+    kept |= {"basis": _only(kept.get("basis"), _BASIS)}
     return kept if "verdict" in kept else None
 
 

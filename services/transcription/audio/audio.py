@@ -36,7 +36,7 @@ from schemas.errors import (
     UnsupportedAudio,
 )
 from services.transcription.audio import audio_child
-from services.transcription.audio.containers import Container, sniff_file
+from services.transcription.audio.containers import AudioContainer, sniff_file
 from services.transcription.audio.cut_off import is_cut_off
 
 RATE = audio_child.RATE
@@ -45,12 +45,12 @@ RATE = audio_child.RATE
 Samples = npt.NDArray[np.float32]
 
 DEMUXERS = {
-    Container.WAV: "wav",
-    Container.FLAC: "flac",
-    Container.OGG: "ogg",
-    Container.MP3: "mp3",
-    Container.M4A: "mp4",
-    Container.WEBM: "matroska",
+    AudioContainer.WAV: "wav",
+    AudioContainer.FLAC: "flac",
+    AudioContainer.OGG: "ogg",
+    AudioContainer.MP3: "mp3",
+    AudioContainer.M4A: "mp4",
+    AudioContainer.WEBM: "matroska",
 }
 
 
@@ -92,7 +92,7 @@ def read(path: Path, limits: DecodeLimits) -> Samples:
         return samples
 
 
-def decode(path: Path, container: Container, limits: DecodeLimits) -> Samples:
+def decode(path: Path, container: AudioContainer, limits: DecodeLimits) -> Samples:
     """Return the first audio stream of a file: shape (n,), float32 in -1..1, mono, `RATE` Hz.
 
     Raises:

@@ -37,7 +37,7 @@ MISSING_S, MISSING_MATROSKA_S = 0.1, 0.5
 """Seconds of the declared length that may be missing. Recorders in browsers may declare a clock's time."""
 
 
-class Verdict(Exception):
+class ChildRefused(Exception):
     """The file is refused; carries the exit status."""
 
     def __init__(self, status: int) -> None:
@@ -56,7 +56,7 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
 
 
 def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
-    """Frames of the first audio stream on stdin; `Verdict` as `stream_of`, or where the recording is cut
+    """Frames of the first audio stream on stdin; `ChildRefused` as `stream_of`, or where the recording is cut
     off."""
     options = {"protocol_whitelist": "none", "codec_whitelist": CODECS}
     source = os.fdopen(0, "rb", closefd=False)
@@ -69,24 +69,24 @@ def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
             if packet.stream is not stream:
                 continue
             if packet.is_corrupt and demuxer == "mp4":  # of a streamed WAV the last packet always is
-                raise Verdict(CUT_OFF)
+                raise ChildRefused(CUT_OFF)
             try:
                 yield from packet.decode()
             except av.error.InvalidDataError:
                 bad += 1
                 if bad > BAD_PACKETS:
-                    raise Verdict(UNDECODABLE) from None
+                    raise ChildRefused(UNDECODABLE) from None
         if end_s < declared_s(box, stream, demuxer) or ended_early(av):
-            raise Verdict(CUT_OFF)
+            raise ChildRefused(CUT_OFF)
 
 
 def stream_of(box: Any) -> Any:
-    """The first audio stream; `Verdict` where there is none that may be decoded."""
+    """The first audio stream; `ChildRefused` where there is none that may be decoded."""
     if not box.streams.audio:
-        raise Verdict(NO_AUDIO)
+        raise ChildRefused(NO_AUDIO)
     stream = box.streams.audio[0]
     if stream.codec_context is None or stream.codec_context.name not in CODECS.split(","):
-        raise Verdict(OTHER_CODEC)
+        raise ChildRefused(OTHER_CODEC)
     stream.codec_context.thread_count = 1
     return stream
 
@@ -122,7 +122,7 @@ def resampled(av: Any, frames: Iterator[Any]) -> Iterator[bytes]:
         if form != (form := (frame.format.name, frame.layout.name, frame.sample_rate)):
             forms += 1
             if forms > FORMS:
-                raise Verdict(TOO_MANY_FORMS)
+                raise ChildRefused(TOO_MANY_FORMS)
             if resampler is not None:
                 yield from map(samples_in, resampler.resample(None))
             resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
@@ -169,7 +169,7 @@ def decode(av: Any, demuxer: str, max_seconds: str, memory_bytes: str, cpu_secon
                 return TOO_LONG
             sys.stdout.buffer.write(samples)
         sys.stdout.buffer.flush()
-    except Verdict as verdict:
+    except ChildRefused as verdict:
         return verdict.status
     except MemoryError:
         return OUT_OF_MEMORY

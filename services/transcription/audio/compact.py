@@ -15,7 +15,7 @@ from av.audio.stream import AudioStream
 from infra.blobs.store import Blobs, DiskFull
 from schemas.records.orders import StoredRecording
 from services.transcription.audio.audio import RATE, Samples
-from services.transcription.audio.containers import Container
+from services.transcription.audio.containers import AudioContainer
 from services.transcription.ports import Recording
 
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ def compact(blobs: Blobs, recording: Recording) -> StoredRecording | None:
     try:
         with blobs.open() as writer:
             writer.write(sound)
-            return StoredRecording(writer.commit(Container.FLAC.media_type), Container.FLAC.value)
+            return StoredRecording(writer.commit(AudioContainer.FLAC.media_type), AudioContainer.FLAC.value)
     except (DiskFull, OSError):
         log.warning("recording.not_compacted", exc_info=True)
         return None

@@ -18,7 +18,7 @@ HEAD_BYTES = 4096
 EBML = b"\x1a\x45\xdf\xa3"
 
 
-class Container(StrEnum):
+class AudioContainer(StrEnum):
     """An accepted container; the value is its usual file suffix."""
 
     WAV = "wav"
@@ -34,27 +34,27 @@ class Container(StrEnum):
         return _MEDIA_TYPES.get(self, f"audio/{self.value}")
 
 
-_MEDIA_TYPES = {Container.MP3: "audio/mpeg", Container.M4A: "audio/mp4"}
+_MEDIA_TYPES = {AudioContainer.MP3: "audio/mpeg", AudioContainer.M4A: "audio/mp4"}
 
 
-def sniff(head: bytes) -> Container | None:
+def sniff(head: bytes) -> AudioContainer | None:
     """The container that `head` (up to `HEAD_BYTES` from the start of a file) begins, or None."""
     if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
-        return Container.WAV
+        return AudioContainer.WAV
     if head[:4] == b"fLaC" and len(head) > 4 and head[4] & 0x7F == 0:  # STREAMINFO must come first
-        return Container.FLAC
+        return AudioContainer.FLAC
     if _is_ogg_audio(head):
-        return Container.OGG
+        return AudioContainer.OGG
     if _is_mp4(head):
-        return Container.M4A
+        return AudioContainer.M4A
     if _is_webm(head):
-        return Container.WEBM
+        return AudioContainer.WEBM
     if _is_mp3(head):
-        return Container.MP3
+        return AudioContainer.MP3
     return None
 
 
-def sniff_file(path: Path) -> Container:
+def sniff_file(path: Path) -> AudioContainer:
     """As `sniff`, of a stored file.
 
     Raises:

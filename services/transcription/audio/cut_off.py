@@ -12,12 +12,12 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from services.transcription.audio.containers import Container
+from services.transcription.audio.containers import AudioContainer
 
 
-def is_cut_off(path: Path, container: Container) -> bool:
+def is_cut_off(path: Path, container: AudioContainer) -> bool:
     """Return whether part of the recording is missing. Reads the whole file, and raises only OSError."""
-    check = {Container.WAV: _wav, Container.OGG: _ogg}.get(container)
+    check = {AudioContainer.WAV: _wav, AudioContainer.OGG: _ogg}.get(container)
     try:
         return check is not None and check(path.read_bytes())
     except (struct.error, IndexError):  # a header that isn't there in full

@@ -17,11 +17,11 @@ from schemas.errors import (
     EngineMisconfigured,
     EngineUnavailable,
 )
-from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from services.decoding.decoder import OpenAIDecoder
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
 from services.decoding.prompt import MenuContext
-from services.decoding.wire_mask import wire_mask
+from services.decoding.wire_mask import PROBE_ANSWER, PROBE_WORD, wire_mask
 from tests.servers.staged_server import (
     Answer,
     StagedServer,
@@ -132,12 +132,12 @@ def test_a_server_that_is_not_there_is_an_outage() -> None:
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
 def test_only_a_server_that_honours_the_mask_passes_the_probe(server: StagedServer, dialect: str) -> None:
-    server.answer = lambda body: completion(PROBE_WORD)
+    server.answer = lambda body: completion(PROBE_ANSWER)
     server.decoder(dialect).probe()
     (body,) = server.bodies
     assert PROBE_WORD in (body.get("grammar") or body["structured_outputs"]["grammar"])
     assert PROBE_WORD not in json.dumps(body["messages"]), "the prompt gives the word away"
-    for text in ("hello", "", f"{PROBE_WORD} "):
+    for text in ("hello", "", f"{PROBE_ANSWER} ", PROBE_WORD):
         server.answer = lambda body, text=text: completion(text)  # type: ignore[misc]
         with pytest.raises(EngineMisconfigured):
             server.decoder(dialect).probe()
@@ -172,8 +172,10 @@ def test_each_number_and_name_has_its_own_probability(server: StagedServer) -> N
     document["choices"][0]["logprobs"] = {"content": content}
     server.answer = lambda body: (200, json.dumps(document).encode())
     pieces = server.decoder().decode(ORDER).pieces
-    assert {piece: p for piece, p in pieces if p < 1} == {"latte": pytest.approx(0.5)}
-    assert [piece for piece, _ in pieces[:2]] == ["latte", "large"]
+    assert {piece.text: piece.probability for piece in pieces if piece.probability < 1} == {
+        "latte": pytest.approx(0.5)
+    }
+    assert [piece.text for piece in pieces[:2]] == ["latte", "large"]
 
 
 def test_only_a_trained_model_gets_a_guess_and_answers_by_its_adapter(server: StagedServer) -> None:

@@ -16,10 +16,10 @@ from infra.settings import Settings
 from schemas.errors import DecodeInvalid, EngineMisconfigured, EngineUnavailable
 from services.bootstrap import bootstrap
 from services.decoding import decoder as decoder_module
-from services.decoding.decoder import PROBE_WORD, OpenAIDecoder
+from services.decoding.decoder import OpenAIDecoder
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
-from services.decoding.wire_mask import wire_mask
+from services.decoding.wire_mask import PROBE_ANSWER, wire_mask
 from tests.servers.staged_server import Answer, StagedServer, completion, is_probe, spelled, staged_server
 from tests.stand_ins import CAFE, RIGHT, SAID
 from tests.waiting import until
@@ -30,7 +30,7 @@ AWAY: Answer = (503, b"")
 
 
 def masked(body: dict[str, Any]) -> Answer:
-    return completion(PROBE_WORD if is_probe(body) else WIRE)
+    return completion(PROBE_ANSWER if is_probe(body) else WIRE)
 
 
 def unmasked(body: dict[str, Any]) -> Answer:

@@ -67,9 +67,9 @@ def test_it_reads_what_the_decode_server_reads(config: Settings, own: Settings, 
     assert ours.logprob == pytest.approx(theirs.logprob, abs=0.25)
     for read in (ours, theirs):
         spans = sorted(values(read.text))
-        assert [piece for piece, _ in read.pieces] == [read.text[a:b].strip('"') for a, b in spans]
+        assert [piece.text for piece in read.pieces] == [read.text[a:b].strip('"') for a, b in spans]
         # All but the marks and the end of the whole, which are not pieces.
-        summed = sum(math.log(p) for _, p in read.pieces)
+        summed = sum(math.log(piece.probability) for piece in read.pieces)
         assert read.logprob - 1e-6 <= summed < 0
         assert summed == pytest.approx(read.logprob, abs=0.1)
 

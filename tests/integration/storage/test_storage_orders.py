@@ -14,7 +14,7 @@ from infra.sql.database import Database
 from schemas.cart import CartDraft
 from schemas.errors import Conflict, IdempotencyMismatch, InputError, NotFound, StaleState
 from schemas.lifecycle import TERMINAL, TRANSITIONS, WAITING, Event, State
-from schemas.order import OrderError
+from schemas.order import DecodedBy, OrderError
 from schemas.priced_cart import Cart, Finding, MenuRef, Severity
 from schemas.records.orders import Idempotency, NewOrder, OrderRecord, Outcome
 from schemas.transcript import Transcript, Word
@@ -108,7 +108,7 @@ def test_every_move_of_the_table_and_no_other(orders: OrderStore) -> None:
 def test_commit_fills_merges_and_gives_the_lease_back(orders: OrderStore) -> None:
     order = claimed(orders, State.RECEIVED)
     assert (order.attempt, order.lease_owner) == (1, "w1")
-    heard = Outcome(Event.TRANSCRIBED, transcript=HEARD, timings={"transcribe": 1.5}, engine={"asr": "base"})
+    heard = Outcome(Event.TRANSCRIBED, transcript=HEARD, timings={"transcribe": 1.5})
     order = orders.commit(order, heard)
     assert (order.attempt, order.lease_owner, order.lease_until, order.next_attempt_at) == (
         0,
@@ -125,12 +125,12 @@ def test_commit_fills_merges_and_gives_the_lease_back(orders: OrderStore) -> Non
             findings=(FINDING,),
             error=OrderError(code="c", message="m", hint="h"),
             timings={"decode": 2.5},
-            engine={"llm": "q"},
+            engine=DecodedBy(decoder="q"),
         ),
     )
     assert order == orders.get(order.id)
     assert (order.transcript, order.draft, order.cart) == (HEARD, CartDraft(lines=()), CART)
-    assert (order.timings, order.engine) == ({"transcribe": 1.5, "decode": 2.5}, {"asr": "base", "llm": "q"})
+    assert (order.timings, order.engine) == ({"transcribe": 1.5, "decode": 2.5}, DecodedBy(decoder="q"))
     # What the next stage leaves None stays; an empty tuple is a finding too: there are none.
     order = orders.commit(order, Outcome(Event.DOUBTED, findings=()))
     assert (order.findings, order.cart) == ((), CART)

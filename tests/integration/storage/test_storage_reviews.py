@@ -43,13 +43,16 @@ class Desk:
             ReviewLog(database, "main"),
         )
 
-    def doubt(self, total: int | None = 5000, words: str = "a tea") -> ReviewRecord:
+    def doubt(
+        self,
+        total: int | None = 5000,
+        words: str = "a tea",
+        reasons: tuple[ReviewReason, ...] = (ReviewReason.LOW_ASR_CONFIDENCE,),
+    ) -> ReviewRecord:
         transcript = Transcript(text=words, confidence=0.1)
         order, _ = self.orders.create(NewOrder("cafe", 1, "en", transcript=transcript))
         proposed = None if total is None else cart(total)
-        self.orders.commit(
-            order, Outcome(Event.DOUBTED, cart=proposed, reasons=(ReviewReason.LOW_ASR_CONFIDENCE,))
-        )
+        self.orders.commit(order, Outcome(Event.DOUBTED, cart=proposed, reasons=reasons))
         review = self.reviews.by_order(order.id)
         assert review is not None
         return review
@@ -113,6 +116,23 @@ def test_the_queue_goes_by_the_time_waited(desk: Desk) -> None:
     assert queue.entries[0].words == "a tea"
     assert len(desk.reviews.queue(2).entries) == 2
     assert desk.reviews.queue(2).waiting == 4
+
+
+def test_the_queue_shows_allergies_first_and_each_kind_whole(desk: Desk) -> None:
+    plain = [desk.doubt().id for _ in range(51)]
+    allergy = desk.doubt(reasons=(ReviewReason.BLOCKING_FINDING, ReviewReason.ALLERGY_SAID)).id
+    desk.reviews.claim(plain[50], "ann", 60)
+    desk.reviews.claim(plain[49], "bob", 60)
+    kinds = {
+        "": ([allergy, *plain[:49]], 2),
+        "mine": ([plain[50]], 0),
+        "free": ([allergy, *plain[:49]], 0),
+        "allergy": ([allergy], 0),
+    }
+    for show, (shown, more) in kinds.items():
+        queue = desk.reviews.queue(50, show, "ann")
+        assert [entry.review.id for entry in queue.entries] == shown
+        assert (queue.more, queue.waiting, queue.held) == (more, 52, 2)
 
 
 def test_a_lapsed_claim_is_taken_over(desk: Desk) -> None:

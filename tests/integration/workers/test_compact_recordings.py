@@ -53,15 +53,17 @@ class Listening(Works):
             decode_audio=partial(read, limits=LIMITS),
             compact=partial(compact, self.blobs),
             drop_recording=self.blobs.delete,
+            times_asked_again=self.orders.times_asked_again,
         )
         return replace(made, tools=tools)
 
-    def sent(self, sound: bytes) -> str:
+    def sent(self, sound: bytes, client: str = "till") -> str:
         with self.blobs.open() as writer:
             writer.write(sound)
             key = writer.commit()
         form = sniff_file(self.blobs.path(key)).value
-        return self.orders.create(NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format=form))[0].id
+        new = NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format=form, client=client)
+        return self.orders.create(new)[0].id
 
     def kept(self, order_id: str) -> Path:
         key = self.orders.get(order_id).audio_key
@@ -79,11 +81,14 @@ def works(database: Database, tmp_path: Path) -> Listening:
 
 
 @pytest.mark.parametrize(
-    ("sound", "most"),
-    [(SILENCE, 30_000), (GARBAGE, 150_000), (NOISE, 1_000_000)],
+    ("sound", "most", "words"),
+    [(SILENCE, 30_000, ""), (GARBAGE, 150_000, "a latte"), (NOISE, 1_000_000, "")],
     ids=["59 s of silence", "10 MB behind a voice", "30 s of noise"],
 )
-def test_a_wasteful_recording_is_kept_as_its_sound(works: Listening, sound: bytes, most: int) -> None:
+def test_a_wasteful_recording_is_kept_as_its_sound(
+    works: Listening, sound: bytes, most: int, words: str
+) -> None:
+    works.transcriber.script = [speech(words, confidence=0.9 if words else 0.0)]
     order_id = works.sent(sound)
     before = read(works.kept(order_id), LIMITS)
     works.runner().run(order_id, "transcribe")
@@ -101,6 +106,14 @@ def test_a_compact_recording_stays_as_it_was_sent(works: Listening) -> None:
     order_id = works.sent(VOICE.read_bytes())
     works.runner().run(order_id, "transcribe")
     assert works.kept(order_id).read_bytes() == VOICE.read_bytes()
+
+
+def test_a_browser_that_is_to_say_it_again_leaves_no_recording(works: Listening) -> None:
+    works.transcriber.script = [speech("", confidence=0.0)]
+    order_id = works.sent(SILENCE, "page:/6.6.6.6/one")
+    works.runner().run(order_id, "transcribe")
+    assert works.orders.get(order_id).state is State.FAILED
+    assert works.files == []
 
 
 def test_who_cancels_meanwhile_leaves_no_copy(works: Listening) -> None:

@@ -19,7 +19,7 @@ from infra.settings import Settings
 from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.bootstrap import bootstrap
-from services.decoding.decoder import PROBE_WORD
+from services.decoding.wire_mask import PROBE_ANSWER
 from services.storage.shops.menus import MenuStore
 from services.workers.children import as_environment
 from services.workers.worker import WORKERS, celery_argv
@@ -74,7 +74,7 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
         asked.append(kind)
         if kind == "prompt":
             over.wait(PROMPT_S)
-        return completion(PROBE_WORD if kind == "probe" else spelled(RIGHT, CAFE))
+        return completion(PROBE_ANSWER if kind == "probe" else spelled(RIGHT, CAFE))
 
     with staged_server(answer) as server:
         server.adapters = (200, b'[{"id": 0}]')

@@ -17,7 +17,7 @@ import pytest
 from infra.settings import REPOSITORY
 from schemas.cart import CartDraft
 from schemas.menu import Menu
-from services.decoding.decoder import PROBE_WORD
+from services.decoding.wire_mask import PROBE_ANSWER
 from tests.servers.staged_server import Answer, completion, is_probe, spelled, staged_server
 from tests.waiting import until
 
@@ -59,7 +59,7 @@ def answer(body: dict[str, Any]) -> Answer:
     """As a decode server that can't serve one of the orders. (One that is away would be waited for, in each
     run.)"""
     if is_probe(body):
-        return completion(PROBE_WORD)
+        return completion(PROBE_ANSWER)
     said = body["messages"][-1]["content"]
     if UNSERVED in said:
         return 503, b""
@@ -154,7 +154,7 @@ def test_generated_orders_are_tried_on_a_menu(tmp_path: Path) -> None:
     file, two = tmp_path / "menu.json", {**LATTE, "options": []}
     latte = {**SHOP.items[0].model_dump(mode="json", exclude_none=True), "option_groups": []}
     file.write_text(json.dumps({**json.loads(MENU.read_text()), "option_groups": [], "items": [latte]}))
-    with staged_server(lambda body: completion(PROBE_WORD) if is_probe(body) else written(two)) as server:
+    with staged_server(lambda body: completion(PROBE_ANSWER) if is_probe(body) else written(two)) as server:
         server.adapters = TRAINED
         done = subprocess.run(
             [sys.executable, "-m", "services.cli.main", "menu", "check", str(file), "--try", "20"],

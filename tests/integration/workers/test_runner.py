@@ -48,8 +48,8 @@ def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
     assert order.cart.total == 500 + 60 + 350
     assert order.cart.lines[0].heard.start_s == 0.4
     assert set(order.timings) == {"transcribe", "decode", "validate"}
-    assert order.engine["decoder"] == "stand-in"
-    assert order.engine["grammar"] == "mask-1"
+    assert order.engine is not None
+    assert (order.engine.decoder, order.engine.grammar) == ("stand-in", "mask-1")
     assert (order.attempt, order.lease_owner, order.reasons, order.error) == (0, None, (), None)
     assert world.reviews.by_order(order_id) is None
     # What was at hand was gone on with; only the decoder's worker had to be rung for.

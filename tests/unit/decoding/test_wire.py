@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from schemas.cart import MAX_NOTES, CartDraft
+from schemas.cart import MAX_NOTES, CartDraft, Line, OptionLine
 from schemas.menu import Menu
 from services.decoding import wire
-from services.decoding.menu_names import Line, Names, Unreadable
+from services.decoding.menu_names import Names, Unreadable
 from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
 from services.learning.training.examples import with_words
-from services.learning.training.orders import Row, Shop, shops
+from services.learning.training.orders import Row, TrainingShop, shops
 from services.learning.training.score import cart_of
 from services.learning.training.written_cart import in_place
 from tests.pizzeria import PIZZERIA
@@ -44,8 +44,8 @@ MENU = Menu.parse(
 )
 NAMES = Names(MENU)
 SAID = "two large oat lattes no foam, a muffin and a spaceship"
-OAT: Line = {"group": "milk", "id": "oat"}
-NO_FOAM: Line = {"group": "top", "id": "foam", "amount": "none"}
+OAT: OptionLine = {"group": "milk", "id": "oat"}
+NO_FOAM: OptionLine = {"group": "top", "id": "foam", "amount": "none"}
 SPELLED: list[tuple[list[Line], str]] = [
     ([], '{"lines":[]}'),
     ([{"sku": "muffin", "quantity": 1}], '{"lines":[{"item":"Muffin \\"deluxe\\""}]}'),
@@ -150,7 +150,7 @@ def test_a_keyword_that_the_mask_would_not_hold_is_refused() -> None:
         spelling_of(schema)
 
 
-def _orders() -> list[tuple[Shop, Row]]:
+def _orders() -> list[tuple[TrainingShop, Row]]:
     return [(shop, row) for shop in shops("train") for row in shop.rows[::25]]
 
 
@@ -161,7 +161,7 @@ def test_every_order_that_is_learned_can_be_spelled_and_read_back() -> None:
         assert cart_of(_placed(wire.read_cart(text, shop.names).lines, shop)) == cart_of(row.lines), row.id
 
 
-def _placed(lines: list[Line], shop: Shop) -> list[Line]:
+def _placed(lines: list[Line], shop: TrainingShop) -> list[Line]:
     """Lines whose options inside others have their places, as validation gives them."""
     items = [(line, shop.menu.item(line.get("sku", ""))) for line in lines]
     return [
@@ -210,5 +210,8 @@ def test_notes_follow_the_lines_in_the_customers_words(notes: str, allowed: bool
     assert wire_mask(NAMES, SAID).accepts(text) == allowed
     if allowed:
         cart = wire.read_cart(text, NAMES)
-        assert cart.notes == (("preparation", "no foam"), ("allergy", "a spaceship"))
+        assert [(note.kind, note.heard) for note in cart.notes] == [
+            ("preparation", "no foam"),
+            ("allergy", "a spaceship"),
+        ]
         assert wire.write(cart.lines, NAMES, cart.notes) == text

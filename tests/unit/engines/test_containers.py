@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import UnsupportedAudio
-from services.transcription.audio.containers import HEAD_BYTES, Container, sniff, sniff_file
+from services.transcription.audio.containers import HEAD_BYTES, AudioContainer, sniff, sniff_file
 
 FRAME = bytes.fromhex("fffb9064") + bytes(413)  # MPEG-1 Layer III, 128 kbit/s, 44.1 kHz: 417 bytes
 FRAME_24K = bytes.fromhex("fff384c4") + bytes(188)  # MPEG-2, 64 kbit/s, 24 kHz: 192 bytes
@@ -25,24 +25,24 @@ def ebml(doctype: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("head", "container"),
     [
-        (b"RIFF\x24\0\0\0WAVEfmt ", Container.WAV),
-        (b"RF64\xff\xff\xff\xffWAVEds64", Container.WAV),
-        (b"fLaC\0\0\0\x22", Container.FLAC),
-        (b"fLaC\x80\0\0\x22", Container.FLAC),
-        (ogg_page(b"OpusHead\x01\x01"), Container.OGG),
-        (ogg_page(b"\x01vorbis\0\0\0\0"), Container.OGG),
-        (FRAME * 2, Container.MP3),
-        (FRAME_24K * 2, Container.MP3),
-        (b"ID3\x04\0\0\0\0\0\x05" + bytes(5) + FRAME * 2, Container.MP3),
-        (b"ID3\x03\0\0\0\x04\0\0" + bytes(HEAD_BYTES), Container.MP3),  # cover art longer than the head
-        (b"\0\0\0\x20ftypM4A \0\0\0\0", Container.M4A),
-        (b"\0\0\0\x1cftypiso5\0\0\0\0", Container.M4A),
-        (ebml(b"webm"), Container.WEBM),
-        (ebml(b"matroska"), Container.WEBM),
-        (ebml(b"webm\0\0"), Container.WEBM),
+        (b"RIFF\x24\0\0\0WAVEfmt ", AudioContainer.WAV),
+        (b"RF64\xff\xff\xff\xffWAVEds64", AudioContainer.WAV),
+        (b"fLaC\0\0\0\x22", AudioContainer.FLAC),
+        (b"fLaC\x80\0\0\x22", AudioContainer.FLAC),
+        (ogg_page(b"OpusHead\x01\x01"), AudioContainer.OGG),
+        (ogg_page(b"\x01vorbis\0\0\0\0"), AudioContainer.OGG),
+        (FRAME * 2, AudioContainer.MP3),
+        (FRAME_24K * 2, AudioContainer.MP3),
+        (b"ID3\x04\0\0\0\0\0\x05" + bytes(5) + FRAME * 2, AudioContainer.MP3),
+        (b"ID3\x03\0\0\0\x04\0\0" + bytes(HEAD_BYTES), AudioContainer.MP3),  # cover art longer than the head
+        (b"\0\0\0\x20ftypM4A \0\0\0\0", AudioContainer.M4A),
+        (b"\0\0\0\x1cftypiso5\0\0\0\0", AudioContainer.M4A),
+        (ebml(b"webm"), AudioContainer.WEBM),
+        (ebml(b"matroska"), AudioContainer.WEBM),
+        (ebml(b"webm\0\0"), AudioContainer.WEBM),
     ],
 )
-def test_accepted(head: bytes, container: Container) -> None:
+def test_accepted(head: bytes, container: AudioContainer) -> None:
     assert sniff(head) is container
 
 
@@ -79,7 +79,7 @@ def test_refused(head: bytes) -> None:
 def test_a_file_is_judged_by_its_bytes_not_its_name(tmp_path: Path) -> None:
     file = tmp_path / "order.wav"
     file.write_bytes(FRAME * 3)
-    assert sniff_file(file) is Container.MP3
+    assert sniff_file(file) is AudioContainer.MP3
     file.write_text("a large latte")
     with pytest.raises(UnsupportedAudio, match="first bytes"):
         sniff_file(file)

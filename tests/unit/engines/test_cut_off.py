@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.transcription.audio.containers import Container
+from services.transcription.audio.containers import AudioContainer
 from services.transcription.audio.cut_off import is_cut_off
 
 SECOND = bytes(32_000)
@@ -38,25 +38,25 @@ def ogg(*, end: bool = True) -> bytes:
 @pytest.mark.parametrize(
     ("container", "data", "cut"),
     [
-        (Container.WAV, wav(64_000, SECOND * 2), False),
-        (Container.WAV, wav(64_000, SECOND * 2 + b"LIST\x04\0\0\0abcd"), False),
-        (Container.WAV, wav(0xFFFFFFFF, SECOND), False),  # written to a pipe
-        (Container.WAV, wav(0x7FFFFFFF - 36, SECOND), False),
-        (Container.WAV, wav(0, SECOND), False),
-        (Container.WAV, rf64(1), False),
-        (Container.WAV, rf64(2), True),
-        (Container.WAV, wav(64_000, SECOND), True),
-        (Container.WAV, wav(0, b"")[:30], True),
-        (Container.OGG, ogg(), False),
-        (Container.OGG, ogg(end=False), False),  # a recorder stopped hard
-        (Container.OGG, ogg() + b"tags of a strange tool", False),
-        (Container.OGG, ogg()[:-1], True),
-        (Container.OGG, ogg()[:-310], True),  # in the last page's header
-        (Container.OGG, page(0, bytes(255))[:26] + b"\x01\xff" + bytes(255), True),  # its packet goes on
-        (Container.FLAC, b"fLaC", False),  # the decoding child compares
+        (AudioContainer.WAV, wav(64_000, SECOND * 2), False),
+        (AudioContainer.WAV, wav(64_000, SECOND * 2 + b"LIST\x04\0\0\0abcd"), False),
+        (AudioContainer.WAV, wav(0xFFFFFFFF, SECOND), False),  # written to a pipe
+        (AudioContainer.WAV, wav(0x7FFFFFFF - 36, SECOND), False),
+        (AudioContainer.WAV, wav(0, SECOND), False),
+        (AudioContainer.WAV, rf64(1), False),
+        (AudioContainer.WAV, rf64(2), True),
+        (AudioContainer.WAV, wav(64_000, SECOND), True),
+        (AudioContainer.WAV, wav(0, b"")[:30], True),
+        (AudioContainer.OGG, ogg(), False),
+        (AudioContainer.OGG, ogg(end=False), False),  # a recorder stopped hard
+        (AudioContainer.OGG, ogg() + b"tags of a strange tool", False),
+        (AudioContainer.OGG, ogg()[:-1], True),
+        (AudioContainer.OGG, ogg()[:-310], True),  # in the last page's header
+        (AudioContainer.OGG, page(0, bytes(255))[:26] + b"\x01\xff" + bytes(255), True),  # its packet goes on
+        (AudioContainer.FLAC, b"fLaC", False),  # the decoding child compares
     ],
 )
-def test_cut_off(container: Container, data: bytes, cut: bool, tmp_path: Path) -> None:
+def test_cut_off(container: AudioContainer, data: bytes, cut: bool, tmp_path: Path) -> None:
     (file := tmp_path / "order").write_bytes(data)
     assert is_cut_off(file, container) is cut
 
@@ -69,5 +69,5 @@ def test_any_bytes_have_an_answer(
     start: bytes, rest: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     (file := tmp_path_factory.getbasetemp() / "order").write_bytes(start + rest)
-    for container in (Container.WAV, Container.OGG):
+    for container in (AudioContainer.WAV, AudioContainer.OGG):
         assert is_cut_off(file, container) in (True, False)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from infra.settings import Settings, settings
 from services.cli.commands.doctor_engine import engine_checks
 from services.cli.main import app
-from services.decoding.decoder import PROBE_WORD
+from services.decoding.wire_mask import PROBE_ANSWER
 from tests.servers.staged_server import Answer, completion, is_probe, staged_server
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
@@ -35,7 +35,7 @@ def test_a_server_that_fails_is_found_with_a_hint(
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
         if is_probe(body) and fault != "free text":
-            return completion(PROBE_WORD)
+            return completion(PROBE_ANSWER)
         return completion("cafe") if body["max_tokens"] > 1 else completion("", "length")
 
     with staged_server(answer) as server:

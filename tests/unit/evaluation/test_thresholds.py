@@ -14,12 +14,12 @@ import pytest
 from services.decoding import wire
 from services.decoding.prompt import MenuContext
 from services.learning.training import score
-from services.learning.training.orders import Row, Shop
+from services.learning.training.orders import Row, TrainingShop
 from services.learning.training.score import ACCEPT_FROM, Answered, allowed, outcome
 from tests.stand_ins import CAFE
 
 LATTE = [{"kind": "item", "sku": "latte", "quantity": 1, "size": "L", "options": []}]
-SHOP = Shop(MenuContext(CAFE), [Row(f"cafe-{n}", "a", "a large latte", LATTE) for n in range(4)])
+SHOP = TrainingShop(MenuContext(CAFE), [Row(f"cafe-{n}", "a", "a large latte", LATTE) for n in range(4)])
 
 
 def known(right: int, wrong: int, probability: float) -> list[Answered]:

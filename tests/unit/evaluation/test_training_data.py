@@ -26,7 +26,7 @@ from services.learning.training.orders import (
     TRANSCRIPTS,
     TUNED,
     TURNS,
-    Shop,
+    TrainingShop,
     keeps_order,
     shops,
     written_menu,
@@ -47,7 +47,7 @@ item Cola: L 210
 
 
 @cache
-def dragon() -> Shop:
+def dragon() -> TrainingShop:
     return next(shop for shop in shops("train") if shop.menu.id == "golden-dragon")
 
 
@@ -188,14 +188,14 @@ def test_of_a_sequence_only_carts_are_learned(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def one_shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
+def one_shop(monkeypatch: pytest.MonkeyPatch) -> TrainingShop:
     shop = dragon()
     monkeypatch.setattr(pack, "shops", lambda part: [shop])
     monkeypatch.setattr(pack, "MOST_TOKENS", 2_000)
     return shop
 
 
-def test_every_order_is_in_every_epoch(one_shop: Shop) -> None:
+def test_every_order_is_in_every_epoch(one_shop: TrainingShop) -> None:
     packed = training(Chat(Letters()), epochs=2, seed=0, sequence=LETTERS)
     starts = [0, *packed.ends[:-1]]
     held = [max(packed.orders[a:b]) for a, b in zip(starts, packed.ends, strict=True)]

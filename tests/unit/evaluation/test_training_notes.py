@@ -14,7 +14,7 @@ from services.decoding.wire_mask import wire_mask
 from services.learning.training import orders, pack
 from services.learning.training.examples import Chat, Unspellable, notes_in, with_words
 from services.learning.training.notation import read_menu, read_orders
-from services.learning.training.orders import Row, Shop
+from services.learning.training.orders import Row, TrainingShop
 from services.learning.training.pack import training
 from tests.unit.evaluation.test_training_data import LETTERS, Letters
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_meant_is_told(cart: str, told: str, tmp_path: Path) -> N
     assert told in problem
 
 
-def shop_of(folder: Path) -> Shop:
+def shop_of(folder: Path) -> TrainingShop:
     written(
         folder,
         f"[off] {SAID} => 1 Pizza + left ham + right corn; 1 ? taco // allergy: I'm allergic to nuts"
@@ -136,7 +136,7 @@ def test_pairs_are_learned_from_either_of_which_may_come_first(
     row = Row(
         "slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}], pairs=(("A pizza", "Apis, ah"),) * 60
     )
-    monkeypatch.setattr(pack, "shops", lambda part: [Shop(MenuContext(menu), [row])])
+    monkeypatch.setattr(pack, "shops", lambda part: [TrainingShop(MenuContext(menu), [row])])
     monkeypatch.setattr(pack, "GENERATED", 0)
     packed = training(Chat(Letters()), epochs=1, seed=0, sequence=LETTERS)
     told = "".join(map(chr, packed.tokens))

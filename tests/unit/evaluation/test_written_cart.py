@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from services.decoding.menu_names import Line, Names, Unreadable
+from schemas.cart import Line, OptionLine
+from services.decoding.menu_names import Names, Unreadable
 from services.learning.training.written_cart import read_written
 from tests.cafe_of_twins import CAFE
 
 NAMES = Names(CAFE)
 
 
-def option(group: str, id: str, amount: str = "normal", count: int = 1) -> Line:
+def option(group: str, id: str, amount: str = "normal", count: int = 1) -> OptionLine:
     return {"group": group, "id": id, "amount": amount, "count": count}
 
 
-def line(sku: str, *options: Line, quantity: int = 1, size: str | None = None) -> Line:
+def line(sku: str, *options: OptionLine, quantity: int = 1, size: str | None = None) -> Line:
     return {"kind": "item", "sku": sku, "quantity": quantity, "size": size, "options": list(options)}
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
+from schemas.errors import DecodeCancelled
 from schemas.transcript import Transcript, Word
 from services.retrieval.names import MenuNames
+from services.transcription.audio.audio import RATE
+from services.transcription.encoded import FittedEncoder
+from services.transcription.ports import Recording
+from services.transcription.second import with_second
 from services.transcription.transcribe import in_doubt, transcribe_recording
+from services.transcription.whisper import WhisperTranscriber
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded
 
 RECORDING, NAMES = recorded(Path("order.flac")), MenuNames(CAFE)
@@ -127,3 +137,23 @@ def test_words_are_found_by_their_place_in_the_text() -> None:
     assert transcript.words_between(11, 22) == words[3:]
     assert transcript.words_between(1, 2) == ()
     assert of(PLAIN).words_between(0, 7) == ()
+
+
+def test_a_cancelled_order_is_transcribed_no_further_than_its_window() -> None:
+    called_off, windows = threading.Event(), list[int]()
+
+    def segments() -> Iterator[Mock]:
+        for window in range(2):
+            windows.append(window)
+            called_off.set()
+            yield Mock(text="a latte", words=(), avg_logprob=-0.1, no_speech_prob=0.0, compression_ratio=1.0)
+
+    whisper = WhisperTranscriber("", name="faster-whisper-base")
+    whisper._model = Mock(supported_languages=("en",), encode=FittedEncoder(Mock()))
+    whisper._model.transcribe.side_effect = lambda *_, **__: (segments(), None)
+    recording = Recording(Path("order.flac"), lambda _: np.zeros(RATE, np.float32), called_off)
+    with pytest.raises(DecodeCancelled):
+        transcribe_recording(recording, "en", NAMES, whisper, floor=FLOOR)
+    with pytest.raises(DecodeCancelled):
+        with_second(recording, of(PLAIN, 0.6), NAMES, lambda: whisper, lambda *_: None)
+    assert windows == [0]

@@ -25,7 +25,7 @@ from schemas.errors import (
 )
 from services.transcription.audio import audio
 from services.transcription.audio.audio import RATE, DecodeLimits, decode, read
-from services.transcription.audio.containers import Container
+from services.transcription.audio.containers import AudioContainer
 
 SECONDS = 2.5
 KINDS = {
@@ -117,8 +117,8 @@ def test_a_cut_off_upload_is_refused(tones: Path, tmp_path: Path, name: str, kep
         hear(cut)
 
 
-@pytest.mark.parametrize("container", list(Container))
-def test_text_under_a_forced_demuxer_opens_nothing(tmp_path: Path, container: Container) -> None:
+@pytest.mark.parametrize("container", list(AudioContainer))
+def test_text_under_a_forced_demuxer_opens_nothing(tmp_path: Path, container: AudioContainer) -> None:
     secret = tmp_path / "secret.flac"
     record(secret, "flac", "flac", 16_000)
     file = tmp_path / "order.wav"
