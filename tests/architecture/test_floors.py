@@ -1,7 +1,6 @@
 """Imports go down only, never up, never in a circle; and what each kind of process loads.
 
-The floors are those of CONTRIBUTING.md, written down in `floors.py`. An exception is listed there with its
-reason, and fails when unused.
+The floors are those of CONTRIBUTING.md, written down in `floors.py`, without exceptions.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from tests.architecture.floors import FLOORS
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ("schemas", "infra", "services")
-MAX_LINES, MAX_FILES = 400, 20
+MAX_LINES, MAX_TEST_LINES, MAX_FILES = 250, 400, 20
+GENERATED = "services/clients/python/saycart_client/models.py"
 
-# Third parties of the ground: a schema must load anywhere.
-GROUND = {"pydantic"}
+# Third parties of the ground, pydantic and what it needs: a schema must load anywhere.
+GROUND = {"pydantic", "typing_extensions"}
 
 
 @cache
@@ -237,9 +237,11 @@ def test_no_file_has_outgrown_its_reader() -> None:
         str(path.relative_to(ROOT)): lines
         for top in (*OURS, "tests")
         for path in (ROOT / top).rglob("*.py")
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_LINES
+        if (lines := len(path.read_text(encoding="utf-8").splitlines()))
+        > (MAX_TEST_LINES if top == "tests" else MAX_LINES)
     }
-    assert not long, f"over {MAX_LINES} lines: {long}"
+    long.pop(GENERATED, None)
+    assert not long
 
 
 def test_no_folder_has_more_than_a_reader_can_look_over() -> None:
