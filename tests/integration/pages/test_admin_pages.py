@@ -7,17 +7,20 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from pyotp import TOTP
 from sqlalchemy import update
 from standardwebhooks.webhooks import Webhook
 
 from schemas.shops.access import Role, Scope
 from schemas.shops.brand import Brand, logo_url
 from schemas.shops.retention import Keeping
+from schemas.shops.staff import Halfway
 from services.storage.base.tables_staff import StaffSessionRow
 from services.web.staff.admin.routes import PAGES
 from services.web.staff.staff import SESSION_S
@@ -72,7 +75,7 @@ def test_a_role_by_pages_and_actions(world: World, role: Role) -> None:
     may = role is Role.ADMIN
     world.parts.staff.add("Cleo", PASSWORD, role=role)
     calls = [(page, action) for page, (_, actions) in PAGES.items() for action in actions]
-    assert len(calls) == 10
+    assert len(calls) == 13
     with signed_in(world, "Cleo") as http:
         assert ('href="/staff/admin"' in http.get("/account").text) is may
         for page in ("", *(f"/{page}" for page in PAGES)):
@@ -113,14 +116,33 @@ def test_a_person_gets_a_password_a_role_and_an_end(world: World) -> None:
         assert ("Dan <b>", Role.MANAGER) in [(one.name, one.role) for one in world.parts.staff.list()]
         act(http, "people/invite", account="Dan <b>", email="dan@example.com")
         assert "invited to Login" in http.get("/staff/admin/people").text
+        assert act(http, "people/unbind", account="Dan <b>").status_code == 303
+        assert "invited to Login" not in http.get("/staff/admin/people").text
         second = secret_in(act(http, "people/password", account="Dan <b>"))
         assert (signs_in(first), signs_in(second)) == (False, True)
         assert act(http, "people/block", account="Dan <b>").status_code == 303
         assert not signs_in(second)
         assert "blocked" in http.get("/staff/admin/people").text
     assert acts(world) == [
-        *("account.added", "account.role", "account.invited", "password.set", "account.disabled")
+        *("account.added", "account.role", "account.invited", "account.unbound", "password.set"),
+        "account.disabled",
     ]
+
+
+def test_a_person_who_lost_their_phone_signs_in_with_the_password(world: World) -> None:
+    world.parts.staff.add("Dan", PASSWORD)
+    enter = partial(world.parts.sign_ins.by_password, "Dan", PASSWORD, "192.0.2.1", 60)
+    session = world.parts.sessions.of(enter().token, 60)
+    world.parts.second_steps.begin(session)
+    world.parts.second_steps.confirm(session, TOTP(world.parts.second_steps.secret(session)).now(), by=TESTER)
+    assert isinstance(enter(), Halfway)
+    with signed_in(world) as http:
+        assert act(http, "people/second-step", account="Dan").status_code == 303
+        token = enter().token
+        assert world.parts.sessions.of(token, 60) is not None
+        assert act(http, "people/sign-out", account="Dan").status_code == 303
+        assert world.parts.sessions.of(token, 60) is None
+    assert acts(world) == ["second_step.off"]
 
 
 def test_an_endpoint_gets_a_secret_a_test_and_an_end(world: World) -> None:
@@ -173,6 +195,9 @@ REFUSED: list[tuple[str, dict[str, str], int, str]] = [
     ("keys/revoke", {"key": "KEY"}, 404, "No api key"),
     ("people/add", {"name": "Bea", "role": "owner"}, 422, "There is no such role"),
     ("people/invite", {"account": "Oscar", "email": "a@b.c"}, 404, "No account"),
+    ("people/sign-out", {"account": "Oscar"}, 404, "No account"),
+    ("people/second-step", {"account": "Oscar"}, 404, "No account"),
+    ("people/unbind", {"account": "Oscar"}, 404, "No account"),
     ("people/add", {"name": "OSCAR", "role": "reviewer"}, 409, "account &#39;OSCAR&#39; already exists"),
     ("people/role", {"account": "Ann", "role": "reviewer"}, 409, "change your own account"),
     ("people/role", {"account": "Oscar", "role": "reviewer"}, 404, "No account"),

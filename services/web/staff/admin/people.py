@@ -44,6 +44,19 @@ def _block(shop: ShopScope, form: Form) -> None:
     shop.staff.disable(_other(shop, form), by=shop.by)
 
 
+def _sign_out(shop: ShopScope, form: Form) -> None:
+    shop.sessions.end_all(_other(shop, form), shop=shop.shop)
+
+
+def _unbind(shop: ShopScope, form: Form) -> None:
+    shop.provider_accounts.unbind(_other(shop, form), by=shop.by)
+
+
+def _reset_second_step(shop: ShopScope, form: Form) -> None:
+    """For someone who lost phone and codes."""
+    shop.second_steps.off(_other(shop, form), shop=shop.shop, by=shop.by)
+
+
 def _invite(shop: ShopScope, name: str, email: str) -> None:
     shop.provider_accounts.invite(name, _issuer(shop), email=email, by=shop.by)
 
@@ -73,5 +86,8 @@ ACTIONS = {
     "role": _change_role,
     "password": _reset_password,
     "invite": _invite_again,
+    "sign-out": _sign_out,
+    "unbind": _unbind,
+    "second-step": _reset_second_step,
     "block": _block,
 }
