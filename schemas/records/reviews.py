@@ -48,27 +48,25 @@ class ReviewRecord:
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
     """One undecided review as the queue shows it, with the words, the findings and the menu of its order;
-    `unsure` are the words of it that are most in doubt."""
+    `unsure` are the words of it that are most in doubt, `unused` those that its cart doesn't have."""
 
     review: ReviewRecord
     words: str
     findings: tuple[Finding, ...]
     unsure: tuple[str, ...]
+    unused: tuple[str, ...]
     menu_id: str
     spoken: bool
-
-    @property
-    def allergy(self) -> bool:
-        """Whether the customer spoke of an allergy, or of a diet."""
-        return any(found.code == "allergy_said" for found in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What waits at `now`, the database's time: the first entries, and how many there are of all kinds."""
+    """What waits at `now`, the database's time: the first entries of the kind that was asked for, how many
+    `more` there are of it, and how many of all kinds wait and are held."""
 
     now: datetime
     entries: tuple[QueueEntry, ...]
+    more: int
     waiting: int
     held: int
 

@@ -16,7 +16,7 @@ from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewDecision, ReviewReason
 from schemas.shops.access import Role, of_person
 from services.shop_scope import ShopScope
-from tests.browser.conftest import PHONE, assert_accessible, assert_usable
+from tests.browser.conftest import PHONE, assert_accessible, assert_light, assert_usable
 from tests.browser.review_desk import LATTE, SAID, Desk, take
 from tests.integration.api_world import World, running
 from tests.stand_ins import TESTER
@@ -139,7 +139,7 @@ def test_a_correction_by_keyboard_with_live_price(desk: Desk, page: Page) -> Non
 def test_options_and_lines_come_and_go_by_keys_alone(desk: Desk, page: Page) -> None:
     review = desk.order(f"{SAID} and a pepperoni pizza,", [LATTE, PIZZA], reasons=(ReviewReason.NOT_ON_MENU,))
     take(page, review.id)
-    expect(page.locator(".problem")).to_contain_text("isn't on the menu")
+    expect(page.locator(".problem")).to_contain_text("Not on the menu: “a pepperoni pizza,”")
     page.keyboard.press("a")
     expect(page.get_by_role("alert")).to_contain_text("Not sent")
     assert after(desk, review).status == "claimed"
@@ -189,6 +189,10 @@ def test_a_decision_waits_for_what_was_just_taken_off(desk: Desk, page: Page) ->
     page.wait_for_url(re.compile(r"/review\?after="))
     assert after(desk, review).decision == "correct"
     assert desk.world.parts.orders.get(review.order_id).cart.lines[0].options == []
+
+
+def test_a_page_with_a_recording_is_light(desk: Desk, page: Page) -> None:
+    assert_light(page, f"/review/{desk.order().id}")
 
 
 def test_words_and_lines_are_played_by_click_and_by_keys(desk: Desk, page: Page) -> None:
@@ -314,17 +318,20 @@ def test_staff_are_alerted_to_a_new_order_if_they_wish(desk: Desk, page: Page) -
     page.add_init_script(
         "window.alerts = []; window.Notification = class { static permission = 'granted';"
         " constructor(title, more) { alerts.push(`${title}: ${more.body}`); } };"
-        " Document.prototype.hasFocus = () => false"
+        " Document.prototype.hasFocus = () => false; window.tones = [];"
+        " const start = OscillatorNode.prototype.start; OscillatorNode.prototype.start = function () {"
+        " tones.push(this.frequency.value); start.call(this); }"
     )
     page.goto("/review")
     desk.order(sure={"latte": 0.41})
     expect(page.locator("#waiting")).to_have_text("1", timeout=10_000)
-    assert page.evaluate("alerts") == []
+    assert page.evaluate("[alerts, tones]") == [[], []]
     page.keyboard.press("b")
     expect(page.get_by_role("button", name="Alert me")).to_have_attribute("aria-pressed", "true")
     desk.order(sure={"oat": 0.2})
     expect(page.locator("#waiting")).to_have_text("2", timeout=10_000)
     assert page.evaluate("alerts") == ["An order to check: hard to hear: “oat”"]
+    assert page.evaluate("tones") == [880, 880], "at the key, and at the order"
 
 
 @pytest.mark.parametrize("size", [None, PHONE], ids=["desktop", "phone"])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from datetime import datetime
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, text
+from sqlalchemy import ColumnElement, Select, String, and_, cast, func, or_, select, text, true
 from sqlalchemy.orm import load_only
 
 from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
+from schemas.review import ReviewReason
 from schemas.shops.access import PAGE
 from services.storage.base.ids import page_of, paged
 from services.storage.base.mapping import review_of, unsure_of
@@ -20,7 +20,10 @@ MOST_OF_VISITOR = 500
 # As text, as the index of what waits has it.
 _UNDECIDED = text(UNDECIDED)
 # Of an order: each document more would be read and checked.
-_ENTRY = (OrderRow.transcript, OrderRow.findings, OrderRow.answer, OrderRow.menu_id, OrderRow.audio_key)
+_ENTRY = (
+    *(OrderRow.transcript, OrderRow.findings, OrderRow.answer, OrderRow.decision),
+    *(OrderRow.menu_id, OrderRow.audio_key),
+)
 
 
 class ReviewQueue(OfShop):
@@ -36,33 +39,45 @@ class ReviewQueue(OfShop):
         with self._database.read() as session:
             return page_of([review_of(row) for row in session.scalars(query)], limit)
 
-    def queue(self, limit: int) -> Queue:
-        """The `limit` reviews that wait longest, held ones too, longest waiting first."""
+    def queue(self, limit: int, show: str = "", who: str = "") -> Queue:
+        """The first `limit` reviews that wait: those with an allergy, then the longest waiting. `show`: only
+        `mine` (that `who` has), `free` ones that wait for a reviewer alone, or those with an `allergy`; else
+        held ones too."""
         mine = of_shop(ReviewRow, self._shop)
+        of_allergy = cast(ReviewRow.reasons, String).contains(ReviewReason.ALLERGY_SAID.value)
         oldest = (
             select(ReviewRow, OrderRow)
             .options(load_only(*_ENTRY))
             .join(OrderRow, OrderRow.id == ReviewRow.order_id)
             .where(_UNDECIDED, mine)
-            .order_by(ReviewRow.created_at, ReviewRow.id)
+            .order_by(of_allergy.desc(), ReviewRow.created_at, ReviewRow.id)
             .limit(limit)
         )
         with self._database.read() as session:
             now = self._database.now(session)
-            waiting = session.scalar(select(func.count()).select_from(ReviewRow).where(_UNDECIDED, mine)) or 0
-            free = session.scalar(select(func.count()).select_from(ReviewRow).where(_free(now), mine)) or 0
+            ended = or_(ReviewRow.lease_until.is_(None), ReviewRow.lease_until <= now)
+            kinds = {
+                "mine": and_(ReviewRow.claimed_by == who, ReviewRow.lease_until > now),
+                "free": ended,
+                "allergy": of_allergy,
+            }
+            kind = kinds.get(show, true())
+            of_kind = session.scalar(_count(mine, kind)) or 0
+            waiting = session.scalar(_count(mine)) or 0
+            free = session.scalar(_count(mine, or_(ReviewRow.status == "open", ended))) or 0
             entries = [
                 QueueEntry(
                     review=review_of(review),
                     words=order.transcript.text if order.transcript else "",
                     findings=order.findings,
                     unsure=unsure_of(order),
+                    unused=order.decision.basis.unused if order.decision else (),
                     menu_id=order.menu_id,
                     spoken=order.audio_key is not None,
                 )
-                for review, order in session.execute(oldest)
+                for review, order in session.execute(oldest.where(kind))
             ]
-        return Queue(now, tuple(entries), waiting, waiting - free)
+        return Queue(now, tuple(entries), of_kind - len(entries), waiting, waiting - free)
 
     def of_visitor(self, review_id: str, limit: int = MOST_OF_VISITOR) -> builtins.list[ReviewRecord]:
         """Undecided reviews of the orders that came from the same address to the same page as this review's,
@@ -82,6 +97,5 @@ class ReviewQueue(OfShop):
             return [review_of(row) for row in session.scalars(query)]
 
 
-def _free(now: datetime) -> ColumnElement[bool]:
-    """It is free: open, or claimed under a lease that has run out."""
-    return and_(_UNDECIDED, or_(ReviewRow.status == "open", ReviewRow.lease_until <= now))
+def _count(*conditions: ColumnElement[bool]) -> Select[int]:
+    return select(func.count()).select_from(ReviewRow).where(_UNDECIDED, *conditions)

@@ -12,9 +12,7 @@ from schemas.records.reviews import QueueEntry
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.wording import unsaid
-from services.shop_scope import ShopScope
 from services.validation.allergy import allergen_in
-from services.validation.explained import unused_words
 
 MOST_IN_ROW = 2
 # Findings that quote the customer; what the others quote is on the menu.
@@ -38,19 +36,16 @@ def doubt(found: Finding, unsure: Sequence[str] = ()) -> str:
     return _quoting(short, words) if found.code in _OF_CUSTOMER else ": ".join([short, *words])
 
 
-def row_doubts(entry: QueueEntry, now: datetime, box: ShopScope) -> list[str]:
+def row_doubts(entry: QueueEntry, now: datetime) -> list[str]:
     """Return why a person must look at an order, as a row of the queue has room for it: what the customer
     answered to a reviewer, if anything, then the first doubts, an allergy before any other."""
     by_customer = {STAFF_ANSWERED} if entry.review.asks(now) else {STAFF_ANSWERED, STAFF_ASK}
     shown = [doubt(found) for found in entry.findings if found.code in by_customer][:1]
-    cart = entry.review.proposed
     for found in entry.findings:
-        if found.code == "reading_unsure" and cart is not None:
-            menu = box.menus.get(cart.menu.id, cart.menu.version).menu
-            if unused := unused_words(entry.words, menu, cart)[:2]:
-                shown.append(f"{_quoted(unused)} unused")
-                continue
-        shown += [doubt(found, entry.unsure)] if found.blocks else []
+        if found.code == "reading_unsure" and entry.unused:
+            shown.append(f"{_quoted(entry.unused[:2])} unused")
+        elif found.blocks:
+            shown.append(doubt(found, entry.unsure))
     for cause in unsaid(entry.review.reasons, entry.findings):
         unheard = cause is ReviewReason.LOW_ASR_CONFIDENCE
         shown.append(_quoting(in_short(cause), entry.unsure if unheard else ()))

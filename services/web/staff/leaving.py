@@ -6,13 +6,11 @@ the response to a form is a page that redirects by itself and also shows the lin
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from fastapi import Request
 from starlette.responses import Response
 
 from schemas.errors import ProviderAway
-from services.api.deps import container
+from services.api.deps import container, own_address
 from services.bootstrap import Container
 from services.web.pages import page, redirect
 from services.web.staff.staff import COOKIE, drop_cookie
@@ -22,13 +20,6 @@ def provider_name(request: Request) -> str | None:
     """Return the provider's name, or None if none is configured."""
     provider = container(request).settings.oidc
     return provider.name if provider else None
-
-
-def own_address(request: Request, path: str) -> str:
-    """Return the public URL of one of our pages."""
-    public = urlsplit(container(request).settings.public_url)
-    ours = public if public.netloc else request.url
-    return f"{ours.scheme}://{ours.netloc}{path}"
 
 
 def leave(request: Request, where: str, *, signing_out: bool = False) -> Response:

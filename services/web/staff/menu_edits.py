@@ -56,20 +56,13 @@ def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Res
         update={"time_zone": menu.time_zone or form.get("time_zone") or None}
     )
     new, notes = Menu.read(edited.model_dump(mode="json", exclude_none=True, warnings=False))
-    publish(box, new, after=version_of(form), edited=True)
+    publish(box, new, after=form.version, edited=True)
     if "available" in form and is_fragment(request):
         return browsed(request, box, menu_id, form.get("q"))
     where = f"/menu/{menu_id}"
     if not notes:
         return redirect(request, where)
     return page(request, "menu/tidied.html", headers=in_main(request), menu=new, where=where, notes=notes)
-
-
-def version_of(form: Form) -> int:
-    """Return the version that the page showed."""
-    if not form.get("version").isdecimal():
-        raise invalid([("/version", "is missing; reload the page")])
-    return int(form.get("version"))
 
 
 def _part(menu: Menu, sku: str, group_id: str, option_id: str) -> Item | Option | None:

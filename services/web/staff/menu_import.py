@@ -16,7 +16,6 @@ from services.tills.menus.confusable import warnings
 from services.tills.menus.detect import read_menu
 from services.tills.menus.imported import Given
 from services.web.pages import Fields, Form, PageRoute, in_main, page, redirect
-from services.web.staff.menu_edits import version_of
 from services.web.staff.staff import PublishScope
 
 router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRoute)
@@ -72,5 +71,5 @@ def store(request: Request, box: PublishScope, form: Fields) -> Response:
         menu = Menu.parse(parse_json(form.get("document")))
     except ValueError as error:
         raise RequestRefused("malformed_body", 400, f"The document is {error}.") from None
-    publish(box, menu, after=version_of(form))
+    publish(box, menu, after=form.version)
     return redirect(request, f"/menu/{menu.id}/versions")

@@ -17,12 +17,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from schemas.errors import NotBegunHere, NotFound, NotLetIn, ProviderAway, SaycartError
-from services.api.deps import Wired, address
+from services.api.deps import Wired, address, own_address
 from services.api.gate.access import acting
 from services.api.gate.rates import by_address
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, problem_page
-from services.web.staff.leaving import leave, own_address, provider_name
+from services.web.staff.leaving import leave, provider_name
 from services.web.staff.sign_in import entered
 from services.web.staff.staff import HOME, SESSION_S, drop_cookie, read_cookie, safe_next, set_cookie
 

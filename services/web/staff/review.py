@@ -31,13 +31,13 @@ router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRo
 TEMPLATES.filters |= {"reason": in_short, "lasted": wording.lasted, "percent": wording.percent}
 
 SHOWN = 50
-# How many of the longest waiting reviews are candidates for the next claim.
-CANDIDATES = 200
+# Of the first free reviews, as many as colleagues may take at the same moment.
+CANDIDATES = 20
 
 
 @router.get("")
 def queue(request: Request, box: ReviewScope, staff: Reviewer, after: str = "", show: str = "") -> Response:
-    """Show the queue, longest waiting first."""
+    """Show the queue: allergies, then the longest waiting."""
     rows = _rows(box, staff.name, show)
     return page(request, "review/queue.html", **rows, last=_last(box, after))
 
@@ -49,8 +49,8 @@ def queue_now(request: Request, box: ReviewScope, staff: Reviewer, show: str = "
 
 
 def _rows(box: ShopScope, who: str, show: str) -> Mapping[str, Any]:
-    queue = view.shown_in(box.reviews.queue(SHOWN), who, show)
-    doubts = {entry.review.id: row_doubts(entry, queue.now, box) for entry in queue.entries}
+    queue = box.reviews.queue(SHOWN, show, who)
+    doubts = {entry.review.id: row_doubts(entry, queue.now) for entry in queue.entries}
     return {"queue": queue, "show": show, "doubts": doubts}
 
 
@@ -119,7 +119,7 @@ def audio(review_id: str, box: ReviewScope, utterance: Number = None) -> Respons
 @router.post("/{review_id}/ask")
 def ask(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
     """Ask the customer and continue with the next review; on a conflict show the order as it is now."""
-    values: dict[str, Any] = {"version": _version(fields), "question": fields.get("question") or None}
+    values: dict[str, Any] = {"version": fields.version, "question": fields.get("question") or None}
     if "text" in fields:
         answers = [answer for answer in fields.all("answer") if answer.strip()]
         values |= {"text": fields.get("text"), "answers": answers}
@@ -152,7 +152,7 @@ def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, 
 
 def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> ReviewDecision:
     """Parse the form's decision; raises InvalidCart or InputError for the reviewer."""
-    values: dict[str, Any] = {"reason": fields.get("reason")[:500] or None, "version": _version(fields)}
+    values: dict[str, Any] = {"reason": fields.get("reason")[:500] or None, "version": fields.version}
     if filled is None:
         if not values["reason"]:
             raise InputError("A rejection needs a reason", hint="Say why in a few words.")
@@ -164,24 +164,15 @@ def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> Revi
     return ReviewDecision(action="correct", cart=filled.draft, **values)
 
 
-def _version(fields: Form) -> int:
-    try:
-        return int(fields.get("version"))
-    except ValueError:
-        raise InputError("The form has no version") from None
-
-
 def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Response:
     back = f"?after={after}" if after else ""
-    waiting = box.reviews.queue(CANDIDATES)
-    own = [e.review for e in waiting.entries if e.review.holder(waiting.now) == who]
-    free = [e.review for e in waiting.entries if view.is_free(e.review, waiting.now)]
-    for review in own + free:
+    own, free = box.reviews.queue(1, "mine", who), box.reviews.queue(CANDIDATES, "free")
+    for entry in own.entries + free.entries:
         try:
-            box.reviews.claim(review.id, who, box.settings.review_lease_s)
+            box.reviews.claim(entry.review.id, who, box.settings.review_lease_s)
         except (Conflict, NotFound):
             continue  # a colleague was faster
-        return redirect(request, f"/review/{review.id}{back}")
+        return redirect(request, f"/review/{entry.review.id}{back}")
     return redirect(request, f"/review{back}")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 
 from schemas.cart import MAX_COUNT, MAX_OPTIONS, MAX_QUANTITY, Amount, NoteKind, Portion
 from schemas.menu import Item, Menu
@@ -18,16 +18,8 @@ _PARTS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SelectOption:
-    """One entry of a select."""
-
-    value: str
-    label: str
-
-
-Groups = tuple[tuple[str, tuple[SelectOption, ...]], ...]
-"""The entries of a select by group; a group without a label is none."""
+Groups = dict[str, Mapping[str, str]]
+"""The entries of a select, values with their labels, by group; a group without a label is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +29,7 @@ class Control:
     name: str
     label: str
     value: str
-    groups: Groups = ()
+    groups: Groups = field(default_factory=dict)
     maximum: int = 0
 
 
@@ -52,19 +44,9 @@ class LineControls:
     more: Control | None
 
 
-@dataclass(frozen=True, slots=True)
-class NoteControls:
-    """One note: a control for its kind, and its words."""
-
-    index: int
-    kind: Control
-    words: str
-
-
-def note_controls(index: int, note: NoteFields) -> NoteControls:
-    """Return the controls of a note."""
-    kind = Control(f"note-{index}-kind", "Kind", note.kind, _entries(_KINDS))
-    return NoteControls(index, kind, note.heard)
+def note_kind(index: int, note: NoteFields) -> Control:
+    """Return the control of a note's kind."""
+    return Control(f"note-{index}-kind", "Kind", note.kind, {"": _KINDS})
 
 
 def line_controls(index: int, line: LineFields, menu: Menu) -> LineControls:
@@ -75,7 +57,7 @@ def line_controls(index: int, line: LineFields, menu: Menu) -> LineControls:
         Control(f"{at}-quantity", "Quantity", line.quantity, maximum=MAX_QUANTITY),
     ]
     if item and item.prices:
-        controls.append(Control(f"{at}-size", "Size", line.size, _sizes(item, menu, line.size)))
+        controls.append(Control(f"{at}-size", "Size", line.size, {"": _sizes(item, menu, line.size)}))
     rows = tuple(
         _option_controls(f"{at}-option-{row}", chosen, item, menu) for row, chosen in enumerate(line.options)
     )
@@ -90,51 +72,43 @@ def _option_controls(at: str, chosen: OptionFields, item: Item | None, menu: Men
     controls = (
         # No option while it isn't the item's, or may go with several of its options.
         _select(f"{at}-id", "Option", chosen.key, options, "Choose an option…"),
-        Control(f"{at}-amount", "Amount", chosen.amount, _entries(_AMOUNTS)),
+        Control(f"{at}-amount", "Amount", chosen.amount, {"": _AMOUNTS}),
         Control(f"{at}-count", "Count", chosen.count, maximum=MAX_COUNT),
     )
     group = menu.group(chosen.group)
     if (group is None or not group.halves) and chosen.portion == Portion.WHOLE:
         return controls
-    return (*controls, Control(f"{at}-portion", "Part", chosen.portion, _entries(_PARTS)))
+    return (*controls, Control(f"{at}-portion", "Part", chosen.portion, {"": _PARTS}))
 
 
 def _select(name: str, label: str, value: str, groups: Groups, prompt: str) -> Control:
     """Return a select, with a prompt while it has no entry with its value."""
-    known = any(entry.value == value for _, entries in groups for entry in entries)
-    return Control(name, label, value, groups if known else _entries({"": prompt}) + groups)
-
-
-def _entries(labels: Mapping[str, str]) -> Groups:
-    return (("", tuple(SelectOption(value, label) for value, label in labels.items())),)
+    known = any(value in entries for entries in groups.values())
+    return Control(name, label, value, groups if known else {"": {"": prompt}} | groups)
 
 
 def _items(menu: Menu) -> Groups:
-    groups: dict[str, list[SelectOption]] = {}
+    groups: dict[str, dict[str, str]] = {}
     for item in menu.items:
         label = item.name if item.available else f"{item.name} (not available)"
-        groups.setdefault(item.category, []).append(SelectOption(item.sku, label))
-    return tuple((category, tuple(entries)) for category, entries in groups.items())
+        groups.setdefault(item.category, {})[item.sku] = label
+    return {**groups}
 
 
-def _sizes(item: Item, menu: Menu, value: str) -> Groups:
+def _sizes(item: Item, menu: Menu, value: str) -> dict[str, str]:
     default = menu.size(item.default_size) if item.default_size else None
     unspecified = {"": f"not said ({default.name})" if default else "Choose a size…"}
     named = {i: size.name if (size := menu.size(i)) else i for i in item.size_ids}
     # Once a size is chosen, "choose" isn't offered; "not said" still is if the menu has a default.
-    return _entries(named if value and default is None else unspecified | named)
+    return named if value and default is None else unspecified | named
 
 
-def _options(item: Item | None, menu: Menu, chosen: str = "", without: set[str] | None = None) -> Groups:
+def _options(item: Item | None, menu: Menu, chosen: str = "", without: Set[str] = frozenset()) -> Groups:
     """Return the item's options by group: those available, but for some, and the `chosen` one."""
-    groups = []
+    groups: dict[str, dict[str, str]] = {}
     for group in menu.groups_of(item) if item else ():
-        entries = tuple(
-            SelectOption(key, option.name)
-            for option in group.options
-            if (key := f"{group.id}/{option.id}") == chosen
-            or (option.available and key not in (without or set()))
-        )
-        if entries:
-            groups.append((group.name, entries))
-    return tuple(groups)
+        for option in group.options:
+            key = f"{group.id}/{option.id}"
+            if key == chosen or (option.available and key not in without):
+                groups.setdefault(group.name, {})[key] = option.name
+    return {**groups}

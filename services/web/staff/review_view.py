@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 
 from schemas import wording
 from schemas.cart import MAX_LINES, MAX_NOTES, CartDraft
@@ -13,12 +12,13 @@ from schemas.menu import MenuVersion
 from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
 from schemas.priced_cart import Cart, CartLine, Finding
 from schemas.records.orders import OrderRecord
-from schemas.records.reviews import Queue, ReviewRecord
+from schemas.records.reviews import ReviewRecord
 from schemas.review import HARD_TO_HEAR
 from schemas.transcript import Transcript, Word
 from services.shop_scope import ShopScope
 from services.validation.decide import judge_chosen
-from services.web.staff.review_controls import LineControls, NoteControls, line_controls, note_controls
+from services.web.staff.doubts import doubt
+from services.web.staff.review_controls import Control, LineControls, line_controls, note_kind
 from services.web.staff.review_form import FilledForm, filled_from
 
 # A word is marked below this probability, and marked strongly below `HARD_TO_HEAR`.
@@ -36,7 +36,8 @@ class LineView:
 
 @dataclass(frozen=True, slots=True)
 class CartView:
-    """The form with its price. `removed` and `added` are its differences from the proposal."""
+    """The form with its price. `removed` and `added` are its differences from the proposal; of `notes`, the
+    control for the kind, and the words."""
 
     lines: tuple[LineView, ...]
     priced: Cart | None
@@ -46,7 +47,7 @@ class CartView:
     added: tuple[str, ...]
     changed: bool
     full: bool
-    notes: tuple[NoteControls, ...]
+    notes: tuple[tuple[Control, str], ...]
     notes_full: bool
 
 
@@ -61,21 +62,6 @@ class Case:
     @property
     def transcript(self) -> Transcript:
         return self.order.transcript or Transcript(text="", confidence=0.0)
-
-
-def is_free(review: ReviewRecord, now: datetime) -> bool:
-    """Return whether a review waits for a reviewer alone."""
-    return review.holder(now) is None and not review.asks(now)
-
-
-def shown_in(queue: Queue, who: str, show: str) -> Queue:
-    """Return the queue with the entries that a filter leaves: `mine`, `free`, `allergy`, or all."""
-    kept = {
-        "mine": lambda entry: entry.review.holder(queue.now) == who,
-        "free": lambda entry: is_free(entry.review, queue.now),
-        "allergy": lambda entry: entry.allergy,
-    }.get(show, lambda _: True)
-    return replace(queue, entries=tuple(filter(kept, queue.entries)))
 
 
 def case(box: ShopScope, review_id: str) -> Case:
@@ -125,7 +111,7 @@ def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:
         added=tuple((after - before).elements()),
         changed=now.draft is None or not same_order(now.draft, shown.order.draft),
         full=len(now.lines) >= MAX_LINES,
-        notes=tuple(note_controls(number, note) for number, note in enumerate(now.notes)),
+        notes=tuple((note_kind(at, note), note.heard) for at, note in enumerate(now.notes)),
         notes_full=len(now.notes) >= MAX_NOTES,
     )
 
@@ -136,7 +122,7 @@ def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
     for finding in findings:
         if finding.blocks:
             line = -1 if finding.line is None else finding.line
-            problems.setdefault(line, []).append(finding.message)
+            problems.setdefault(line, []).append(doubt(finding))
     return cart, problems
 
 

@@ -9,7 +9,7 @@ import pytest
 from schemas.cart import MAX_NOTES, Amount, CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
 from services.web.pages import Form
-from services.web.staff.review_controls import Control, LineControls, line_controls, note_controls
+from services.web.staff.review_controls import Control, LineControls, line_controls, note_kind
 from services.web.staff.review_form import FilledForm, NoteFields, filled_from, read
 from tests import pizzeria
 from tests.pizzeria import PIZZERIA, topped
@@ -34,8 +34,8 @@ def with_notes(draft: CartDraft, **changes: str) -> Form:
     """The form of a draft on the pizzeria's menu, its notes too."""
     noted: dict[str, str] = {}
     for index, fields in enumerate(filled_from(draft).notes):
-        note = note_controls(index, fields)
-        noted |= {note.kind.name: note.kind.value, f"note-{index}-heard": note.words}
+        kind = note_kind(index, fields)
+        noted |= {kind.name: kind.value, f"note-{index}-heard": fields.heard}
     return filled(shown(draft, PIZZERIA), **noted, **changes)
 
 
@@ -44,7 +44,7 @@ def control(line: LineControls, label: str) -> Control:
 
 
 def values(asked: Control) -> list[str]:
-    return [choice.value for _, choices in asked.groups for choice in choices]
+    return [value for choices in asked.groups.values() for value in choices]
 
 
 def test_what_is_shown_is_read_back() -> None:
