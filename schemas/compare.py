@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from schemas.cart import CartDraft
-from schemas.priced_cart import Cart, CartLine
+from schemas.priced_cart import Cart, CartLine, CartNote
 
 Chosen = tuple[str, str, str, int, str]
 """An option: group, id, amount, count, portion."""
@@ -50,23 +50,32 @@ UNLISTED = "something that is not on the menu"
 
 
 def corrections(before: Cart | None, after: Cart | None) -> Iterable[str]:
-    """What became of a cart; nothing where either is missing. Lines that are the same are paired first, then
-    those of the same words, then those of the same item."""
+    """What became of a cart; nothing where either is missing. Of a note only the kind is named: its words are
+    the customer's."""
     if after is None or before is None:
         return
-    pairs, left = _pairs(before.lines, after.lines)
+    pairs, left = paired(before.lines, after.lines)
     for old, new in pairs:
         yield from [f"{_named(old)} taken off"] if new is None else _line_changes(old, new)
     for line in left:
         yield f"{_named(line)} added"
+    for what, notes in (("taken off", other_notes(before, after)), ("added", other_notes(after, before))):
+        yield from (f"{note.kind} note {what}" for note in notes)
+
+
+def other_notes(cart: Cart, than: Cart) -> list[CartNote]:
+    """Return the notes of a cart that another has not; their lines may have other numbers there."""
+    known = {(note.kind, note.text) for note in than.notes}
+    return [note for note in cart.notes if (note.kind, note.text) not in known]
 
 
 Pair = tuple[CartLine, CartLine | None]
 """A line, and the one that it became."""
 
 
-def _pairs(had: list[CartLine], has: list[CartLine]) -> tuple[list[Pair], list[CartLine]]:
-    """Return each old line with the new one that it became, and the new lines that are left."""
+def paired(had: list[CartLine], has: list[CartLine]) -> tuple[list[Pair], list[CartLine]]:
+    """Return each old line with the new one that it became, and the new lines that are left. Lines that are
+    the same are paired first, then those of the same words, then those of the same item."""
     found, left = dict[int, CartLine](), list(has)
     for alike in (bought, lambda line: line.heard.text, lambda line: line.sku or line.name):
         for number, old in enumerate(had):

@@ -22,7 +22,8 @@ class Choice(Described, frozen=True):
     text: str
     """As the menu names it, or yes or no in words."""
     price: int | None = None
-    """In minor units: what one of the item costs with this answer; null for yes and no."""
+    """In minor units: what one of the item costs with this answer, or, for the yes to a whole cart, what that
+    costs without what can't be had; else null."""
     price_is_minimum: bool = False
     """True while something else about the item is open."""
 
@@ -46,7 +47,9 @@ class Question(Described, frozen=True):
 
 
 class CustomerAnswer(
-    Described, extra="forbid", json_schema_extra={"examples": [{"question": "0/size", "answer": "L"}]}
+    Described,
+    extra="forbid",
+    json_schema_extra={"examples": [{"question": "0/size", "answer": "L", "version": 3}]},
 ):
     """`POST /v1/orders/{id}/answer`."""
 
@@ -54,6 +57,9 @@ class CustomerAnswer(
     """Id of the question that was asked."""
     answer: str
     """Id of the answer that was chosen."""
+    version: int | None = Field(default=None, ge=1, strict=True)
+    """Of the order as the customer saw it; a 409 if it has changed. Send it: the question about a whole cart
+    has the same id whatever is in the cart."""
 
 
 def _words(most: int) -> tuple[StringConstraints, AfterValidator]:

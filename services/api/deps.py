@@ -1,9 +1,10 @@
-"""What the routes share: the wired container, the caller's address, page sizes and entity tags."""
+"""What the routes share: the wired container, the caller's address and ours, page sizes and entity tags."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
@@ -17,6 +18,13 @@ MAX_PAGE = 100
 def container(request: Request) -> Container:
     wired: Container = request.app.state.container
     return wired
+
+
+def own_address(request: Request, path: str) -> str:
+    """Return the public URL of one of our pages."""
+    public = urlsplit(container(request).settings.public_url)
+    ours = public if public.netloc else request.url
+    return f"{ours.scheme}://{ours.netloc}{path}"
 
 
 Cursor = Annotated[str | None, Query(max_length=300, description="`next_cursor` of the previous page")]

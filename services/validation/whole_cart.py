@@ -10,43 +10,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schemas import wording
-from schemas.cart import CartDraft
-from schemas.decision import ModelAnswer, Policy
+from schemas.cart import CartDraft, ItemLine
+from schemas.decision import ModelAnswer, Trust
 from schemas.menu import Menu
 from schemas.priced_cart import Finding
 from schemas.question import Choice, Question
-from schemas.sentences.sentences import sentences
+from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.transcript import Transcript
-from services.retrieval.words import MEASURED
 from services.validation.facts import check_facts
-from services.validation.price import price_cart
+from services.validation.price import price_cart, unit_price
 from services.validation.questions import NOTHING, OPEN_CHOICES, REST, RIGHT
 
 YES, NO = "yes", "no"
+MOST_OFFERED = 2
+UNSORTED = "other"
+"""The category of items that have none."""
 # Findings on a line that can be left out, so that the rest of the cart may stand.
 _NOT_AVAILABLE = frozenset({"not_on_menu", "item_unavailable", "item_outside_hours"})
 
 
 def with_question(
-    answer: ModelAnswer, draft: CartDraft, findings: Sequence[Finding], menu: Menu, policy: Policy
+    answer: ModelAnswer,
+    draft: CartDraft,
+    findings: Sequence[Finding],
+    menu: Menu,
+    max_total: float,
+    *,
+    sure: bool,
+    likely: bool,
 ) -> tuple[Finding, ...]:
     """Return `findings` with the model's doubt about its cart, and the question that would settle what is
-    left in doubt, if one would."""
-    # In other languages it was not measured how far the model can be believed.
-    probability = answer.probability if menu.language in MEASURED else 0.0
-    sure = probability >= policy.accept_from
+    left in doubt, if one would. `sure` and `likely` are how far the model is believed (`decide`)."""
     if sure and not draft.lines:
         question = _nothing(menu)
-        doubt = Finding.blocking("nothing_ordered", question.text, question=question, detail=_detail(answer))
+        doubt = Finding.blocking("nothing_ordered", question.text, question=question, detail=how_sure(answer))
         return (*findings, doubt)
-    missing = {f.line: f.message for f in findings if f.code in _NOT_AVAILABLE}
+    missing = {f.line: _offer(f, draft, menu) for f in findings if f.code in _NOT_AVAILABLE}
     if sure and not missing:
         return tuple(findings)
-    asked = _right(draft, missing, menu, policy) if probability >= policy.ask_from else None
-    found = [_settled(finding, asked) if finding.line in missing else finding for finding in findings]
+    asked = _right(draft, missing, menu, max_total) if likely else None
+    # A line that is left out has no choices to make.
+    found = [
+        one.model_copy(update={"question": asked}) if one.blocks and one.line in missing else one
+        for one in findings
+    ]
     if not sure:
         message = sentences(menu.language)("reading_unsure")
-        found.append(Finding.blocking("reading_unsure", message, question=asked, detail=_detail(answer)))
+        found.append(Finding.blocking("reading_unsure", message, question=asked, detail=how_sure(answer)))
     return tuple(found)
 
 
@@ -60,40 +70,60 @@ def _without(draft: CartDraft, numbers: Sequence[int | None]) -> CartDraft:
     return draft.model_copy(update={"lines": lines})
 
 
-def _settled(finding: Finding, question: Question | None) -> Finding:
-    """The finding with `question` in place of its own: a line that is left out has no choices to make."""
-    return finding.model_copy(update={"question": question}) if finding.blocks else finding
-
-
-def _detail(answer: ModelAnswer) -> str:
-    """Describe the model's doubt to a reviewer."""
-    doubt = f"The language model is {wording.percent(answer.probability)} sure of its cart."
+def how_sure(answer: ModelAnswer) -> str:
+    """Describe to staff how sure the model is, of what least, and why that doesn't count where it doesn't."""
+    described = f"The language model is {wording.percent(answer.probability)} sure of its cart."
     if answer.unsure:
         unsure = (f"“{piece.text}” ({wording.percent(piece.probability)})" for piece in answer.unsure)
-        doubt += f" Least sure of: {', '.join(unsure)}."
-    return doubt
+        described += f" Least sure of: {', '.join(unsure)}."
+    if answer.trust is not Trust.TRUSTED:
+        described += f" {sentences(ENGLISH)(f'trust_{answer.trust}')}"
+    return described
 
 
-def _right(draft: CartDraft, missing: dict[int | None, str], menu: Menu, policy: Policy) -> Question | None:
+def _right(draft: CartDraft, missing: dict[int | None, str], menu: Menu, max_total: float) -> Question | None:
     """Ask whether the cart is right without the `missing` lines, with its total. None where it is not the
-    customer's to say yes: nothing is left, the menu does not allow it, or it is too dear."""
-    rest = _without(draft, list(missing))
+    customer's to say yes: the menu does not allow it, or it is too dear. Where nothing is left because all is
+    sold out, ask what they would like instead."""
+    rest, why = _without(draft, list(missing)), " ".join(dict.fromkeys(missing.values()))
+    if missing and not rest.lines and all(isinstance(line, ItemLine) for line in draft.lines):
+        return _nothing(menu, why)
     if any(found.blocks and found.code not in OPEN_CHOICES for found in check_facts(rest, menu)):
         return None
     # The menu's version and the words are shown with the cart and don't affect its price.
-    total = price_cart(rest, menu, 0, Transcript(text="", confidence=0.0), []).total
-    if total > policy.max_total:
+    cart = price_cart(rest, menu, 0, Transcript(text="", confidence=0.0), [])
+    if cart.total > max_total:
         return None
     say = sentences(menu.language)
-    order, price = wording.drafted(rest, menu, menu.language), wording.money(total, menu.currency)
+    order, price = wording.drafted(rest, menu, menu.language), wording.money(cart.total, menu.currency)
     order = say("order_with_total", order=order, total=price)
-    why = " ".join(dict.fromkeys(missing.values()))
     text = say("order_rest", why=why, order=order) if missing else say("order_right", order=order)
-    answers = Choice(id=YES, text=say("yes")), Choice(id=NO, text=say("no"))
+    yes = Choice(id=YES, text=say("yes"), price=cart.total, price_is_minimum=cart.total_is_minimum)
+    answers = yes, Choice(id=NO, text=say("no"))
     return Question(id=REST if missing else RIGHT, text=text, answers=answers)
 
 
-def _nothing(menu: Menu) -> Question:
+def _offer(finding: Finding, draft: CartDraft, menu: Menu) -> str:
+    """Say why a line can't be had, and which items of its category can: those with the most of its words."""
+    line, say = draft.lines[finding.line or 0], sentences(menu.language)
+    item = menu.item(line.sku) if isinstance(line, ItemLine) else None
+    if item is None or item.category == UNSORTED:
+        return finding.message
+    words = {*item.name.split()}
+    near = [one for one in menu.items if one.available and one.category == item.category]
+    near.sort(key=lambda one: -len(words.intersection(one.name.split())))
+    offered = []
+    for one in near[:MOST_OFFERED]:
+        price = unit_price(ItemLine(kind="item", heard=one.name, sku=one.sku, quantity=1), one, menu)
+        costs = wording.least(price.amount, price.is_minimum, menu.currency, say)
+        offered.append(say("answer_price", answer=one.name, price=costs))
+    return f"{finding.message} {say('offered', items=say.joined(offered))}" if offered else finding.message
+
+
+def _nothing(menu: Menu, why: str = "") -> Question:
+    """Ask whether nothing was ordered; or what the customer would like instead, as `why` says."""
     say = sentences(menu.language)
-    answers = Choice(id=YES, text=say("nothing_wanted")), Choice(id=NO, text=say("something_wanted"))
-    return Question(id=NOTHING, text=say("nothing_right"), answers=answers)
+    text = say("order_instead", why=why) if why else say("nothing_right")
+    no = say("ask_us") if why else say("something_wanted")
+    answers = Choice(id=YES, text=say("nothing_wanted")), Choice(id=NO, text=no)
+    return Question(id=NOTHING, text=text, answers=answers)

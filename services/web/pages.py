@@ -7,6 +7,7 @@ from a customer or a menu can never run. All HTML is rendered by `page()`.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -186,6 +187,13 @@ class Form:
 
     def __contains__(self, name: str) -> bool:
         return name in self.fields
+
+    @property
+    def version(self) -> int:
+        """The version that the page showed; raises RequestRefused without one."""
+        if not re.fullmatch(r"\d{1,9}", self.get("version"), re.ASCII):
+            raise problems.invalid([("/version", "is missing; reload the page")])
+        return int(self.get("version"))
 
 
 async def read_form(request: Request) -> Form:

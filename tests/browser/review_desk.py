@@ -14,13 +14,14 @@ from typing import Any
 from playwright.sync_api import Browser, Page, expect
 
 from schemas.cart import CartDraft
-from schemas.decision import ModelAnswer
+from schemas.decision import Basis, Decision, ModelAnswer, Verdict
 from schemas.lifecycle import Event
 from schemas.priced_cart import Cart, Finding
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.transcript import Transcript, Word
+from services.validation.alignment import unused_words
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
 from tests.browser.conftest import watched
@@ -111,7 +112,10 @@ class Desk:
             order = parts.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
         lines = [LATTE] if lines is None else lines
         order, cart, findings = decoded(self.world, order, lines, notes, more)
-        parts.orders.commit(order, Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons))
+        basis = Basis(transcript_confidence=1.0, unused=unused_words(said, menu.menu, cart))
+        decision = Decision(verdict=Verdict.NEEDS_REVIEW, reasons=reasons, basis=basis)
+        doubted = Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons, decision=decision)
+        parts.orders.commit(order, doubted)
         review = parts.reviews.by_order(order.id)
         assert review is not None
         return review

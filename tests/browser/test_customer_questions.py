@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from schemas.cart import CartDraft
+from schemas.decision import ModelAnswer
 from schemas.lifecycle import Event, State
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewReason
-from tests.browser.conftest import PHONE, assert_usable, watched
-from tests.browser.review_desk import Desk, decoded, take
+from services.pipeline import stages
+from tests.browser.conftest import DESKTOP, PHONE, assert_usable, watched
+from tests.browser.review_desk import SURE, Desk, decoded, take
 from tests.browser.test_customer import LATTE, placed
 from tests.integration.api_world import MENU, World
 from tests.stand_ins import options
@@ -38,13 +41,19 @@ TAQUERIA: dict[str, Any] = {
 BURRITO: dict[str, Any] = {"kind": "item", "heard": "a burrito", "sku": "burrito", "quantity": 1}
 HORCHATAS: dict[str, Any] = {"kind": "item", "heard": "two horchatas", "sku": "horchata", "quantity": 2}
 CHICKEN = {"options": [{"group": "filling", "id": "chicken"}, {"group": "salsa", "id": "salsa-number-1"}]}
+BAGEL: dict[str, Any] = {"kind": "item", "heard": "a bagel", "sku": "bagel", "quantity": 1}
+SOLD_OUT = MENU | {"id": "sold-out", "items": [
+    *MENU["items"][:1], {"sku": "scone", "name": "scone", "price": 300},
+    {"sku": "bagel", "name": "bagel", "price": 399, "category": "bakery", "available": False},
+    {"sku": "everything-bagel", "name": "everything bagel", "price": 425, "category": "bakery"},
+]}  # fmt: skip
 SAID = "a burrito and two horchatas"
 UNCLEAR = (ReviewReason.BLOCKING_FINDING,)
 
 
-@pytest.fixture
-def page(browser: Browser, cafe: World) -> Iterator[Page]:
-    with watched(browser, cafe.url, viewport=PHONE) as tab:
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
+def page(browser: Browser, cafe: World, request: pytest.FixtureRequest) -> Iterator[Page]:
+    with watched(browser, cafe.url, viewport=request.param) as tab:
         yield tab
 
 
@@ -64,6 +73,14 @@ def doubted(
     order, cart, findings = decoded(cafe, placed(cafe, text, menu), lines)
     outcome = Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons)
     final: OrderRecord = cafe.parts.orders.commit(order, outcome)
+    return final
+
+
+def judged(cafe: World, order: OrderRecord, *lines: dict[str, Any], sure: ModelAnswer = SURE) -> OrderRecord:
+    """The order with this cart, as the pipeline decides about it."""
+    draft = CartDraft.model_validate({"lines": lines})
+    order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=sure))
+    final: OrderRecord = cafe.parts.orders.commit(order, stages.validate(order, cafe.parts.tools))
     return final
 
 
@@ -117,12 +134,60 @@ def test_a_correction_goes_back_to_the_customer_who_waits(
         expect(tab.get_by_role("status").first).to_contain_text("the customer is asked to say yes")
     expect(page.get_by_role("heading", name="We changed your order")).to_be_visible()
     expect(page.locator(".lines .badge")).to_have_text("changed by us")
-    expect(page.locator(".cart .doubt")).to_have_text("Left out: horchata")
+    expect(page.locator(".cart .doubt")).to_have_text("Left out: large horchata")
     assert total(page) == "Total $16.50"
     assert_usable(page)
     page.get_by_role("button", name="Yes, order for $16.50").click()
     expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
     assert cafe.parts.orders.get(order.id).state is State.COMPLETED
+
+
+def test_the_rest_of_an_order_is_priced_and_what_is_near_the_sold_out_is_offered(
+    page: Page, cafe: World
+) -> None:
+    order = judged(cafe, placed(cafe, "a large latte and a bagel", SOLD_OUT), LATTE, BAGEL)
+    page.goto(cafe.link(order.id))
+    offer = "“bagel” is sold out right now. We have everything bagel, $4.25."
+    expect(page.locator("#question h2")).to_have_text(
+        f"{offer} Is the rest right: 1 × large latte, $5.50 total?"
+    )
+    expect(page.locator(".lines .price")).to_have_text(["$5.50", "–"])
+    expect(page.locator(".cart .total")).to_have_count(0)
+    expect(page.get_by_label("Or type it")).to_be_visible()
+    assert_usable(page)
+    press(page, "Yes, $5.50")
+    expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
+    assert total(page) == "Total $5.50"
+    alone = judged(cafe, placed(cafe, "a bagel", SOLD_OUT), BAGEL)
+    page.goto(cafe.link(alone.id))
+    expect(page.locator("#question h2")).to_have_text(f"{offer} What would you like instead?")
+    press(page, "Nothing, thanks")
+    expect(page.get_by_role("heading", name="This order was cancelled")).to_be_visible()
+
+
+def test_a_yes_to_a_cart_that_has_changed_since_orders_nothing(page: Page, cafe: World) -> None:
+    order = judged(cafe, placed(cafe, "a large latte and a bagel", SOLD_OUT), LATTE, BAGEL)
+    page.goto(cafe.link(order.id))
+    page.route(f"**/orders/{order.id}", lambda _: None)  # no newer panel comes
+    cafe.http.post(f"/v1/orders/{order.id}/utterances", json={"transcript": "make it ten"})
+    judged(cafe, cafe.parts.orders.get(order.id), LATTE | {"quantity": 10}, BAGEL)
+    press(page, "Yes, $5.50")
+    expect(page.get_by_text("Your order has changed since you opened this page")).to_be_visible()
+    expect(page.get_by_role("link", name="Back to your order")).to_be_visible()
+    assert cafe.parts.orders.get(order.id).state is State.IN_REVIEW
+
+
+def test_nonsense_is_asked_for_again_twice_and_then_goes_to_a_person(browser: Browser, cafe: World) -> None:
+    placed(cafe)  # which imports the menu
+    with watched(browser, cafe.url) as page:
+        for heading in ("Please say it again", "Please say it again", "A team member is checking your order"):
+            page.goto(f"/?menu={MENU['id']}")
+            page.get_by_label("Your order").fill("asdf qwer")
+            page.get_by_role("button", name="Send order").click()
+            page.wait_for_url("**/orders/ord_*")
+            judged(cafe, cafe.parts.orders.get(page.url.rpartition("/")[2]), sure=ModelAnswer())
+            expect(page.get_by_role("heading", name=heading)).to_be_visible()
+            assert_usable(page)
 
 
 def test_a_customer_reads_what_is_doubted_once_and_in_words(page: Page, cafe: World) -> None:

@@ -17,7 +17,7 @@ from schemas.order import MAX_UTTERANCES
 from services.api.gate.access import ReadsOrders
 from services.recordings import local_recording
 from services.shop_scope import ShopScope
-from services.transcription.audio.containers import Container
+from services.transcription.audio.containers import AudioContainer
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
@@ -78,4 +78,4 @@ def recording(box: ShopScope, order_id: str, utterance: int | None = None) -> Re
         raise NotFound("This order was sent as text and has no recording.")
     if key is None:
         raise RecordingRemoved("The recording of this order was deleted.")
-    return Played(local_recording(box.blobs, key), Container(form).media_type, f'"{key}"')
+    return Played(local_recording(box.blobs, key), AudioContainer(form).media_type, f'"{key}"')

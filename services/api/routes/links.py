@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from schemas.moment import Moment
 from schemas.shops.access import Access, Scope
-from services.api.deps import container
+from services.api.deps import container, own_address
 from services.api.gate.access import WritesOrders
 from services.bootstrap import Container
 
@@ -30,6 +30,7 @@ class OrderLink(BaseModel):
     """Where a customer can follow, confirm and answer their order."""
 
     path: str = Field(description="path on the pages' site; anyone who has it can see and answer the order")
+    url: str = Field(description="the same with its host: SAYCART_PUBLIC_URL, or the request's own")
     expires_at: Moment = Field(description="RFC 3339 UTC")
 
 
@@ -39,7 +40,8 @@ def create_order_link(order_id: str, request: Request, box: WritesOrders) -> Ord
     order = box.orders.get(order_id)
     until = datetime.now(UTC) + timedelta(seconds=LINK_S)
     token = capability(container(request), box.shop, order.id)
-    return OrderLink(path=f"/orders/{order.id}?c={token}", expires_at=until)
+    path = f"/orders/{order.id}?c={token}"
+    return OrderLink(path=path, url=own_address(request, path), expires_at=until)
 
 
 def capability(box: Container, shop: str, order_id: str) -> str:

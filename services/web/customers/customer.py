@@ -186,34 +186,34 @@ def _changed(
 def confirmed(order_id: str, request: Request, box: Acting, form: Fields) -> Response:
     """Confirm the cart as proposed, or as changed in the form."""
     record, _ = read(box, order_id)
-    stale = "Your order has changed since you opened this page"
-    given, keys = Confirmation(version=record.version), list[str]()
+    given, keys = validated(Confirmation, {"version": form.version}), list[str]()
     try:
-        if form.get("version") != str(record.version):
-            raise StaleState(stale)
         if "line" in form and record.draft and record.cart:
             cart, keys = read_draft(form, record.draft, record.cart, box.menu_of(record).menu)
-            total = form.get("total") or ""
-            given = Confirmation(
-                version=record.version, cart=cart, total=int(total) if total.isdecimal() else -1
-            )
+            total = form.get("total")
+            shown = {"cart": cart, "total": int(total) if total.isdecimal() else -1}
+            given = given.model_copy(update=shown)
         box.confirm_order(order_id, given)
     except OtherTotal:
         # Changed since the page was last priced: without scripts, or faster than they were.
         return _changed(request, box, record, cart, keys)
     except (Conflict, StaleState):
-        raise Conflict(stale, hint="Check your order and try again.") from None
+        raise _stale() from None
     return redirect(request, f"/orders/{order_id}")
+
+
+def _stale() -> Conflict:
+    return Conflict("Your order has changed since you opened this page", hint="Check it and try again.")
 
 
 @router.post("/orders/{order_id}/answer")
 def answered(order_id: str, request: Request, box: Acting, form: Fields) -> Response:
     """Answer the order's open question."""
-    answer = CustomerAnswer(question=form.get("question") or "", answer=form.get("answer") or "")
+    given = {name: form.get(name) for name in ("question", "answer")} | {"version": form.version}
     try:
-        box.answer_order(order_id, answer)
-    except StaleState as error:
-        raise Conflict(error.detail, hint="Check your order and try again.") from None
+        box.answer_order(order_id, validated(CustomerAnswer, given))
+    except (Conflict, StaleState):
+        raise _stale() from None
     return redirect(request, f"/orders/{order_id}")
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schemas import wording
-from schemas.compare import bought
+from schemas.compare import bought, other_notes, paired
 from schemas.lifecycle import ENDS, SETTLED, TERMINAL, Event, State
 from schemas.menu import Menu
 from schemas.open_questions import line_of, open_questions, settled_by, takes_more
 from schemas.order import SAY_IT_AGAIN, Order
-from schemas.priced_cart import Cart, CartLine
+from schemas.priced_cart import Cart, CartLine, CartNote
 from schemas.question import Choice, Question
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
@@ -52,6 +51,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "read_back": _read_back(order, answers, changes, menu),
         "number": pickup_number(record.id),
         "asked": len(questions),
+        "missing": _missing(order),
         "confirms": record.confirm,
         "may_add": takes_more(record),
         "asked_line": line_of(order.question) if order.question is not None else None,
@@ -92,6 +92,14 @@ def _doubts(record: OrderRecord, order: Order, questions: Sequence[Question], me
     return [doubt for doubt in doubts if doubt not in shown]
 
 
+def _missing(order: Order) -> set[int | None]:
+    """Return the indexes of lines that can't be had, while the customer is asked what becomes of the cart."""
+    if order.question is None or not order.question.whole:
+        return set()
+    found = {finding.line for finding in order.findings if finding.question == order.question}
+    return found - {None}
+
+
 def _answers(order: Order, menu: Menu) -> list[tuple[str, str]]:
     """Return each answer's id, and its text with its price."""
     if order.question is None:
@@ -103,8 +111,7 @@ def _answers(order: Order, menu: Menu) -> list[tuple[str, str]]:
 
 
 def _answer(choice: Choice, several: bool, menu: Menu, say: Sentences) -> str:
-    # The text of a whole cart includes its total.
-    if choice.price is None or wording.money(choice.price, menu.currency) in choice.text:
+    if choice.price is None:
         return choice.text
     price = least(choice.price, choice.price_is_minimum, menu.currency, say)
     return say("answer_price", answer=choice.text, price=say("each_price", price=price) if several else price)
@@ -112,11 +119,12 @@ def _answer(choice: Choice, several: bool, menu: Menu, say: Sentences) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the cart differs from the one shown before: indexes of its new lines, and names of those that went.
-    `by_staff`: by a reviewer, else by what the customer added."""
+    """How the cart differs from the one shown before: indexes of its new lines, its new notes, and the names
+    of lines and words of notes that went. `by_staff`: by a reviewer, else by what the customer added."""
 
     by_staff: bool
     lines: frozenset[int]
+    notes: list[CartNote]
     left_out: list[str]
 
 
@@ -126,19 +134,17 @@ def _changes(record: OrderRecord, review: ReviewRecord | None) -> Changes | None
     shown = review.proposed if review is not None and by_staff else record.before
     if record.cart is None or record.state not in SHOWN or not (by_staff or shown):
         return None
-    before, skus = shown.lines if shown else [], {line.sku for line in record.cart.lines}
-    left_out = [line.name for line in before if line.sku not in skus]
-    return Changes(by_staff, _new(before, record.cart.lines), left_out)
+    before = shown or record.cart.model_copy(update={"lines": [], "notes": []})
+    return _compared(before, record.cart, by_staff=by_staff)
 
 
-def _new(before: Sequence[CartLine], lines: Sequence[CartLine]) -> frozenset[int]:
-    """Return the indexes of the lines that were not among those before."""
-    left, new = Counter(map(bought, before)), set[int]()
-    for number, line in enumerate(lines):
-        if left[bought(line)] == 0:
-            new.add(number)
-        left[bought(line)] -= 1
-    return frozenset(new)
+def _compared(before: Cart, cart: Cart, *, by_staff: bool) -> Changes:
+    pairs, _ = paired(before.lines, cart.lines)
+    kept = {id(new) for old, new in pairs if new is not None and bought(old) == bought(new)}
+    lines = frozenset(at for at, line in enumerate(cart.lines) if id(line) not in kept)
+    gone = [_sized(old) for old, new in pairs if new is None or new.sku != old.sku]
+    gone += [f"“{note.text}”" for note in other_notes(before, cart)]
+    return Changes(by_staff, lines, other_notes(cart, before), gone)
 
 
 def _read_back(order: Order, answers: Sequence[tuple[str, str]], changes: Changes | None, menu: Menu) -> str:
@@ -161,8 +167,8 @@ def _read_back(order: Order, answers: Sequence[tuple[str, str]], changes: Change
 
 def _read_changes(lines: Sequence[str], changes: Changes | None, say: Sentences) -> list[str]:
     read = []
-    if changes is not None and changes.lines:
-        names = say.joined(lines[at] for at in sorted(changes.lines))
+    if changes is not None and (changes.lines or changes.notes):
+        names = say.joined([lines[at] for at in sorted(changes.lines)] + [one.text for one in changes.notes])
         read.append(say("read_changed", names=names))
     if changes is not None and changes.left_out:
         read.append(say("page_left_out", names=", ".join(changes.left_out)) + ".")
@@ -170,8 +176,12 @@ def _read_changes(lines: Sequence[str], changes: Changes | None, say: Sentences)
 
 
 def _line_words(line: CartLine, menu: Menu) -> str:
-    named = " ".join(filter(None, [str(line.quantity), line.size_name, line.name]))
+    named = f"{line.quantity} {_sized(line)}"
     return ", ".join([named, *(wording.option_name(option, menu.language) for option in line.options)])
+
+
+def _sized(line: CartLine) -> str:
+    return " ".join(filter(None, [line.size_name, line.name]))
 
 
 def pickup_number(order_id: str) -> str:

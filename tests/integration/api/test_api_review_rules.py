@@ -70,7 +70,7 @@ def staff(world: World) -> Iterator[httpx.Client]:
 
 
 def reject_all(world: World, staff: httpx.Client, review_id: str) -> None:
-    """Press "Reject all of this visitor" on the review's page."""
+    """Press "Reject all from this address" on the review's page."""
     staff.post(f"/review/{review_id}/claim")
     version = world.parts.reviews.get(review_id).version
     form = {"version": str(version), "action": "reject", "reason": "prank", "all": "yes"}
@@ -82,7 +82,7 @@ def test_all_of_one_visitor_are_rejected_at_once(world: World, staff: httpx.Clie
     others = [from_page(world, "6.6.6.7"), proposed(world)]
     assert act(world, flood[1], "claim", reviewer="bob").status_code == 200
     staff.post(f"/review/{flood[0]}/claim")
-    assert "Reject all 4 of this visitor" in staff.get(f"/review/{flood[0]}").text
+    assert "Reject all 4 from this address" in staff.get(f"/review/{flood[0]}").text
     reject_all(world, staff, flood[0])
     assert statuses(world, flood) == ["decided", "claimed", "decided", "decided"]
     assert "decided" not in statuses(world, others)

@@ -70,14 +70,13 @@ def test_a_stored_menu_is_found_by_its_id() -> None:
         box.close()
     shown = explain("twenty one muffins and a coffee dark rowst", "--menu", CAFE.id, "--json")
     found = Explanation.model_validate_json(shown.stdout)
-    assert (found.menu, found.menu_version, found.unexplained) == (CAFE.id, 1, ())
-    assert [(one.words, one.value) for one in found.numbers] == [("twenty one", 21)]
-    matches = {(one.words, one.meaning, one.match) for one in found.mentions}
-    assert matches >= {
-        ("muffins", "blueberry muffin (item)", "partial"),
-        ("dark rowst", "dark roast (option)", "misheard"),
+    assert (found.menu, found.menu_version) == (CAFE.id, 1)
+    assert {(one.words, one.meaning, one.found_by) for one in found.parts} >= {
+        ("twenty one", "21", "a number"),
+        ("muffins", "blueberry muffin (item)", "part of the name"),
+        ("dark rowst", "dark roast (option)", "sounds like the name"),
     }
-    for one in (*found.numbers, *found.mentions):
+    for one in found.parts:
         assert found.text[one.start : one.end] == one.words
 
 

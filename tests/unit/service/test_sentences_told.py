@@ -12,6 +12,7 @@ import pytest
 
 from infra.settings import REPOSITORY
 from schemas.cart import NoteKind
+from schemas.decision import Trust
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import ENGLISH, FOLDER, known, sentences
 from services.pipeline.flow import FLOW
@@ -24,6 +25,7 @@ FAMILIES = {
     "portion": ("left", "right"),
     "reason": tuple(r.value for r in ReviewReason),
     "step": tuple(stage.name.value for stage in FLOW.values()),
+    "trust": tuple(one for one in Trust if one is not Trust.TRUSTED),
 }
 TEMPLATES = REPOSITORY / "services" / "web" / "templates" / "customer"
 

@@ -79,31 +79,6 @@ def test_nothing_is_asked_where_it_would_not_settle_the_order(
     assert asked(of, reasons) is None
 
 
-def test_an_answer_completes_the_cart_at_the_menus_price() -> None:
-    outcome = given(order(draft({"sku": "latte", "quantity": 2})), "0/size", "L")
-    assert outcome.event is Event.ANSWERED
-    assert outcome.cart is not None
-    assert (outcome.cart.lines[0].size, outcome.cart.total) == ("L", 1000)
-    assert outcome.findings == ()
-    asked = {"asked": "Small, medium or large latte?", "chosen": "large"}
-    assert outcome.detail == {"question": "0/size", "answer": "L", **asked}
-
-
-def test_open_choices_are_asked_in_turn_until_none_is_left() -> None:
-    at = order(draft({"sku": "iced-latte"}, {"sku": "nuggets", "size": "P10"}, {"sku": "latte"}))
-    turns = []
-    for question, answer in (("0/size", "L"), ("1/options/sauce", "ranch"), ("2/size", "S")):
-        asks = open_question(at.findings, at.reasons)
-        assert asks is not None
-        assert asks.id == question
-        outcome = given(at, question, answer)
-        assert outcome.cart is not None
-        turns.append((outcome.event, outcome.cart.total_is_minimum))
-        at = replace(at, draft=outcome.draft, findings=outcome.findings or ())
-    assert turns == [(Event.CHOSEN, True), (Event.CHOSEN, True), (Event.ANSWERED, False)]
-    assert open_question(at.findings, at.reasons) is None
-
-
 def test_a_cart_in_doubt_is_asked_about_as_a_whole_once_its_choices_are_made() -> None:
     made = decide(draft({"sku": "latte"}), TEXT, MENU, ModelAnswer(probability=0.8), POLICY)
     at = order(draft({"sku": "latte"}))
@@ -113,26 +88,6 @@ def test_a_cart_in_doubt_is_asked_about_as_a_whole_once_its_choices_are_made() -
     assert asks is not None
     assert (outcome.event, asks.id) == (Event.CHOSEN, "order/right")
     assert asks.text == "Is this your order: 1 × large latte, $5.00 total?"
-
-
-def test_what_cannot_be_had_is_left_out_where_the_customer_agrees() -> None:
-    bicycle = {"kind": "not_on_menu", "heard": "a bicycle", "quantity": 1}
-    of = CartDraft.model_validate(
-        {"lines": [bicycle, *draft({"sku": "latte", "size": "S"}).model_dump()["lines"]]}
-    )
-    made = decide(of, TEXT, MENU, ModelAnswer(probability=1.0), POLICY)
-    at = replace(order(of), findings=made.findings, reasons=made.decision.reasons)
-    asks = open_question(at.findings, at.reasons)
-    assert asks is not None
-    assert asks.text == "“a bicycle” isn't on the menu. Is the rest right: 1 × small latte, $4.00 total?"
-    outcome = given(at, "order/rest", "yes")
-    assert outcome.cart is not None
-    assert [line.name for line in outcome.cart.lines] == ["latte"]
-
-
-def test_what_an_answer_makes_of_a_page_order_is_for_its_customer_to_confirm() -> None:
-    at = order(draft({"sku": "latte"}), confirm=True)
-    assert given(at, "0/size", "L").event is Event.PROPOSED
 
 
 def test_each_answer_says_what_one_costs_with_it() -> None:

@@ -56,7 +56,8 @@ class Placed(Order, Generic[Live]):
         if self.question is None:
             raise ValueError(f"Order {self.id} has no question.")
         answer = choice if isinstance(choice, str) else choice.id
-        return self._post("answer", {"question": self.question.id, "answer": answer})
+        sent = {"question": self.question.id, "answer": answer, "version": self.version}
+        return self._post("answer", sent)
 
     def say(self, what: str | Recording, *, idempotency_key: str | None = None) -> Live:
         """Add what the customer says or types next, by text or by a recording; then `wait` again."""

@@ -110,6 +110,7 @@ class CartLine(Model):
     price_is_minimum: bool = False
     confidence: float
     findings: list[Finding] = []
+    allergens: list[str] = []
     ref: str | None = None
     size_ref: str | None = None
 

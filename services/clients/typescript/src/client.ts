@@ -119,7 +119,7 @@ export class LiveOrder {
   answer(choice: Choice | string): Promise<LiveOrder> {
     if (!this.question) throw new TypeError(`Order ${this.id} has no question.`);
     const answer = typeof choice === "string" ? choice : choice.id;
-    return this.#post("answer", { question: this.question.id, answer });
+    return this.#post("answer", { question: this.question.id, answer, version: this.version });
   }
 
   /** Add what the customer says or types next, by text or by a recording. */

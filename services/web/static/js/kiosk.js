@@ -1,41 +1,10 @@
-/* A screen that customers share: taps on the menu become words of the order, and a page that is
-   left untouched starts over, after a warning that counts down. */
+/* A screen that customers share: a page that is left untouched starts over, after a warning that counts
+   down. */
 "use strict";
 (() => {
   const IDLE_S = 60;
   const WARNED_S = 15;
-  const taps = document.getElementById("taps");
   const words = document.getElementById("words");
-
-  function collectTaps() {
-    const field = words.elements.transcript;
-    const counts = new Map(); // of each tile
-    let typed = field.value;
-    const phrase = ([tile, count]) => (count === 1 ? tile.value : `${count} ${tile.dataset.name}`);
-    const show = () => {
-      for (const tile of taps.querySelectorAll(".tile")) {
-        const badge = tile.querySelector(".tile-count");
-        badge.hidden = !counts.has(tile);
-        badge.textContent = `× ${counts.get(tile)}`;
-      }
-    };
-    taps.addEventListener("submit", (event) => {
-      event.preventDefault();
-      counts.set(event.submitter, (counts.get(event.submitter) ?? 0) + 1);
-      field.value = [typed.trim(), ...[...counts].map(phrase)].filter(Boolean).join(", ");
-      show();
-      const column = words.closest(".ask"); // scrolls by itself where it is next to the menu
-      column.scrollTop = column.scrollHeight;
-    });
-    const own = () => {
-      typed = field.value;
-      counts.clear();
-      show();
-    };
-    field.addEventListener("input", own);
-    words.addEventListener("reset", () => setTimeout(own));
-  }
-  if (taps && words) collectTaps();
 
   const idle = document.getElementById("idle");
   let left = IDLE_S;

@@ -226,7 +226,8 @@ def test_a_link_becomes_a_cookie_and_ends(world: World, monkeypatch: pytest.Monk
     order_id, _ = _things(world)
     made = world.http.post(f"/v1/orders/{order_id}/link", headers=world.bearing("ada")).json()
     with httpx.Client(base_url=world.url) as guest:
-        sent = guest.get(made["path"])
+        assert made["url"] == world.url + made["path"]
+        sent = guest.get(made["url"])
         assert (sent.status_code, sent.headers["location"]) == (303, f"/orders/{order_id}")
         assert guest.get(sent.headers["location"]).status_code == 200
     with httpx.Client(base_url=world.url) as late:

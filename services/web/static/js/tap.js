@@ -1,0 +1,34 @@
+/* Taps on the menu become words of the order, to be sent with what is typed. */
+"use strict";
+(() => {
+  const taps = document.getElementById("taps");
+  const words = document.getElementById("words");
+  if (!taps || !words) return;
+
+  const field = words.elements.transcript;
+  const counts = new Map(); // of each tile
+  let typed = field.value;
+  const phrase = ([tile, count]) => (count === 1 ? tile.value : `${count} ${tile.dataset.name}`);
+  const show = () => {
+    for (const tile of taps.querySelectorAll(".tile")) {
+      const badge = tile.querySelector(".tile-count");
+      badge.hidden = !counts.has(tile);
+      badge.textContent = `× ${counts.get(tile)}`;
+    }
+  };
+  taps.addEventListener("submit", (event) => {
+    event.preventDefault();
+    counts.set(event.submitter, (counts.get(event.submitter) ?? 0) + 1);
+    field.value = [typed.trim(), ...[...counts].map(phrase)].filter(Boolean).join(", ");
+    show();
+    const column = words.closest(".ask"); // scrolls by itself where it is next to the menu
+    if (column) column.scrollTop = column.scrollHeight;
+  });
+  const own = () => {
+    typed = field.value;
+    counts.clear();
+    show();
+  };
+  field.addEventListener("input", own);
+  words.addEventListener("reset", () => setTimeout(own));
+})();
