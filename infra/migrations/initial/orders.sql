@@ -194,3 +194,6 @@ CREATE TABLE turns (
 );
 
 CREATE INDEX ix_turns_shops ON turns (begun) WHERE source = '';
+
+-- For the seconds of work of the last minute, which the API looks up for each order.
+CREATE INDEX ix_turns_at ON turns (at);
