@@ -7,8 +7,7 @@ time and never changes a cart. On the tuned menus half of an answer's tokens are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 from schemas.cart import Line, OptionLine
 from schemas.menu import Item, Menu
@@ -17,23 +16,12 @@ from services.retrieval.retrieval import Match, Mention, Retrieval
 
 @dataclass(slots=True)
 class _Guessed:
-    """A line of the guess, and the words [`start`, `end`) that named its item."""
+    """A line of the guess, its item, and the words [`start`, `end`) that named that."""
 
+    line: Line
     item: Item
-    quantity: int
     start: int
     end: int
-    size: str | None = None
-    options: list[OptionLine] = field(default_factory=list)
-
-    def line(self) -> Line:
-        return {
-            "kind": "item",
-            "sku": self.item.sku,
-            "quantity": self.quantity,
-            "size": self.size,
-            "options": self.options,
-        }
 
 
 def guess(retrieval: Retrieval, menu: Menu) -> list[Line]:
@@ -41,8 +29,8 @@ def guess(retrieval: Retrieval, menu: Menu) -> list[Line]:
     were said nearest to it."""
     lines, others = _items(retrieval, menu)
     for mention in others:
-        _give(mention, sorted(lines, key=partial(_distance, mention)))
-    return [line.line() for line in lines]
+        _give(mention, lines)
+    return [one.line for one in lines]
 
 
 def _items(retrieval: Retrieval, menu: Menu) -> tuple[list[_Guessed], list[Mention]]:
@@ -59,8 +47,9 @@ def _items(retrieval: Retrieval, menu: Menu) -> tuple[list[_Guessed], list[Menti
             if lines and lines[-1].item == item and mention.start <= behind + 1:  # one more word of its name
                 lines[-1].end = mention.end
             else:
-                quantity = _number(retrieval, behind, mention.start)
-                lines.append(_Guessed(item, quantity, mention.start, mention.end))
+                line: Line = {"kind": "item", "sku": item.sku, "size": None, "options": []}
+                line["quantity"] = _number(retrieval, behind, mention.start)
+                lines.append(_Guessed(line, item, mention.start, mention.end))
             behind = mention.end
     return lines, others
 
@@ -73,18 +62,14 @@ def _number(retrieval: Retrieval, start: int, end: int) -> int:
     return free[-1] if free else 1
 
 
-def _distance(mention: Mention, line: _Guessed) -> int:
-    return max(line.start - mention.end, mention.start - line.end)
-
-
-def _give(mention: Mention, nearest: Sequence[_Guessed]) -> None:
-    """Add a size or an option to the first of the lines that comes with it."""
-    for line in nearest:
+def _give(mention: Mention, lines: Sequence[_Guessed]) -> None:
+    """Add a size or an option to the nearest of the lines that comes with it."""
+    for one in sorted(lines, key=lambda one: max(one.start - mention.end, mention.start - one.end)):
         for name in mention.names:
-            if name.kind == "size" and name.id in line.item.size_ids:
-                line.size = name.id
+            if name.kind == "size" and name.id in one.item.size_ids:
+                one.line["size"] = name.id
                 return
-            if name.kind == "option" and name.group in line.item.option_groups:
+            if name.kind == "option" and name.group in one.item.option_groups:
                 option: OptionLine = {"group": name.group, "id": name.id, "amount": "normal", "count": 1}
-                line.options += [option] if option not in line.options else []
+                one.line["options"] += [option] if option not in one.line["options"] else []
                 return

@@ -1,6 +1,6 @@
 """What the reader is shown: the menu, the customer's words, and the names that retrieval found in them.
 
-Where a second recognizer heard something else, its words follow the first one's.
+Where a second recognizer has something else, its words follow the first one's.
 
 The menu comes first and is the same for every order of a menu version, so that a server keeps it in its
 cache. The reader is trained with this (`services/learning/training`): a change here asks for new training.
@@ -68,7 +68,7 @@ def messages(
     menu_text: str, transcript: str, names: str = "", second: str = "", *, trained: bool = True
 ) -> list[Message]:
     """The chat of one order, whose answer is compact cart JSON; `names` is the line of `names_line`, `second`
-    what another recognizer heard. A model that was not `trained` for it is shown the format as well."""
+    what another recognizer has. A model that was not `trained` for it is shown the format as well."""
     shown = () if trained else (RULES, f"Fields:\n{field_notes()}", worked_example())
     return [
         {"role": "system", "content": "\n\n".join((TASK, *shown, menu_text))},
@@ -107,7 +107,7 @@ def worked_example() -> str:
 
 
 def turn(transcript: str, names: str = "", second: str = "") -> str:
-    """The customer's turn of the chat: what was heard, `Or: ` what a second recognizer heard where it differs
+    """The customer's turn of the chat: the transcript, `Or: ` that of a second recognizer where it differs
     in more than case, punctuation and digits, and the names."""
     other = f"{OR}{writable(second)}" if second and _plain(second) != _plain(transcript) else ""
     return "\n".join(part for part in (writable(transcript), other, names) if part)

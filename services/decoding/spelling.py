@@ -9,7 +9,7 @@ that a new field is spelled, masked and read without a word here:
 
 1. A line's `kind` is the key of its first field, so that it is decided before all else. So is a note's, as
    the value of the field that `x-key-from` names is in any object.
-2. The menu's names stand for its ids. `x-named-by` fields are told by another's name, `x-aligned` ones are
+2. The menu's names stand for its ids. `x-named-by` fields are known by another's name, `x-aligned` ones are
    found afterwards; neither is written.
 3. A field at its default, or at `x-implied`, is left out. A number may be spelled out all the same: a model
    that means 1 and may not write it would be driven to 10.
@@ -101,7 +101,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """One of several objects, told apart by their first key."""
+    """One of several objects, distinguished by their first key."""
 
     objects: tuple[Object, ...]
 

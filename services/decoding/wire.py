@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from schemas.cart import Line, NoteDraft
 from schemas.menu import Item
 from schemas.menus.nesting import unplaced
-from services.decoding.menu_names import Names, OptionName, Unreadable
+from services.decoding.menu_names import Names, Unreadable
 from services.decoding.spelling import (
     CART,
     Array,
@@ -79,8 +79,8 @@ class _Scope:
         if part == "sizes":
             return self.names.sizes[value]
         group = fields["group"]
-        named = (o for o in self._options() if o.id == value and group in (o.group, unplaced(o.group)))
-        return next(named).name
+        choices = self.names.choices(self.item) if self.item else ()
+        return next(o.name for o in choices if o.id == value and group in (o.group, unplaced(o.group)))
 
     def named(self, part: str, name: str) -> Part | str:
         """What a name stands for: an id, or for an option its `group` and `id`. Raises Unreadable."""
@@ -100,9 +100,6 @@ class _Scope:
         """Whether an option has a field: its group has the mark that the field asks for."""
         group = self.names.menu.group(fields["group"]) if field.where else None
         return group is None or bool(getattr(group, str(field.where)))
-
-    def _options(self) -> tuple[OptionName, ...]:
-        return self.names.choices(self.item) if self.item else ()
 
 
 def _spelled(node: Node, value: Any, scope: _Scope, fields: Part | None = None) -> Any:

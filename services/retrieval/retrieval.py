@@ -74,7 +74,8 @@ def retrieve(transcript: str, menu: MenuNames) -> Retrieval:
     """Look the words of `transcript` up in `menu`."""
     spoken = words(transcript)
     whole = list(_whole(transcript, spoken, menu))
-    called = _called_by_number(whole, menu)
+    # Words that call an item by its number, which is not a quantity.
+    called = _covered(one for one in whole if one[3][0] in menu.numbered)
     numbers = list(_numbers(spoken, called))
     known, small = _covered(whole) | _covered(numbers), english().small_words
     open_ = [at for at, word in enumerate(spoken) if at not in known and word.folded not in small]
@@ -94,11 +95,6 @@ _Found = tuple[int, int, Match, tuple[Stems, ...]]
 
 def _covered(found: Iterable[_Found | tuple[int, int, int]]) -> set[int]:
     return {at for one in found for at in range(one[0], one[1])}
-
-
-def _called_by_number(whole: Iterable[_Found], menu: MenuNames) -> set[int]:
-    """Words that call an item by its number, which is not a quantity."""
-    return _covered(one for one in whole if one[3][0] in menu.numbered)
 
 
 def _mention(

@@ -81,9 +81,7 @@ def stem(folded: str) -> str:
         return folded
     if folded.endswith("ies") and len(folded) > 4:
         return folded[:-3] + "y"
-    if folded.endswith(("shes", "ches", "xes", "sses", "zes")):
-        return folded[:-2]
-    if folded.endswith("oes"):
+    if folded.endswith(("shes", "ches", "xes", "sses", "zes", "oes")):
         return folded[:-2]
     return folded[:-1]
 

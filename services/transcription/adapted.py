@@ -36,12 +36,6 @@ def adapter_of(name: str) -> Path | None:
     return adapter_for(name, RECOGNISERS) if Path(name).name == name else None
 
 
-def confidence_name(name: str) -> str:
-    """Return a recognizer's name in the confidence tables: its adapter's, if it has one."""
-    adapter = adapter_of(name)
-    return adapter.name if adapter else name
-
-
 def of_name(name: str, models_dir: Path) -> str:
     """Return a recognizer's folder, given its name in the model lock or its adapter's.
 

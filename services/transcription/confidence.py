@@ -81,7 +81,6 @@ def calibrated(raw: float, key: str) -> float:
     """Return the share (0..1) of right transcripts with the mean word probability `raw` (0..1)."""
     tables = _tables()
     knots = tables.get(key, tables[FALLBACK])
-    raw = min(max(raw, 0.0), 1.0)
     for (left, low), (right, high) in pairwise(knots):
         if raw <= right:
             return low if right == left else low + (high - low) * (raw - left) / (right - left)

@@ -75,8 +75,9 @@ def with_second(
         if share is not None and same_things(transcript.text, other.text, names):
             update |= {"agreed": True, "confidence": max(transcript.confidence, share)}
             break
-        if share is not None and same_words(transcript.text, other.text):
-            update |= {"agreed": True}  # not surer: it has words that the menu doesn't explain
+        if share is not None and _stems(transcript.text) == _stems(other.text):
+            # The same but for spelling, and not surer: it has words that the menu doesn't explain.
+            update |= {"agreed": True}
             break
     return transcript.model_copy(update=update)
 
@@ -95,11 +96,6 @@ def _spans(retrieval: Retrieval) -> list[tuple[int, int]]:
     """Return the spans of whole names and of numbers."""
     whole = [(mention.start, mention.end) for mention in retrieval.mentions if mention.match is Match.WHOLE]
     return whole + [(number.start, number.end) for number in retrieval.numbers]
-
-
-def same_words(one: str, other: str) -> bool:
-    """Return whether two transcripts differ at most in spelling (case, punctuation, digits, plurals)."""
-    return _stems(one) == _stems(other)
 
 
 def same_things(one: str, other: str, names: MenuNames) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from schemas.transcript import Transcript
 from services.retrieval.names import MenuNames
-from services.retrieval.retrieval import Match, Retrieval, retrieve
+from services.retrieval.retrieval import Match, retrieve
 from services.transcription.ports import Recording, Transcriber
 
 
@@ -46,7 +46,9 @@ def _whole(
 def in_doubt(transcript: Transcript, names: MenuNames, floor: float) -> bool:
     """Return whether the confidence is below `floor`, a word is unexplained, or no item is named."""
     retrieval = retrieve(transcript.text, names)
-    return transcript.confidence < floor or bool(retrieval.unexplained) or not _names_an_item(retrieval)
+    # A word that only sounds like an item's name doesn't count.
+    named = any(name.kind == "item" for name in retrieval.names(Match.WHOLE, Match.PARTIAL))
+    return transcript.confidence < floor or bool(retrieval.unexplained) or not named
 
 
 def clearer(whole: Transcript, denoised: Transcript, names: MenuNames) -> Transcript:
@@ -61,8 +63,3 @@ def _explained(transcript: Transcript, names: MenuNames) -> tuple[int, int]:
     """Return a rank, higher is better: fewer unexplained words, then more whole names."""
     retrieval = retrieve(transcript.text, names)
     return -len(retrieval.unexplained), sum(mention.match is Match.WHOLE for mention in retrieval.mentions)
-
-
-def _names_an_item(retrieval: Retrieval) -> bool:
-    """Return whether an item is named; a word that only sounds like one doesn't count."""
-    return any(name.kind == "item" for name in retrieval.names(Match.WHOLE, Match.PARTIAL))

@@ -40,8 +40,8 @@ OPTIONS: dict[str, Any] = {
     # A wrong first half must not mislead the second half.
     "condition_on_previous_text": False,
     "word_timestamps": True,
-    # Half the context, as in OpenAI's decoder: a loop on noise ends after 2 s, not 5 s, and nobody says
-    # 224 tokens in a window of 30 s.
+    # Half the context, as in OpenAI's decoder: a loop on noise ends after 2 s, not 5 s, and no order
+    # has 224 tokens in a window of 30 s.
     "max_new_tokens": 224,
     # No menu words as `hotwords` or `initial_prompt`: they invent orders out of silence.
     # `segments.py` applies these three thresholds afterwards, by segment.
@@ -202,7 +202,9 @@ class WhisperTranscriber:
                 lazy, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
                 segments = []
                 for one in lazy:
-                    segments.append(_segment(one, spaced=language not in _UNSPACED))
+                    words = _words(one.words or (), spaced=language not in _UNSPACED)
+                    measures = one.avg_logprob, one.no_speech_prob, one.compression_ratio
+                    segments.append(Segment(one.text, words, *measures))
                     check()
                 return segments
         except (RuntimeError, MemoryError) as error:
@@ -211,12 +213,6 @@ class WhisperTranscriber:
 
 def _first_part(language: str) -> str:
     return language.split("-")[0].lower()
-
-
-def _segment(segment: Any, *, spaced: bool) -> Segment:
-    words = _words(segment.words or (), spaced=spaced)
-    measures = segment.avg_logprob, segment.no_speech_prob, segment.compression_ratio
-    return Segment(segment.text, words, *measures)
 
 
 def _words(pieces: Any, *, spaced: bool) -> tuple[Word, ...]:

@@ -31,25 +31,13 @@ def aligned(
 ) -> CartDraft:
     """A draft of `lines`, each with a piece of the transcript; `found` is what retrieval found in it. The
     words of a wish off the menu, and of `notes`, are pieces of it already."""
-    pieces = (
-        transcript[slice(*span)] if span else line.get("heard") or transcript
-        for line, span in zip(lines, _spans(lines, found), strict=True)
-    )
-    made = [
-        {**line, "heard": whole_words(words, MAX_HEARD_CHARS)}
-        for line, words in zip(lines, pieces, strict=True)
-    ]
+    anchors, made = list(_anchors(lines, found)), []
+    for line, anchor in zip(lines, anchors, strict=True):
+        words = line.get("heard") or transcript
+        if anchor:
+            words = transcript[slice(*_words(line, anchor, _zone(anchor, anchors), found))]
+        made.append({**line, "heard": whole_words(words, MAX_HEARD_CHARS)})
     return CartDraft.model_validate({"lines": made, "notes": tuple(notes)})
-
-
-def _spans(lines: Sequence[Line], found: Retrieval) -> list[Span | None]:
-    """The words of each line of a draft, as character offsets; None for a line whose item no words name, and
-    one off the menu."""
-    anchors = list(_anchors(lines, found))
-    return [
-        _words(line, anchor, _zone(anchor, anchors), found) if anchor else None
-        for line, anchor in zip(lines, anchors, strict=True)
-    ]
 
 
 def _anchors(lines: Sequence[Line], found: Retrieval) -> Iterator[Mention | None]:
@@ -79,7 +67,9 @@ def _words(line: Line, anchor: Mention, zone: Span, found: Retrieval) -> Span:
     refs: list[Ref] = [("size", None, size)] if (size := line.get("size")) else []
     refs += [_option(option["group"], option["id"]) for option in line.get("options") or ()]
     near = [_nearest(_naming(ref, found), anchor) for ref in refs]
-    near.append(_nearest(_counts(line, anchor, found), anchor))
+    # The numbers before an item that are its quantity.
+    counts = [n for n in found.numbers if n.value == line.get("quantity", 1) and n.end <= anchor.start]
+    near.append(_nearest(counts, anchor))
     own = [anchor, *(one for one in near if one and zone[0] <= one.start and one.end <= zone[1])]
     return min(one.start for one in own), max(one.end for one in own)
 
@@ -87,12 +77,6 @@ def _words(line: Line, anchor: Mention, zone: Span, found: Retrieval) -> Span:
 def _option(group_id: str, option_id: str) -> Ref:
     group = source(group_id)
     return ("option", group, option_id) if group else ("size", None, option_id)
-
-
-def _counts(line: Line, anchor: Mention, found: Retrieval) -> list[Number]:
-    """The numbers before an item that are its quantity."""
-    quantity = int(line.get("quantity", 1))
-    return [number for number in found.numbers if number.value == quantity and number.end <= anchor.start]
 
 
 def _nearest(places: Sequence[Mention | Number], anchor: Mention) -> Mention | Number | None:

@@ -2,7 +2,7 @@
 
 No line of a cart says "I'm allergic to peanuts". So where these words are not simply the name of what is in
 the cart ("a vegan burger"), or the trained reader took some down as a note, only a person can know what the
-kitchen has to be told. A needless review is better than a missed allergy: words are matched without case,
+kitchen has to know. A needless review is better than a missed allergy: words are matched without case,
 accents and punctuation, as a recognizer may write them, in English and Spanish whatever the menu's language
 is.
 """

@@ -68,7 +68,7 @@ def decide(
 ) -> Decided:
     """Judge the language model's `draft` of `transcript`."""
     menu = version.menu
-    findings = check_allergy(draft, menu, transcript)  # first, for whoever reads only the beginning
+    findings = check_allergy(draft, menu, transcript)  # first, for who reads only the beginning
     findings += [*check_facts(draft, menu), *_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)

@@ -6,14 +6,12 @@ Shown by `saycart explain` and on the review page; it decides nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from schemas import wording
 from schemas.decision import Decision, ModelAnswer, Verdict
 from schemas.menu import Menu
-from services.retrieval.names import Kind, names_of
+from services.retrieval.names import names_of
 from services.retrieval.retrieval import Match, retrieve
 from services.validation.whole_cart import how_sure
 
@@ -31,11 +29,7 @@ _VERDICTS = {
 }
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class ExplainedWords(_Value):
+class ExplainedWords(BaseModel):
     """Words of the transcript: characters `start` up to, but not including, `end`.
 
     `meaning` is what they may mean, in words ("latte (item) or iced latte (item)"), and `found_by` how that
@@ -49,39 +43,13 @@ class ExplainedWords(_Value):
     found_by: str = ""
 
 
-class NamedPart(_Value):
-    """Something on the menu: `id` is a sku, a size's id or an option's id, `group` the option's group."""
-
-    kind: Kind
-    id: str
-    name: str
-    group: str | None = None
-
-
-class MentionedNames(ExplainedWords):
-    """Words, and the names that they may mean."""
-
-    match: Match
-    names: tuple[NamedPart, ...]
-
-
-class SpokenNumber(ExplainedWords):
-    """Words that are a number."""
-
-    value: int
-
-
-class Explanation(_Value):
+class Explanation(BaseModel):
     """One transcript on one menu version; `answer` and `decision` are those of a stored order."""
 
     menu: str
     menu_version: int
     text: str
-    mentions: tuple[MentionedNames, ...] = Field(description="in the order in which they were said")
-    numbers: tuple[SpokenNumber, ...]
-    unexplained: tuple[ExplainedWords, ...] = Field(
-        description="words that are not on the menu, a number or a common word"
-    )
+    parts: tuple[ExplainedWords, ...] = Field(description="in the order in which they were said")
     answer: ModelAnswer | None = None
     decision: Decision | None = None
 
@@ -108,11 +76,6 @@ class Explanation(_Value):
         found.append(("unused words", ", ".join(basis.unused)))
         return [(label, text) for label, text in found if text]
 
-    @property
-    def parts(self) -> list[ExplainedWords]:
-        """Every part of the text, in its order."""
-        return sorted([*self.mentions, *self.numbers, *self.unexplained], key=lambda part: part.start)
-
 
 def explain(
     text: str,
@@ -124,31 +87,21 @@ def explain(
 ) -> Explanation:
     """Look `text` up in the menu; `answer` and `decision` are added as they are."""
 
-    def at(start: int, end: int) -> dict[str, Any]:
-        return {"words": text[start:end], "start": start, "end": end}
+    def part(start: int, end: int, meaning: str = "", found_by: str = "") -> ExplainedWords:
+        return ExplainedWords(words=text[start:end], start=start, end=end, meaning=meaning, found_by=found_by)
 
     found = retrieve(text, names_of(menu))
-    mentions = [
-        MentionedNames(
-            **at(one.start, one.end),
-            meaning=" or ".join(dict.fromkeys(f"{name.text} ({name.kind})" for name in one.names)),
-            found_by=_FOUND_BY[one.match],
-            match=one.match,
-            names=tuple(NamedPart(kind=n.kind, id=n.id, name=n.text, group=n.group) for n in one.names),
-        )
-        for one in found.mentions
-    ]
-    numbers = [
-        SpokenNumber(**at(one.start, one.end), meaning=str(one.value), found_by="a number", value=one.value)
-        for one in found.numbers
-    ]
+    parts = []
+    for one in found.mentions:
+        meanings = dict.fromkeys(f"{name.text} ({name.kind})" for name in one.names)
+        parts.append(part(one.start, one.end, " or ".join(meanings), _FOUND_BY[one.match]))
+    parts += [part(one.start, one.end, str(one.value), "a number") for one in found.numbers]
+    parts += [part(*span) for span in found.unexplained]
     return Explanation(
         menu=menu.id,
         menu_version=version,
         text=text,
-        mentions=tuple(mentions),
-        numbers=tuple(numbers),
-        unexplained=tuple(ExplainedWords(**at(*span)) for span in found.unexplained),
+        parts=tuple(sorted(parts, key=lambda one: one.start)),
         answer=answer,
         decision=decision,
     )

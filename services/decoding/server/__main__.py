@@ -24,7 +24,7 @@ import threading
 from pathlib import Path
 
 from infra.processes.signals import StopSignal
-from infra.weights.adapters import as_gguf
+from infra.weights.adapters import prepared
 from schemas.errors import SaycartError
 from services.decoding.hosts.variables import KEY_ENV, OPENMP_ENV
 from services.decoding.server.http import server
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         reader = Reader(
             args.model,
-            as_gguf(args.adapter, args.model.parent) if args.adapter else None,
+            prepared(args.adapter, args.model.parent) if args.adapter else None,
             context=args.context,
             threads=args.threads,
             folder=args.states,

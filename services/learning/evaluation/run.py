@@ -17,7 +17,7 @@ from schemas.errors import SaycartError
 from schemas.lifecycle import StageName, State, advance
 from schemas.menu import Menu, MenuVersion
 from schemas.open_questions import open_question
-from schemas.records.orders import OrderRecord, Outcome
+from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.access import MAIN_SHOP
 from schemas.transcript import Transcript, joined
@@ -80,7 +80,7 @@ def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | Non
     order, ms, reasons, failed = _through(order, here)
     reasons += [reason.value for reason in order.reasons]
     draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
-    transcript = order.transcript or Transcript(text="", confidence=0.0)
+    transcript = order.known_transcript
     question = open_question(order.findings, order.reasons)
     return {
         "id": row["id"],
@@ -113,7 +113,9 @@ def _through(
     while order.state in FLOW and not reasons:
         stage, started = FLOW[order.state], time.perf_counter()
         try:
-            order = _apply(order, stage.step(order, tools))
+            outcome = stage.step(order, tools)
+            filled = {name: found for name in _FILLED if (found := getattr(outcome, name)) is not None}
+            order = replace(order, state=advance(order.state, outcome.event), **filled)
         except SaycartError as error:
             reasons = [error.code]
             if error.retryable:
@@ -142,8 +144,3 @@ def _order(row: dict[str, Any], menu: Menu, *, spoken: bool) -> OrderRecord:
         created_at=_EPOCH,
         updated_at=_EPOCH,
     )
-
-
-def _apply(order: OrderRecord, outcome: Outcome) -> OrderRecord:
-    filled = {name: getattr(outcome, name) for name in _FILLED if getattr(outcome, name) is not None}
-    return replace(order, state=advance(order.state, outcome.event), **filled)

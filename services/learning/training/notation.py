@@ -60,7 +60,6 @@ class WrittenOrder:
 
     utterance: str
     lines: list[Line]
-    tags: tuple[str, ...]
     notes: tuple[tuple[str, str], ...] = ()
     """(kind, words) of each thing that the kitchen must know beyond the lines."""
 
@@ -88,11 +87,10 @@ def read_orders(file: Path, menu: Menu) -> tuple[list[WrittenOrder], list[str]]:
             problems.append(f"{file.name}:{number}: not `[tags] words => cart`: {line!r}")
             continue
         try:
-            tags = tuple(tag.strip() for tag in order[1].split(","))
             cart, *notes = order[3].split(" // ")
             lines = read_written(cart, names)
             _expect_pieces([line["heard"] for line in lines if "heard" in line], order[2])
-            orders.append(WrittenOrder(order[2], lines, tags, tuple(_note(n, order[2]) for n in notes)))
+            orders.append(WrittenOrder(order[2], lines, tuple(_note(n, order[2]) for n in notes)))
         except (Unreadable, Misspelt) as error:
             problems.append(f"{file.name}:{number}: {error}")
     return orders, problems

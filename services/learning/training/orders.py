@@ -171,7 +171,7 @@ def _written(folder: Path) -> Iterator[TrainingShop]:
 
 
 def written_menu(orders: Path) -> Menu:
-    """The menu beside a file of orders: in the notation, or as JSON, which also says what is inside options.
+    """The menu of a file of orders: in the notation, or as JSON, which also says what is inside options.
     Raises Misspelt."""
     document = orders.with_suffix(".json")
     return (

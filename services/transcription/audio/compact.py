@@ -12,7 +12,8 @@ import numpy as np
 import structlog
 from av.audio.stream import AudioStream
 
-from infra.blobs.store import Blobs, DiskFull
+from infra.blobs.store import Blobs
+from schemas.errors import StorageFull
 from schemas.records.orders import StoredRecording
 from services.transcription.audio.audio import RATE, Samples
 from services.transcription.audio.containers import AudioContainer
@@ -40,8 +41,8 @@ def compact(blobs: Blobs, recording: Recording) -> StoredRecording | None:
     try:
         with blobs.open() as writer:
             writer.write(sound)
-            return StoredRecording(writer.commit(AudioContainer.FLAC.media_type), AudioContainer.FLAC.value)
-    except (DiskFull, OSError):
+            return StoredRecording(writer.commit(), AudioContainer.FLAC.value)
+    except (StorageFull, OSError):
         log.warning("recording.not_compacted", exc_info=True)
         return None
 

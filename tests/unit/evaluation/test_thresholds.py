@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,24 +52,18 @@ def test_a_probability_that_lets_too_many_wrong_carts_stand_is_left_out() -> Non
     assert min(one["accept from"] for one in found) > 0.985
 
 
-def answers(folder: Path, texts: Sequence[str], overruled: Sequence[int] = (0, 0, 0, 0)) -> Path:
-    file = folder / "tune.jsonl"
-    rows = zip(SHOP.rows, texts, overruled, strict=True)
-    told = [
-        {"part": "tune", "id": row.id, "text": text, "logprob": 0.0, "overruled": count}
-        for row, text, count in rows
-    ]
-    file.write_text("".join(json.dumps(one) + "\n" for one in told))
-    return file
-
-
 def test_an_answer_that_is_not_a_cart_or_was_overruled_has_no_probability(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(score, "shops", lambda part: [SHOP])
     right = wire.write(LATTE, SHOP.names)
     small = wire.write([LATTE[0] | {"size": "S"}], SHOP.names)
-    file = answers(tmp_path, [right, small, "1 latte", right], overruled=(0, 0, 0, 2))
+    file = tmp_path / "tune.jsonl"
+    rows = [
+        {"part": "tune", "id": row.id, "text": text, "logprob": 0.0, "overruled": 2 * (row is SHOP.rows[3])}
+        for row, text in zip(SHOP.rows, (right, small, "1 latte", right), strict=True)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = score.answered("tune", file)
     assert [(order.probability, order.right) for order in found] == [
         (1.0, True), (1.0, False), (0.0, False), (0.0, True),

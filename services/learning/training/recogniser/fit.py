@@ -153,7 +153,6 @@ def main() -> None:
     writer = Writer(Tokenizer.from_file(str(args.base / "tokenizer.json")), LANGUAGE)
     model: Any = WhisperForConditionalGeneration.from_pretrained(args.base, dtype=torch.float32)
     config = LoraConfig(r=args.rank, lora_alpha=args.rank, lora_dropout=0.0, target_modules=LAYERS)
-    config.base_model_name_or_path = args.name
     model = model.to(args.device)
     mel = mel_filters().to(args.device)
     model = get_peft_model(model, config).train()
