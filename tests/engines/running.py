@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from infra.weights.adapters import adapter_for
 from infra.weights.models import resolve
 from infra.weights.safetensors import weights
 from services.decoding.decoder import OpenAIDecoder
-from services.decoding.hosts.embedded import engine_child, served_at
+from services.decoding.hosts.embedded import answers, engine_child, served_at
 from services.decoding.hosts.variables import KEY_ENV
 from tests.servers import llama_cpp
 from tests.servers import vllm as vllm_server
@@ -40,14 +41,14 @@ WAITING = {"llama.cpp": "llamacpp:requests_deferred", "vllm": "vllm:num_requests
 WRITTEN = {"llama.cpp": "llamacpp:tokens_predicted_total", "vllm": "vllm:generation_tokens_total"}
 START_S = 400.0
 SOON_S = 60.0
-# llama.cpp looks whether a connection is still open when a second has passed without an answer to anybody,
+# llama.cpp looks whether a connection is still open when a second has passed without any answer,
 # and its metrics are an answer: asked more often than this, it never looks.
 RARELY_S = 1.5
 
 
 @dataclass
 class Engine:
-    """One server. `crash` kills it and returns the session that it led, and its supervisor starts it anew;
+    """One server. `crash` kills it and returns the session that it led, and its supervisor starts it again;
     None where it is not ours to kill."""
 
     dialect: str
@@ -80,12 +81,6 @@ class Engine:
     def until(self, true: Callable[[], object], every_s: float = 0.05) -> None:
         until(true, SOON_S * self.slow, every_s=every_s)
 
-    def answers(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/health", timeout=1, trust_env=False).status_code == 200
-        except httpx.HTTPError:
-            return False
-
 
 def living(session: int) -> list[int]:
     """Processes of a session. vLLM's engine is one of its server's, with all of the memory."""
@@ -116,7 +111,8 @@ def _started(home: Path, engine: Engine, child: Child) -> Iterator[Engine]:
 
 
 def _child(home: Path, engine: Engine, argv: Any, env: Any) -> Child:
-    return Child("engine", argv, home / "log", engine.answers, ready_timeout_s=START_S, env=env)
+    ready = partial(answers, f"{engine.url}/health")
+    return Child("engine", argv, home / "log", ready, ready_timeout_s=START_S, env=env)
 
 
 @contextmanager

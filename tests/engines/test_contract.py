@@ -21,7 +21,6 @@ from pydantic import BaseModel, Field
 
 from schemas.cart import SCHEMA
 from schemas.errors import DecodeCancelled, DecodeTruncated, EngineUnavailable
-from schemas.menu import Menu
 from services.cli.commands.doctor_engine import AWKWARD
 from services.clients.masked.saycart_masked import Mask, OutputType, masked
 from services.decoding import decoder as decoder_module
@@ -71,17 +70,13 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield running
 
 
-def order(said: str, menu: Menu = CAFE) -> CartRequest:
-    return CartRequest(said, menu)
-
-
 @pytest.mark.parametrize("menu_id", ORDERS)
 def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) -> None:
     menu, decoder = sample_menu(menu_id), engine.decoder()
     whole = 0
     for said in ORDERS[menu_id][:: 1 if engine.dialect == "vllm" else 2]:
         try:
-            decoded = decoder.decode(order(said, menu))
+            decoded = decoder.decode(CartRequest(said, menu))
         except DecodeTruncated:  # a tiny model that was not trained may go on and on
             continue
         whole += 1
@@ -114,14 +109,14 @@ def test_a_text_comes_back_whole(engine: Engine, text: str) -> None:
 def test_a_cart_that_was_cut_off_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_TOKENS", 4)
     with pytest.raises(DecodeTruncated, match="length"):
-        engine.decoder().decode(order(SAID))
+        engine.decoder().decode(CartRequest(SAID, CAFE))
 
 
 def test_the_fixed_part_of_the_prompt_is_kept_for_the_next_order(engine: Engine) -> None:
     menu = sample_menu("harbor-coffee")
     decoder = engine.decoder()
     decoder.warm(menu)
-    decoded = decoder.decode(order("a cappuccino", menu))
+    decoded = decoder.decode(CartRequest("a cappuccino", menu))
     # vLLM keeps whole blocks of 128 tokens.
     assert decoded.cached_tokens > decoded.prompt_tokens - 200
     assert decoded.cached_tokens > 500
@@ -135,13 +130,13 @@ def test_the_learned_reader_is_asked_by_its_name(engine: Engine) -> None:
     if not engine.adapter:
         pytest.skip("no adapter was trained for this server's model")
     decoder, menu = engine.decoder(adapter=engine.adapter, timeout_s=300.0), sample_menu("harbor-coffee")
-    said = order("a small mocha with an extra shot and a blueberry muffin", menu)
-    found, again = decoder.decode(said), decoder.decode(order("an iced americano", menu))
+    said = CartRequest("a small mocha with an extra shot and a blueberry muffin", menu)
+    found, again = decoder.decode(said), decoder.decode(CartRequest("an iced americano", menu))
     assert found.engine == f"{engine.dialect}:{engine.adapter}"
     assert found.trained
     assert again.cached_tokens > again.prompt_tokens - 200, "the menu is read once"
     if engine.dialect == "vllm":
-        assert not engine.decoder(adapter="nobody").decode(said).trained, "it has no such adapter"
+        assert not engine.decoder(adapter="another").decode(said).trained, "it has no such adapter"
 
 
 class Ticket(BaseModel):
@@ -155,7 +150,7 @@ class Ticket(BaseModel):
 
 def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> None:
     """Greedy and drawn, scored, and in a grammar that is no JSON; an answer cut short is an error."""
-    chat = [{"role": "user", "content": "Sort this ticket: the checkout is down and nobody can pay."}]
+    chat = [{"role": "user", "content": "Sort this ticket: the checkout is down and no one can pay."}]
     output, decoder = OutputType.of(Ticket), engine.decoder()
     for temperature in (0.0, 1.5):
         found = masked(output, chat, engine=decoder, temperature=temperature, seed=7, score=not temperature)
@@ -177,7 +172,7 @@ def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> No
 def test_every_example_is_answered_under_its_mask(engine: Engine, name: str) -> None:
     """What a server's own llguidance makes of each: a grammar that is no JSON, patterns, unions."""
     task = TASKS[name]
-    (row,) = next(example for example in EXAMPLES if example.name == name).rows(1)
+    (row,) = next(example for example in EXAMPLES if example.task.name == name).rows(1)
     text = engine.decoder().complete(task.messages(row.text), task.output.mask).text
     assert task.output.mask.accepts(text)
 

@@ -33,11 +33,6 @@ class Compared:
     missing: int = 0
 
 
-def replayed(order: Order, tape: Tape, *, spoken: bool) -> Row:
-    """Run one order on a tape. Its recordings are only named, so their folder need not be there."""
-    return outcome(order, run(order, taped_tools(shipped(), tape), Path("recordings") if spoken else None))
-
-
 def compare_all(
     sets: list[GateSet], people: Path | None, *, jobs: int = 2, data: Path = DATA
 ) -> Iterator[Compared]:
@@ -49,27 +44,28 @@ def compare_all(
             if not baseline or not orders:
                 continue
             known = [order for order in orders if order.id in baseline]
-            told = Compared(
+            compared = Compared(
                 one.name, one.sealed, new=len(orders) - len(known), gone=len(baseline) - len(known)
             )
             parts = [
                 pool.submit(_part, one, known[at : at + BATCH], data) for at in range(0, len(known), BATCH)
             ]
-            running.append((told, baseline, parts))
-        for told, baseline, parts in running:
+            running.append((compared, baseline, parts))
+        for compared, baseline, parts in running:
             for part in parts:
                 for row, missing in part.result():
-                    told.pairs.append((baseline[row.id], row))
-                    told.missing += missing
-            yield told
+                    compared.pairs.append((baseline[row.id], row))
+                    compared.missing += missing
+            yield compared
 
 
 def _part(one: GateSet, orders: list[Order], data: Path) -> list[tuple[Row, bool]]:
     tape, found = _tape(one.name, data), []
+    recordings = Path("recordings") if one.spoken else None  # only named: it need not be there
     for order in orders:
         tape.missing = 0
-        row = replayed(order, tape, spoken=one.spoken)
-        found.append((row, tape.missing > 0))
+        made = run(order, taped_tools(shipped(), tape), recordings)
+        found.append((outcome(order, made), tape.missing > 0))
     return found
 
 

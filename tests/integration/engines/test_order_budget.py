@@ -12,7 +12,7 @@ import pytest
 from llguidance import LLTokenizer
 
 from infra.settings import Settings, settings
-from infra.weights.models import ModelError
+from infra.weights.lock import ModelError
 from schemas.errors import TooMuchToRead
 from services.decoding.decoder import OpenAIDecoder
 from services.decoding.ports import CartRequest

@@ -12,7 +12,8 @@ import pytest
 
 from infra.settings import Settings, settings
 from infra.weights import adapters
-from infra.weights.models import ModelError, resolve
+from infra.weights.lock import ModelError
+from infra.weights.models import resolve
 from schemas.compare import canonical
 from schemas.menu import Menu
 from services.bootstrap import Container

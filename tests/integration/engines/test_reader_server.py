@@ -16,7 +16,8 @@ import pytest
 from llguidance import LLTokenizer
 
 from infra.settings import settings
-from infra.weights.models import ModelError, resolve
+from infra.weights.lock import ModelError
+from infra.weights.models import resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
 from services.decoding.server import prefixes as prefixes_module
 from services.decoding.server.answering import STEP, Answer, Answering

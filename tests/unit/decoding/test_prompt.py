@@ -14,39 +14,9 @@ from services.decoding.prompt import MenuContext, field_notes, messages, names_l
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import Retrieval, retrieve
+from tests.stand_ins import CAFE
 from tests.unit.decoding.test_wire import MENU, NAMES
-
-DELI = Menu.parse(
-    {
-        "id": "deli",
-        "name": "Deli",
-        "currency": "EUR",
-        "sizes": [{"id": "S", "name": "small"}, {"id": "L", "name": "large", "aliases": ["big"]}],
-        "option_groups": [
-            {
-                "id": "bread",
-                "name": "bread",
-                "options": [
-                    {"id": "rye", "name": "rye", "aliases": ["dark"]},
-                    {"id": "white", "name": "white"},
-                ],
-            },
-            {"id": "ice", "name": "ice", "choose": "many", "options": [{"id": "cubes", "name": "cubes"}]},
-        ],
-        "items": [
-            {
-                "sku": "blt",
-                "name": "BLT",
-                "aliases": ["bacon sandwich"],
-                "price": 5,
-                "option_groups": ["bread"],
-            },
-            {"sku": "cola", "name": "Cola", "prices": {"S": 2, "L": 3}, "option_groups": ["ice"]},
-            {"sku": "club", "name": "Club", "price": 6, "option_groups": ["bread"]},
-            {"sku": "soup", "name": "Soup", "price": 4},
-        ],
-    }
-)
+from tests.unit.retrieval.test_retrieval import MENU as CORNER
 
 
 def found(transcript: str) -> Retrieval:
@@ -105,29 +75,29 @@ def test_the_worked_example_is_a_cart_of_its_own_menu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("skus", "aliases", "lines"),
+    ("menu", "skus", "aliases", "lines"),
     [
-        (
-            ("blt", "cola", "club", "soup"),
-            True,
-            [
-                "BLT = bacon sandwich, Club {bread}",
-                "Cola [small, large = big] {ice}",
-                "Soup",
-                "bread (one): rye = dark, white",
-                "ice: cubes",
-            ],
-        ),
-        (("soup", "club"), False, ["Soup", "Club {bread}", "bread (one): rye, white"]),
+        (CAFE, ("mocha", "coffee", "iced-mocha"), True, [
+            "mocha, iced mocha {milk}",
+            "coffee [small, medium] {roast, extras, syrup}",
+            "milk (one): oat milk = oat, soy milk = soy, skim milk",
+            "roast (one): medium roast, dark roast",
+            "syrup: mocha syrup, vanilla",
+            "extras: cream, sugar, foam, ice",
+        ]),
+        (CORNER.menu, ("mac", "latte"), True, ["Mac & Cheese", "Caffè Latte = latte [large = big]"]),
+        (CAFE, ("muffin", "mocha"), False, [
+            "blueberry muffin", "mocha {milk}", "milk (one): oat milk, soy milk, skim milk",
+        ]),
     ],
-    ids=["whole", "a part without other names"],
-)
+    ids=["shapes and groups", "other names", "a part without other names"],
+)  # fmt: skip
 def test_a_menu_is_a_line_for_each_shape_and_each_group(
-    skus: tuple[str, ...], aliases: bool, lines: list[str]
+    menu: Menu, skus: tuple[str, ...], aliases: bool, lines: list[str]
 ) -> None:
     """The reader was trained with these very words: a change asks for new training."""
-    items = [DELI.item(sku) for sku in skus]
-    shown = menu_text(DELI, Names(DELI), items=items, aliases=aliases)
+    items = [item for sku in skus if (item := menu.item(sku))]
+    shown = menu_text(menu, Names(menu), items=items, aliases=aliases)
     assert shown.splitlines() == ["Menu:", *lines]
 
 

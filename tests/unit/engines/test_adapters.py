@@ -17,7 +17,6 @@ from infra.weights.adapters import (
     CONFIG,
     WEIGHTS,
     adapter_for,
-    as_gguf,
     prepared,
     read,
     to_gguf,
@@ -133,11 +132,11 @@ def test_a_folder_becomes_a_file_where_one_may_write_and_a_file_stays(
     before = sorted(folder.rglob("*"))
     no_folder = tmp_path / "models"
     no_folder.write_text("")  # root may write to any folder
-    found = as_gguf(folder, no_folder)
+    found = prepared(folder, no_folder)
     assert tmp_path / "scratch" in found.parents
     assert metadata(found)["general.type"] == "adapter"
-    assert as_gguf(folder, no_folder) == found
-    assert as_gguf(found, no_folder) == found
+    assert prepared(folder, no_folder) == found
+    assert prepared(found, no_folder) == found
     assert sorted(folder.rglob("*")) == before
 
 

@@ -47,10 +47,8 @@ def test_the_draft_has_no_money_and_no_customer() -> None:
     "line",
     [
         {**ITEM, "price": 0},
-        {**ITEM, "discount": 1},
         {**OFF, "sku": "latte"},
         {**ITEM, "quantity": 0},
-        {**ITEM, "quantity": -1},
         {**ITEM, "quantity": MAX_QUANTITY + 1},
         {**ITEM, "quantity": 1.5},
         {**ITEM, "quantity": "two"},
@@ -64,10 +62,7 @@ def test_the_draft_has_no_money_and_no_customer() -> None:
         {**ITEM, "options": [{**OAT, "count": MAX_COUNT + 1}]},
         {**ITEM, "options": [{**OAT, "price": 0}]},
         {**ITEM, "options": [OAT] * (MAX_OPTIONS + 1)},
-        {key: value for key, value in ITEM.items() if key != "kind"},
-        {key: value for key, value in ITEM.items() if key != "heard"},
-        {key: value for key, value in ITEM.items() if key != "sku"},
-        {key: value for key, value in ITEM.items() if key != "quantity"},
+        *({key: value for key, value in ITEM.items() if key != left_out} for left_out in ITEM),
     ],
 )
 def test_a_line_outside_the_bounds_is_refused(line: dict[str, Any]) -> None:

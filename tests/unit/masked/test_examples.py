@@ -1,4 +1,4 @@
-"""The examples of the masked call: their gold rows, and what counts as exact."""
+"""The examples of the masked call: their gold rows, what counts as exact, and their runner."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from services.decoding.completion import Completions
 from services.examples.registered import EXAMPLES, TASKS
-from services.examples.runner import Example
+from services.examples.runner import Example, run
+from services.examples.triage import EXAMPLE
+from tests.servers.staged_server import completion, staged_server
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=list(TASKS))
@@ -22,3 +25,23 @@ def test_gold_can_be_written_is_exact_and_is_not_in_the_prompt(example: Example[
     assert all(example.exact(value, row.gold) for value, row in zip(values, rows, strict=True))
     others = [*values[1:], values[0]]
     assert not all(example.exact(value, row.gold) for value, row in zip(others, rows, strict=True))
+
+
+RIGHT = '{"category":"other","priority":"low","needs_human":true}'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "valid", "exact"),
+    [
+        (RIGHT, "stop", 1, 1),
+        (RIGHT.replace("low", "high"), "stop", 1, 0),
+        (RIGHT.replace("low", "urgent"), "stop", 0, 0),
+        (RIGHT[:-1], "length", 0, 0),
+    ],
+)
+def test_an_answer_counts_as_valid_and_exact(text: str, reason: str, valid: int, exact: int) -> None:
+    with staged_server(lambda _: completion(text, reason)) as server:
+        found = run(EXAMPLE, Completions(server.url, model="m", timeout_s=5), limit=1)
+    assert (found.rows, found.valid, found.exact) == (1, valid, exact)
+    assert (found.milliseconds is None) == (not valid)
+    assert server.bodies[0]["grammar"] == EXAMPLE.task.output.mask.lark

@@ -101,7 +101,7 @@ def test_an_item_is_called_by_its_number(transcript: str, named: list[str], numb
         ("a xylophone tikka masala", ["xylophone"]),
     ],
 )
-def test_words_that_nothing_explains_are_told(transcript: str, unexplained: list[str]) -> None:
+def test_words_that_nothing_explains_are_found(transcript: str, unexplained: list[str]) -> None:
     spans = retrieve(transcript, MENU).unexplained
     assert [transcript[start:end] for start, end in spans] == unexplained
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from infra.weights.adapters import CARD, CONFIG, WEIGHTS, release
-from infra.weights.models import lock
+from infra.weights.adapters import CARD, release
+from infra.weights.lock import lock
 from schemas.errors import EngineMisconfigured
 from services.transcription import ctranslate2_file
 from services.transcription.adapted import adapted, adapter_of, languages, merged
 from services.transcription.ctranslate2_file import Weights, part_of
+from tests.unit.engines.test_adapters import kept
 
 rng = np.random.default_rng(1)
 QKV, KV, FC = (
@@ -43,21 +43,13 @@ def model(folder: Path) -> Path:
     return folder
 
 
-def adapter(folder: Path, layers: dict[str, tuple[int, int]], rank: int = 2) -> Path:
-    head: dict[str, Any] = {}
-    body = b""
-    for layer, (rows, columns) in layers.items():
-        for letter, shape in (("A", (rank, columns)), ("B", (rows, rank))):
-            part = array(*shape).tobytes()
-            name = f"base_model.model.model.{layer}.lora_{letter}.weight"
-            head[name] = {"dtype": "F16", "shape": shape, "data_offsets": [len(body), len(body) + len(part)]}
-            body += part
-    told = json.dumps(head).encode()
-    folder.mkdir()
-    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(told)) + told + body)
-    (folder / CONFIG).write_text(json.dumps({"r": rank, "lora_alpha": 2 * rank}))
-    (folder / CARD).write_text(json.dumps({"base": "a-recogniser", "languages": ["en"]}))
-    return folder
+def adapter(folder: Path, layers: dict[str, tuple[int, int]]) -> Path:
+    shapes = {
+        f"base_model.model.model.{layer}.lora_{letter}.weight": shape
+        for layer, (rows, columns) in layers.items()
+        for letter, shape in (("A", (2, columns)), ("B", (rows, 2)))
+    }
+    return kept(folder, {name: array(*shape) for name, shape in shapes.items()}, "F16")
 
 
 LAYERS = {

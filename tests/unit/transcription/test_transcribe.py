@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from schemas.errors import DecodeCancelled
-from schemas.transcript import Transcript, Word
+from schemas.transcript import Transcript
 from services.retrieval.names import MenuNames
 from services.transcription.audio.audio import RATE
 from services.transcription.encoded import FittedEncoder
 from services.transcription.ports import Recording
 from services.transcription.second import with_second
-from services.transcription.transcribe import in_doubt, transcribe_recording
+from services.transcription.transcribe import transcribe_recording
 from services.transcription.whisper import WhisperTranscriber
 from tests.stand_ins import CAFE, ScriptedTranscriber, recorded
 
@@ -41,8 +41,9 @@ def test_without_other_passes_the_whole_transcript_stands(text: str) -> None:
     assert len(transcriber.heard) == 1
 
 
-def test_a_plain_fitted_transcript_stands_alone() -> None:
-    fitted = of(PLAIN, FLOOR)
+@pytest.mark.parametrize("text", [PLAIN, "2 lattes", "a kids one"])
+def test_a_plain_fitted_transcript_stands_alone(text: str) -> None:
+    fitted = of(text, FLOOR)
     transcriber = ScriptedTranscriber([of("two mochas", 1)], fitted=fitted)
     assert transcript_of(transcriber) == fitted
     assert transcriber.heard == []
@@ -117,26 +118,6 @@ def test_quiet_speech_is_kept_apart_from_the_order(plain: bool) -> None:
 
 def test_quiet_speech_alone_is_no_order() -> None:
     assert transcript_of(ScriptedTranscriber([of("", 0.0)], quiet="a latte")) == of("", 0.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "doubt"),
-    [(PLAIN, False), ("2 lattes", False), ("a kids one", False), ("a zeppelin and a latte", True)],
-)
-def test_doubt_is_a_word_that_nothing_explains_or_no_item(text: str, doubt: bool) -> None:
-    assert in_doubt(of(text, 1.0), NAMES, FLOOR) is doubt
-
-
-def test_words_are_found_by_their_place_in_the_text() -> None:
-    words = tuple(
-        Word(text=text, start_s=at, end_s=at + 1, probability=0.9)
-        for at, text in enumerate(["A", "latte,", "a", "large", "latte"])
-    )
-    transcript = Transcript(text="A latte, a large latte", confidence=1, words=words)
-    assert transcript.words_between(2, 7) == words[1:2]
-    assert transcript.words_between(11, 22) == words[3:]
-    assert transcript.words_between(1, 2) == ()
-    assert of(PLAIN).words_between(0, 7) == ()
 
 
 def test_a_cancelled_order_is_transcribed_no_further_than_its_window() -> None:

@@ -71,11 +71,8 @@ def test_a_line_is_checked_against_the_menu(line: dict[str, Any], codes: list[st
     assert facts(line) == [(code, 0) for code in codes]
 
 
-def test_an_empty_cart_is_a_finding_of_no_line() -> None:
-    assert facts() == [("empty_cart", None)]
-
-
 def test_findings_name_their_line() -> None:
+    assert facts() == [("empty_cart", None)]
     assert facts(item("muffin"), item("unicorn"), off("x")) == [("unknown_item", 1), ("not_on_menu", 2)]
 
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from schemas.cart import NoteKind
-from schemas.decision import ModelAnswer, Policy
-from schemas.menu import MenuVersion
-from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.retrieval.names import names_of
 from services.retrieval.retrieval import retrieve
 from services.validation.allergy import check_allergy
-from services.validation.decide import decide
 from services.validation.notes import with_left_out
 from services.validation.price import price_cart
 from tests.pizzeria import PIZZERIA, draft
 from tests.stand_ins import speech
-
-POLICY = Policy(asr_threshold=0.8, max_total=1e5)
 
 
 def item(sku: str, heard: str) -> dict[str, Any]:
@@ -110,14 +102,3 @@ def test_a_note_of_an_allergy_counts_like_its_words(
     transcript = Transcript(text=said, confidence=1.0)
     found = check_allergy(draft(PIZZA, notes=tuple(notes)), PIZZERIA, transcript)
     assert [f.message.partition("”")[0] for f in found] == ([f"You said “{words}"] if words else [])
-
-
-def test_an_allergy_that_only_the_model_saw_goes_to_a_person() -> None:
-    said = "a pizza olives burn my tongue"
-    noted = draft(PIZZA, notes=(("allergy", "olives burn my tongue"),))
-    version = MenuVersion("main", PIZZERIA, 1, "digest", datetime(2026, 1, 1, tzinfo=UTC))
-    answer = ModelAnswer(probability=1.0)
-    made = decide(noted, Transcript(text=said, confidence=1.0), version, answer, POLICY)
-    assert made.findings[0].code == "allergy_said"
-    assert made.decision.reasons[0] is ReviewReason.ALLERGY_SAID
-    assert made.cart.notes[0].kind is NoteKind.ALLERGY

@@ -43,7 +43,7 @@ def priced(*lines: Any, transcript: Transcript = TYPED, findings: tuple[Finding,
         (line("latte", 1, "L", oat(count=3)), 680, 680),
         (line("latte", 2, "L", oat("extra", 2)), 740, 1480),
         (line("latte", 1, "S", oat(), OptionDraft(group="shots", id="shot", count=2)), 640, 640),
-        # A size that nobody said: the default, the one price that all have, or the least.
+        # A size that was not said: the default, the one price that all have, or the least.
         (line("americano"), 350, 350),
         (line("coffee"), 275, 275),
         (line("latte"), 400, 400),
@@ -114,8 +114,3 @@ def test_heard_carries_the_times_and_the_confidence_of_its_words() -> None:
     assert (first.heard.text, first.heard.start_s, first.heard.end_s) == ("large latte", 0.4, 1.1)
     assert first.confidence == 0.5
     assert (second.heard.start_s, second.confidence) == (None, 0.6)
-
-
-def test_an_order_that_came_as_text_has_no_times() -> None:
-    (found,) = priced(line("latte", 1, "S", heard="latte")).lines
-    assert (found.heard.start_s, found.heard.end_s, found.confidence) == (None, None, 1.0)

@@ -50,18 +50,28 @@ def given(of: OrderRecord, question: str, answer: str) -> Outcome:
     return settle_by_answer(of, CustomerAnswer(question=question, answer=answer), MENU, POLICY)
 
 
-def test_a_missing_size_is_asked_with_the_sizes_of_that_item() -> None:
-    question = asked(draft({"sku": "latte", "size": "S"}, {"sku": "iced-latte"}))
-    assert question is not None
-    assert question.id == "1/size"
-    assert question.text == "Small or large iced latte?"
-    assert [answer.id for answer in question.answers] == ["S", "L"]
+OAT = {"group": "milk", "id": "oat"}
 
 
-def test_a_required_choice_is_asked_without_what_has_run_out() -> None:
-    question = asked(draft({"sku": "nuggets", "size": "P10"}))
+@pytest.mark.parametrize(
+    ("of", "place", "text", "answers"),
+    [
+        (draft({"sku": "latte", "size": "S"}, {"sku": "iced-latte"}), "1/size", "Small or large iced latte?",
+         [("S", 420), ("L", 520)]),
+        (draft({"sku": "latte", "quantity": 2, "options": [OAT]}), "0/size", "Small, medium or large latte?",
+         [("S", 460), ("M", 510), ("L", 560)]),
+        # Without what has run out.
+        (draft({"sku": "nuggets", "size": "P10"}), "0/options/sauce", "Ranch or barbecue with nuggets?",
+         [("ranch", 650), ("barbecue", 650)]),
+    ],
+)  # fmt: skip
+def test_an_open_choice_is_asked_with_what_one_costs_by_each_answer(
+    of: CartDraft, place: str, text: str, answers: list[tuple[str, int]]
+) -> None:
+    question = asked(of)
     assert question is not None
-    assert (question.id, question.text) == ("0/options/sauce", "Ranch or barbecue with nuggets?")
+    assert (question.id, question.text) == (place, text)
+    assert [(one.id, one.price) for one in question.answers if not one.price_is_minimum] == answers
 
 
 @pytest.mark.parametrize(
@@ -88,14 +98,6 @@ def test_a_cart_in_doubt_is_asked_about_as_a_whole_once_its_choices_are_made() -
     assert asks is not None
     assert (outcome.event, asks.id) == (Event.CHOSEN, "order/right")
     assert asks.text == "Is this your order: 1 × large latte, $5.00 total?"
-
-
-def test_each_answer_says_what_one_costs_with_it() -> None:
-    question = asked(draft({"sku": "latte", "quantity": 2, "options": [{"group": "milk", "id": "oat"}]}))
-    assert question is not None
-    assert [(c.id, c.price, c.price_is_minimum) for c in question.answers] == [
-        ("S", 460, False), ("M", 510, False), ("L", 560, False),
-    ]  # fmt: skip
 
 
 def test_many_answers_are_asked_for_without_naming_them() -> None:
@@ -143,9 +145,7 @@ def test_only_the_open_question_takes_only_its_own_answers() -> None:
         ("order/right", "third"),
     ],
 )
-def test_what_a_later_release_asked_is_answered_by_nobody_who_does_not_know_it(
-    question: str, answer: str
-) -> None:
+def test_what_a_later_release_asked_is_no_question_of_this_one(question: str, answer: str) -> None:
     choices = (Choice(id=answer, text="it"), Choice(id="no", text="No"))
     asks = Finding.blocking("reading_unsure", "?", question=Question(id=question, text="?", answers=choices))
     of = replace(order(draft({"sku": "latte", "size": "S"})), findings=(asks,))

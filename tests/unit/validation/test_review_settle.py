@@ -78,9 +78,6 @@ def test_a_rejection_leaves_the_cart_alone() -> None:
     [
         ([LATTE, {"sku": "unicorn", "quantity": 1}], "/cart/lines/1"),
         ([{"sku": "latte", "quantity": 1}], "/cart/lines/0"),
-        ([{"sku": "latte", "quantity": 1, "size": "P10"}], "/cart/lines/0"),
-        ([{"sku": "muffin", "quantity": 1, "options": [{"group": "milk", "id": "oat"}]}], "/cart/lines/0"),
-        ([{"sku": "nuggets", "quantity": 1, "size": "P10"}], "/cart/lines/0"),
         ([{"kind": "not_on_menu", "quantity": 1}], "/cart/lines/0"),
         ([], "/cart/lines"),
     ],

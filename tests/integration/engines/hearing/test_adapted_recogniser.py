@@ -12,11 +12,10 @@ from infra.weights.adapters import release
 from services.bootstrap import Container, bootstrap
 from services.learning.evaluation.word_errors import word_errors
 from services.transcription.adapted import adapter_of
-from services.transcription.audio.audio import DecodeLimits, read
 from services.transcription.confidence import agreement, is_measured
 from services.transcription.encoded import FITTED
 from services.transcription.ports import Recording, Transcriber
-from tests.integration.engines.hearing.test_whisper import NOTHING
+from tests.integration.engines.hearing.test_whisper import NOTHING, stored
 
 pytestmark = pytest.mark.models
 
@@ -39,15 +38,11 @@ def ears(request: pytest.FixtureRequest, parts: Container) -> Transcriber:
     return found
 
 
-def stored(name: str) -> Recording:
-    return Recording(RECORDINGS / name, lambda path: read(path, DecodeLimits()))
-
-
 def test_the_samples_are_heard(ears: Transcriber) -> None:
     wrong = said = 0
     for row in GOLD:
         if row["utterance"]:
-            heard = ears.transcribe(stored(f"{row['id']}.flac"), "en-US")
+            heard = ears.transcribe(stored(RECORDINGS / f"{row['id']}.flac"), "en-US")
             assert heard.source.partition("/")[0].endswith("-orders")
             changed, words = word_errors(row["utterance"], heard.text)
             wrong, said = wrong + changed, said + words
@@ -56,14 +51,13 @@ def test_the_samples_are_heard(ears: Transcriber) -> None:
 
 
 @pytest.mark.parametrize("noise", NOTHING)
-def test_nothing_is_heard_where_nobody_speaks(noise: str, ears: Transcriber) -> None:
+def test_nothing_is_heard_where_nothing_is_said(noise: str, ears: Transcriber) -> None:
     recording = Recording(RECORDINGS, lambda _: NOTHING[noise].astype(np.float32))
     assert ears.transcribe(recording, "en").nothing_was_said
 
 
 def test_other_languages_are_heard_without_it(parts: Container) -> None:
-    file = SPANISH / "taqueria-luna-21.flac"
-    heard = parts.transcriber.transcribe(Recording(file, lambda path: read(path, DecodeLimits())), "es-MX")
+    heard = parts.transcriber.transcribe(stored(SPANISH / "taqueria-luna-21.flac"), "es-MX")
     assert heard.source.startswith("faster-whisper-base/")
     assert (heard.language, heard.source.rpartition("/")[2]) == ("es", "es")
     assert "burrito" in heard.text.casefold()
@@ -72,7 +66,10 @@ def test_other_languages_are_heard_without_it(parts: Container) -> None:
 def test_how_sure_it_is_was_measured(parts: Container) -> None:
     second = parts.second_transcriber
     assert second is not None
-    keys = [ears.transcribe(stored("hc-01.flac"), "en").source for ears in (parts.transcriber, second)]
+    keys = [
+        ears.transcribe(stored(RECORDINGS / "hc-01.flac"), "en").source
+        for ears in (parts.transcriber, second)
+    ]
     assert all(is_measured(key) and is_measured(f"{key}+{FITTED}") for key in keys)
     assert agreement(*keys, 0.5) is not None
 

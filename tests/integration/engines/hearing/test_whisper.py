@@ -53,9 +53,7 @@ def stored(file: Path) -> Recording:
 
 def save(path: Path, samples: np.ndarray) -> Path:
     with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
         file.writeframes((np.clip(samples, -1, 1) * 32_767).astype("<i2").tobytes())
     return path
 
@@ -104,8 +102,7 @@ def test_words_of_a_voice_that_drops_are_no_silence(ears: WhisperTranscriber, tm
 
 
 def samples() -> list[dict[str, str]]:
-    gold = RECORDINGS / "gold.jsonl"
-    rows = [json.loads(line) for line in gold.read_text().splitlines()] if gold.exists() else []
+    rows = map(json.loads, (RECORDINGS / "gold.jsonl").read_text().splitlines())
     return [row for row in rows if row.get("expect") == "accept" and row.get("audio")][:2]
 
 
