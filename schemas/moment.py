@@ -8,15 +8,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 
-def rfc3339(moment: datetime) -> str:
-    """Return the text of a time; raises ValueError for one without a zone, which is a bug of ours."""
-    if moment.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def _text(given: Any) -> Any:
-    return rfc3339(given) if isinstance(given, datetime) else given
+    if not isinstance(given, datetime):
+        return given
+    return given.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 Moment = Annotated[str, BeforeValidator(_text)]

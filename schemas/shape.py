@@ -47,8 +47,10 @@ def faults(document: Any, rule: Rule, root: str = "") -> list[Note]:
     found = [
         (root + pointer(place) or "/", text) for place, text in islice(_faults(document, rule, ()), _MOST)
     ]
-    if not found and rule.bytes is not None and (size := _size(document)) > rule.bytes:
-        found.append((root or "/", f"has {size} bytes, over {rule.bytes}; keep the rest on your side"))
+    if not found and rule.bytes is not None:
+        size = len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode())
+        if size > rule.bytes:
+            found.append((root or "/", f"has {size} bytes, over {rule.bytes}; keep the rest on your side"))
     return found
 
 
@@ -81,7 +83,3 @@ def _own_fault(value: Any) -> str:
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
         return f"is over {MAX_INTEGER}, which not every reader keeps; send it as text"
     return ""
-
-
-def _size(document: Any) -> int:
-    return len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode())

@@ -43,13 +43,13 @@ class Transcript(Described, frozen=True):
     duration_s: float | None = Field(default=None, ge=0)
     """Length of the recording."""
     with_noise: str | None = None
-    """What was heard before, where a hearing with the noise turned down replaced it."""
+    """What was transcribed before, where that with the noise turned down replaced it."""
     quiet: str | None = None
     """Words said too quietly for this hearing, perhaps by another person; not in `text`."""
     second: str | None = None
-    """What a second recognizer heard; null where it was not asked."""
+    """What a second recognizer wrote; null where it was not asked."""
     agreed: bool = False
-    """Whether both recognizers heard the same words, or name the same things."""
+    """Whether both recognizers wrote the same words, or name the same things."""
     agreement: float | None = Field(default=None, ge=0, le=1)
     """Measured share of right orders where these two recognisers agree; null without a second."""
 
@@ -130,7 +130,7 @@ def _numbered(parts: Sequence[Transcript]) -> tuple[Word, ...]:
 
 
 def _second(spoken: Sequence[Transcript]) -> dict[str, Any]:
-    """Return what a second recognizer heard of any utterance, and whether it always agreed."""
+    """Return what a second recognizer wrote of any utterance, and whether it always agreed."""
     agreed = [part.agreed for part in spoken if part.second is not None]
     if not agreed:
         return {}

@@ -21,8 +21,8 @@ MAX_TAXES = 50
 
 
 def spoken_key(name: str) -> str:
-    """Fold a name to what can be told apart by ear: case, punctuation, spacing and the way in which an accent
-    is spelled do not count."""
+    """Fold a name to what an ear can tell apart: case, punctuation, spacing and the way in which an accent is
+    spelled do not count."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFC", name).casefold()))
 
 

@@ -70,7 +70,7 @@ class Part(BaseModel, extra="forbid", frozen=True):
 
 
 class Tax(Part):
-    """A class of tax that items name. Of items whose prices have it `included` it is told, else added."""
+    """A class of tax that items name. Where prices have it `included` the cart names it, else it is added."""
 
     id: Id
     name: Name
@@ -187,8 +187,8 @@ class OptionOverride(Part):
     available: bool | None = None
 
     def __str__(self) -> str:
-        told = self.model_dump(include={"price", "default", "available"}, exclude_none=True)
-        return f"{self.group}/{self.option}: {', '.join(f'{name} {value}' for name, value in told.items())}"
+        own = self.model_dump(include={"price", "default", "available"}, exclude_none=True)
+        return f"{self.group}/{self.option}: {', '.join(f'{name} {value}' for name, value in own.items())}"
 
     def applied(self, option: Option) -> Option:
         """The option as it is on the item."""

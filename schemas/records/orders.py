@@ -118,6 +118,11 @@ class OrderRecord:
         return self.utterances or (first,)
 
     @property
+    def known_transcript(self) -> Transcript:
+        """Its transcript, an empty one where there is none yet."""
+        return self.transcript or Transcript(text="", confidence=0.0)
+
+    @property
     def recordings(self) -> frozenset[str]:
         """Keys of all its recordings that are kept."""
         return frozenset(one.audio_key for one in self.all_utterances if one.audio_key is not None)

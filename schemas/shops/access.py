@@ -101,7 +101,7 @@ PAGE = "page:"
 
 
 def is_page(source: str | None) -> bool:
-    """Whether an order, or whoever may send one, comes from a page."""
+    """Whether an order, or a caller that may send one, comes from a page."""
     return source is not None and source.startswith(PAGE)
 
 

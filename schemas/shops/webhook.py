@@ -1,4 +1,4 @@
-"""A shop's webhook endpoints, and what they are told of an order (docs/webhooks.md)."""
+"""A shop's webhook endpoints, and the messages that they get about an order (docs/webhooks.md)."""
 
 from __future__ import annotations
 

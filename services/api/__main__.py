@@ -23,7 +23,6 @@ import uvicorn
 from fastapi import FastAPI
 
 from infra.addresses import networks
-from infra.blobs.store import DiskFull
 from infra.observability import tracing
 from infra.observability.telemetry import configure_logging
 from infra.settings import Settings, settings
@@ -64,7 +63,7 @@ class Server(uvicorn.Server):
             Path(ready_file).touch()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """uvicorn's own closes idle connections at once; here they first get a moment to be told."""
+        """uvicorn's own closes idle connections at once; here they first get a moment for a last answer."""
         self._app.state.draining = True
         self._app.state.waiting.close()
         for listener in self.servers:
@@ -76,16 +75,6 @@ class Server(uvicorn.Server):
         while self.server_state.connections and loop.time() < until:
             await asyncio.sleep(0.05)
         await super().shutdown(sockets)
-
-
-def inherited() -> list[socket.socket] | None:
-    """The listening socket that the supervisor holds for us; None when there is none.
-
-    Raises:
-        OSError: the variable names no open socket.
-    """
-    number = os.environ.get("SAYCART_API_FD")
-    return [socket.socket(fileno=int(number))] if number else None
 
 
 def allow_files() -> None:
@@ -137,14 +126,13 @@ def main() -> None:
         prepare(container.database, at_start=wanted.migrate_at_start)
         tell_row_security(container.database)
         container.blobs.check()
-    except (StorageUnavailable, DiskFull, OSError) as error:
+    except (StorageUnavailable, InputError, OSError) as error:
         log.error("api.not_started", error=str(error.__cause__ or error), hint=getattr(error, "hint", None))
         sys.exit(1)
-    except InputError as error:
-        log.error("api.not_started", error=f"{error.detail}. {error.hint}")
-        sys.exit(1)
     try:
-        server(create_app(container), wanted).run(sockets=inherited())
+        inherited = os.environ.get("SAYCART_API_FD")
+        sockets = [socket.socket(fileno=int(inherited))] if inherited else None
+        server(create_app(container), wanted).run(sockets=sockets)
     except KeyboardInterrupt:
         pass  # uvicorn has shut down in order, and passes Ctrl-C on
     finally:

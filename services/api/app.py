@@ -57,12 +57,6 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
 )
 
 
-_PARTS = (
-    *(orders, audio, events, links, reviews, menus, masked, privacy),
-    *(schema, health),
-)
-
-
 def create_app(container: Container) -> FastAPI:
     """The application around `container`, which must be ready: tables migrated, folders made."""
     app = FastAPI(
@@ -82,7 +76,7 @@ def create_app(container: Container) -> FastAPI:
     )
     _wire(app, container)
     problems.install(app)
-    for part in _PARTS:
+    for part in (orders, audio, events, links, reviews, menus, masked, privacy, schema, health):
         app.include_router(part.router)
     site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import structlog
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -60,10 +60,6 @@ class DatabaseCounts(Collector):
         outbox = self.container.outbox
         yield _by("webhooks", "webhook messages by state", "state", outbox.counts())
         yield _gauge("webhooks_oldest_seconds", "age of the oldest waiting message", outbox.oldest_s())
-
-    def text(self) -> bytes:
-        """The Prometheus text format, version 0.0.4."""
-        return generate_latest(self.registry)
 
 
 def _gauge(name: str, says: str, value: float) -> Metric:

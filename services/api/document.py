@@ -94,17 +94,17 @@ def _command(path: str, method: str, operation: dict[str, Any], schemas: dict[st
 
 def _answers(path: str, operation: dict[str, Any]) -> dict[str, Any]:
     """What a route declares, FastAPI's own 422 put aside, and what follows; lowest status first."""
-    told = dict(operation["responses"])
-    if "HTTPValidationError" in str(told.get("422")):
-        del told["422"]
+    answers = dict(operation["responses"])
+    if "HTTPValidationError" in str(answers.get("422")):
+        del answers["422"]
     for status, description in _following(path, operation):
-        told.setdefault(status, {"description": description})
-    for status, answer in told.items():
+        answers.setdefault(status, {"description": description})
+    for status, answer in answers.items():
         if status >= "400":
             answer.setdefault("content", _PROBLEM)
         if status in _LATER:
             answer.setdefault("headers", AGAIN)
-    return dict(sorted(told.items())) | {"default": {"description": _REST, "content": _PROBLEM}}
+    return dict(sorted(answers.items())) | {"default": {"description": _REST, "content": _PROBLEM}}
 
 
 def _following(path: str, operation: dict[str, Any]) -> Iterator[tuple[str, str]]:

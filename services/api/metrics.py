@@ -5,13 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from infra.observability import metrics
 from services.api.gate.pressure import Pressure
@@ -34,8 +28,12 @@ class Metrics:
         for name, says, value in (
             ("clients_waiting", "open long polls and event streams", lambda: waiting.watchers),
             ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_at_once),
-            ("api_connections_busy", "database connections in use by this process", lambda: database.lent),
-            ("api_connections_limit", "limit of database connections", lambda: database.lends_at_most),
+            (
+                "api_connections_busy",
+                "database connections in use by this process",
+                lambda: database.connections_busy,
+            ),
+            ("api_connections_limit", "limit of database connections", lambda: database.connections_limit),
         ):
             Gauge(f"saycart_{name}", says, registry=registry).set_function(value)
         if (folder := metrics.shown()) is not None:
@@ -59,7 +57,7 @@ class Metrics:
         self.masked_busy = Gauge(
             "saycart_masked_busy", "masked calls running in this process", registry=registry
         )
-        outcome = "duration of a masked call, by task and outcome"
+        outcome = "duration of a masked call, by task and outcome (`done`, or the error's code)"
         self.masked = histogram("masked_seconds", outcome, "task", "outcome")
 
     def saw(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -67,11 +65,3 @@ class Metrics:
         method = method if method in _METHODS else "other"
         self.requests.labels(method, route, str(status)).inc()
         self.seconds.labels(method, route).observe(seconds)
-
-    def saw_masked(self, task: str, outcome: str, seconds: float) -> None:
-        """Count one masked call of a registered task; `outcome` is `done` or the error's code."""
-        self.masked.labels(task, outcome).observe(seconds)
-
-    def text(self) -> bytes:
-        """The Prometheus text format, version 0.0.4."""
-        return generate_latest(self.registry)

@@ -8,9 +8,7 @@ status that is. An unexpected error becomes a 500 that names the request id and 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -200,14 +198,10 @@ def _allowed(request: Request) -> dict[str, str]:
     """Every method of this address, as a header; Starlette's own names those of the first route alone."""
     methods: set[str] = set()
     for found in iter_route_contexts(request.app.routes):
-        if (path := getattr(found, "path", None)) and _pattern(path).match(request.scope["path"]):
+        path = getattr(found, "path", None)
+        if path and compile_path(path)[0].match(request.scope["path"]):
             methods.update(getattr(found, "methods", None) or ())
     return {"Allow": ", ".join(sorted(methods))}
-
-
-@cache
-def _pattern(path: str) -> re.Pattern[str]:
-    return compile_path(path)[0]
 
 
 def install(app: FastAPI) -> None:

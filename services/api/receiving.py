@@ -24,7 +24,6 @@ from services.api.gate.rates import Payer, rates_of
 from services.api.problems import RequestRefused, invalid
 from services.recordings import new_recording
 from services.shop_scope import ShopScope
-from services.transcription.audio.containers import AudioContainer
 
 MAX_KEY_CHARS = 200
 MAX_TEXT_BYTES = 20_000
@@ -122,7 +121,7 @@ def _space(shop: str, client: str) -> list[Payer]:
 def committed(upload: uploads.Upload) -> str:
     """Keep the recording; return its key in the store."""
     with tracing.span("store recording"), uploads.disk():
-        return upload.writer.commit(AudioContainer(upload.audio_format).media_type)
+        return upload.writer.commit()
 
 
 def _idempotency_key(request: Request) -> str | None:

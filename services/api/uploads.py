@@ -16,15 +16,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from infra.blobs.store import BlobWriter, DiskFull
+from infra.blobs.store import BlobWriter
 from infra.observability import tracing
-from schemas.errors import AudioTooLarge, StorageFull, StorageUnavailable, UnsupportedAudio
+from schemas.errors import AudioTooLarge, StorageUnavailable, UnsupportedAudio
 from services.api.gate.bodies import declared_length
 from services.api.problems import RequestRefused, invalid
 from services.transcription.audio.containers import HEAD_BYTES, sniff
 
 AUDIO = "audio"
-# Bytes of each small field. What metadata may be is told in `schemas/shape.py`, without the spaces and
+# Bytes of each small field. What metadata may be is in `schemas/shape.py`, without the spaces and
 # escapes that it may come with.
 FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000, "confirm": 5}
 NO_FIELDS: Mapping[str, int] = {}
@@ -44,11 +44,9 @@ class Upload:
 
 @contextmanager
 def disk() -> Iterator[None]:
-    """What a failed write means for the caller: StorageFull (507), or StorageUnavailable (503)."""
+    """What a failed write means for the caller: StorageUnavailable (503)."""
     try:
         yield
-    except DiskFull as error:
-        raise StorageFull("There is no space left for the recording.") from error
     except OSError as error:
         raise StorageUnavailable(f"The recording could not be written: {error}") from error
 

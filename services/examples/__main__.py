@@ -20,19 +20,16 @@ from services.decoding.hosts.embedded import decode_server
 from services.examples.registered import EXAMPLES
 from services.examples.runner import run
 
-HEAD = "| example | rows | valid | exact | median ms |\n|---|---|---|---|---|"
 
-
-def main(argv: list[str] | None = None) -> int:
+def main() -> int:
     """Print the table. Exit codes: 0 every row was asked, 2 an unknown name or no server."""
     parser = argparse.ArgumentParser(prog="services.examples", description="Run the masked examples.")
+    known = {example.task.name: example for example in EXAMPLES}
     parser.add_argument("names", nargs="*", help="examples; all by default")
     parser.add_argument("--limit", type=int, help="only so many rows of each")
-    args = parser.parse_args(argv)
-    known = {example.name: example for example in EXAMPLES}
-    if unknown := sorted(set(args.names) - set(known)):
-        print(f"Unknown example {', '.join(unknown)}; known are {', '.join(known)}.", file=sys.stderr)
-        return 2
+    args = parser.parse_args()
+    if set(args.names) - set(known):
+        parser.error(f"known examples are {', '.join(known)}")
     try:
         with decode_server(settings()) as here:
             engine = Completions(
@@ -42,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
                 timeout_s=here.llm_timeout_s,
                 api_key=here.llm_api_key,
             )
-            print(HEAD)
+            print("| example | rows | valid | exact | median ms |\n|---|---|---|---|---|")
             for name in args.names or known:
                 found = run(known[name], engine, args.limit)
                 cells = (name, found.rows, found.valid, found.exact, found.milliseconds)

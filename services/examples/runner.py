@@ -34,11 +34,6 @@ class Example(Generic[T]):
     gold: Path
     exact: Callable[[T, Any], bool]
 
-    @property
-    def name(self) -> str:
-        """The task's name."""
-        return self.task.name
-
     def rows(self, limit: int | None = None) -> list[Row]:
         """Return the first `limit` gold rows, all by default."""
         lines = self.gold.read_text(encoding="utf-8").splitlines()[:limit]

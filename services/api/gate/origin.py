@@ -151,7 +151,7 @@ class Own:
             return True
         if self.is_https(scope) and origin.scheme == "http":
             return False  # anyone on the wire may have made that page
-        # A proxy that we were not told to believe may have ended TLS, so the page's own scheme decides.
+        # A proxy that no setting names may have ended TLS, so the page's own scheme decides.
         return (origin.host, origin.port) == (host, _PORTS[origin.scheme] if port is None else port)
 
 

@@ -62,8 +62,9 @@ async def stream(request: Request, box: ShopScope, order_id: str, last_event_id:
             raise invalid([("/header/Last-Event-ID", "must be the number of an event")])
         after = int(last_event_id)
     waiting: Waiting = request.app.state.waiting
-    order = (await waiting.look(box.shop, order_id)).order
-    first = await waiting.happened(order_id, after)
+    with waiting.on(box.shop, order_id) as watch:
+        order = (await watch.look()).order
+        first = await watch.happened(after)
     if not first.events and order.state in TERMINAL:
         return Response(status_code=204)
     return EventSourceResponse(

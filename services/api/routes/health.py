@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import JSONResponse, Response
 
 from services.api.counts import DatabaseCounts
@@ -49,7 +49,7 @@ def get_metrics(request: Request, _box: ReadsMetrics) -> Response:
     """Get the process's metrics. Prometheus text: what it counts over all shops, for a key with the
     scope `metrics`."""
     kept: Metrics = request.app.state.metrics
-    return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(kept.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/metrics/database", response_class=Response)
@@ -57,4 +57,4 @@ def get_database_metrics(request: Request, _box: ReadsMetrics) -> Response:
     """Get the database's metrics. Prometheus text: counts that are the same from every process; one of
     them is to be scraped."""
     kept: DatabaseCounts = request.app.state.counts
-    return Response(kept.text(), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(kept.registry), media_type=CONTENT_TYPE_LATEST)

@@ -53,7 +53,7 @@ class CallLimit:
     def one(self, task: str) -> Iterator[None]:
         """Count and time a call in the block; raises MaskedBusy where as many run as may."""
         if self._busy >= self._most:
-            self._metrics.saw_masked(task, MaskedBusy.code, 0.0)
+            self._metrics.masked.labels(task, MaskedBusy.code).observe(0.0)
             raise MaskedBusy(f"{self._busy} masked calls are already running", wait_s=2)
         self._busy += 1
         began, outcome = time.perf_counter(), DONE
@@ -67,7 +67,7 @@ class CallLimit:
             raise
         finally:
             self._busy -= 1
-            self._metrics.saw_masked(task, outcome, time.perf_counter() - began)
+            self._metrics.masked.labels(task, outcome).observe(time.perf_counter() - began)
 
 
 @router.get("", response_model=MaskedTasks)

@@ -71,15 +71,14 @@ class Watch:
             NotFound: the shop has no such order.
             StorageUnavailable: the database does not answer.
         """
-        look = await self._waiting.look(self._shop, self._id)
-        self._caught_up(look.versions)
+        look = await self._read(self._waiting.store.look)
+        if look.order.shop != self._shop:
+            raise NotFound(f"No order {self._id}")
         return look
 
     async def happened(self, after: int) -> Happened:
         """Its history after that event; errors as of `look`."""
-        happened = await self._waiting.happened(self._id, after)
-        self._caught_up(happened.versions)
-        return happened
+        return await self._read(self._waiting.store.happened, after)
 
     async def changed(self, until: float = math.inf, gone: asyncio.Future[None] | None = None) -> bool:
         """Wait for a change since the last look; False at `until` (monotonic clock), when `gone` is done, or
@@ -100,19 +99,23 @@ class Watch:
         """Whether the last look was confirmed a moment ago; else the database does not answer."""
         return time.monotonic() - self._order.checked_at < SURE_S
 
-    def _caught_up(self, versions: Versions) -> None:
-        self._seen = versions
+    async def _read(self, read: Callable[..., Read | None], *asked: object) -> Read:
+        found = await to_thread.run_sync(read, self._id, *asked, limiter=self._waiting.readers)
+        if found is None:
+            raise NotFound(f"No order {self._id}")
+        self._seen = found.versions
         self._order.checked_at = time.monotonic()
-        self._order.saw(versions)
+        self._order.saw(found.versions)
+        return found
 
 
 class Waiting:
     """One for each app; all of it runs on the app's event loop. `closing`: the server leaves."""
 
     def __init__(self, store: WatchedStore) -> None:
-        self._store = store
+        self.store = store
         self._orders: dict[str, _Order] = {}
-        self._readers = CapacityLimiter(READERS)
+        self.readers = CapacityLimiter(READERS)
         self._came, self._stirred_at = asyncio.Event(), -math.inf
         self.closing = False
 
@@ -176,23 +179,6 @@ class Waiting:
             finally:
                 left.cancel()
 
-    async def look(self, shop: str, order_id: str) -> Look:
-        """One order of the shop; errors as of `Watch.look`."""
-        look = await self._read(self._store.look, order_id)
-        if look.order.shop != shop:
-            raise NotFound(f"No order {order_id}")
-        return look
-
-    async def happened(self, order_id: str, after: int) -> Happened:
-        """The history of one order after an event."""
-        return await self._read(self._store.happened, order_id, after)
-
-    async def _read(self, read: Callable[..., Read | None], order_id: str, *asked: object) -> Read:
-        found = await to_thread.run_sync(read, order_id, *asked, limiter=self._readers)
-        if found is None:
-            raise NotFound(f"No order {order_id}")
-        return found
-
     async def _compare(self) -> None:
         """Ask which orders are newer, as long as anyone waits for one."""
         limiter, took_s = CapacityLimiter(1), 0.0
@@ -206,7 +192,7 @@ class Waiting:
             if not asked:  # the last one left meanwhile
                 continue
             try:
-                newer = await to_thread.run_sync(self._store.newer, asked, limiter=limiter)
+                newer = await to_thread.run_sync(self.store.newer, asked, limiter=limiter)
             except Exception as error:
                 log.warning("waiting.not_compared", exc_info=not isinstance(error, SaycartError))
                 await asyncio.sleep(LONG_S)
@@ -220,7 +206,7 @@ class Waiting:
                     order.saw(newer.get(order_id, order.newest))
 
     def _pause_s(self) -> float | None:
-        """Seconds to the next query, unless a client comes; None where nobody waits."""
+        """Seconds to the next query, unless a client comes; None while no client waits."""
         if not self._orders:
             return None
         return min(SHARE * (time.monotonic() - self._stirred_at), LONG_S)

@@ -1,4 +1,4 @@
-"""Names of a menu that will be confused when they are said, and codes that nobody says."""
+"""Names of a menu that will be confused when they are said, and codes that no customer says."""
 
 from __future__ import annotations
 

@@ -23,8 +23,6 @@ IGNORED = frozenset(
     applies_to_custom_amounts track_inventory pricing_type buyer_facing""".split()
 )
 _TOGGLES = {"YES": True, "NO": False}
-_PLAIN = Node({})
-"""Of a modifier list that is had as it is."""
 
 
 class _Had(NamedTuple):
@@ -196,6 +194,6 @@ class _Reader:
             if price is None:
                 self.draft.lack(source.place, f"“{name}” is left out: its price differs by location")
             else:
-                inner = dict.fromkeys(_data(one).texts("child_modifier_list_ids"), _PLAIN)
-                groups = self.groups(inner, item)
+                as_it_is = dict.fromkeys(_data(one).texts("child_modifier_list_ids"), Node({}))
+                groups = self.groups(as_it_is, item)
                 yield new_option(name=name, ref=one.text("id"), price=price, option_groups=groups)

@@ -167,7 +167,13 @@ def test_a_kill_between_file_and_order_leaves_what_is_collected(tmp_path: Path) 
     box = bootstrap(settings)
     box.database.migrate()
     box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
-    _killed_before_the_transaction(settings)
+    url = f"http://127.0.0.1:{settings.api_port}"
+    with program(settings, "-c", KILLED_BEFORE_THE_TRANSACTION) as child:
+        until(lambda: answers(f"{url}/livez"), 30)
+        sent = {"files": {"audio": ("a", wav())}, "headers": header_at(settings.database)}
+        with pytest.raises(httpx.HTTPError):
+            httpx.post(f"{url}/v1/orders", trust_env=False, **sent)
+        assert child.wait(10) == -signal.SIGKILL
     (orphan,) = box.blobs.older_than(-HOUR_S)
     assert sum(box.orders.counts().values()) == 0
     age(box, orphan)
@@ -181,18 +187,3 @@ def age(box: Container, *keys: str) -> None:
     old = time.time() - sweeper.AGE_S - HOUR_S
     for key in keys:
         os.utime(box.blobs.path(key), (old, old))
-
-
-def _killed_before_the_transaction(settings: Settings) -> None:
-    """Upload to an API that is killed once the file has its name."""
-    url = f"http://127.0.0.1:{settings.api_port}"
-    with program(settings, "-c", KILLED_BEFORE_THE_TRANSACTION) as child:
-        until(lambda: answers(f"{url}/livez"), 30)
-        with pytest.raises(httpx.HTTPError):
-            httpx.post(
-                f"{url}/v1/orders",
-                files={"audio": ("a", wav())},
-                headers=header_at(settings.database),
-                trust_env=False,
-            )
-        assert child.wait(10) == -signal.SIGKILL

@@ -109,7 +109,6 @@ def test_a_closed_order_takes_no_more(world: World, close: Any, hint: str) -> No
     [
         ({"json": MORE | {"menu": "corner-cafe"}}, 422, "invalid_input"),
         ({"files": {"audio": ("a.wav", wav())}, "data": {"menu": "corner-cafe"}}, 422, "invalid_input"),
-        ({"files": {"audio": ("a.wav", b"")}}, 422, "audio_empty"),
         ({"files": {"audio": ("a.wav", b"no sound at all")}}, 415, "unsupported_audio"),
     ],
 )

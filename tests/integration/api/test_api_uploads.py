@@ -149,19 +149,3 @@ def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
     with socket.create_connection(("127.0.0.1", world.port)) as line:
         line.sendall(head + part("audio", wav())[:-2] + b"\0" * 300_000)
         until(lambda: set(world.recordings) - before)
-
-
-@pytest.mark.parametrize(
-    ("sent", "pointer"),
-    [
-        ({"menu": MENU["id"]}, "/transcript"),
-        ({"transcript": "", "menu": MENU["id"]}, "/transcript"),
-        ({"transcript": "x" * 2001, "menu": MENU["id"]}, "/transcript"),
-        ({"transcript": "x"}, "/menu"),
-        ({"transcript": "x", "menu": MENU["id"], "price": 0}, "/price"),
-        ({"transcript": "x", "menu": MENU["id"], "metadata": []}, "/metadata"),
-    ],
-)
-def test_transcripts_with_bad_fields(world: World, sent: dict[str, Any], pointer: str) -> None:
-    found = expect_problem(world.http.post("/v1/orders", json=sent), 422, "invalid_input")
-    assert [error["pointer"] for error in found["errors"]] == [pointer]

@@ -17,10 +17,8 @@ from schemas.cart import CartDraft
 from schemas.lifecycle import Event
 from schemas.records.orders import Outcome
 from schemas.review import ReviewDecision, ReviewReason
-from services.learning.evaluation.corrections import gold_rows
 from services.learning.evaluation.run import read_rows
 from services.pipeline.review import settle
-from services.storage.reviews.log import ReviewLog
 from services.validation.price import price_cart
 from tests.stand_ins import CAFE, TESTER, Works, speech
 
@@ -63,11 +61,22 @@ def settled(
     return order_id
 
 
-def test_corrections_are_gold_rows_that_eval_reads(works: Works, tmp_path: Path) -> None:
+def test_the_command_writes_corrections_as_gold_rows_that_eval_reads(
+    works: Works, database_url: str, tmp_path: Path
+) -> None:
     spoken = settled(works, "correct", [LATTE, MUFFIN])
     typed = settled(works, "correct", [MUFFIN], spoken=False)
     settled(works, "reject")
-    rows = {row["id"]: row for row in gold_rows(ReviewLog(works.database, "main").settled())}
+    out = tmp_path / "gold.jsonl"
+    command = [sys.executable, "-m", "services.cli.main", "reviews", "export", "--out", out]
+    environment = {"DATABASE_URL": database_url, "SAYCART_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 corrected of 3 settled orders" in done.stdout
+    assert ["error" in row for row in read_rows(out)] == [False, False]
+    rows = {row["id"]: row for row in map(json.loads, out.read_text().splitlines())}
     assert set(rows) == {spoken, typed}
     assert rows[spoken]["utterance"] == SAID
     assert rows[spoken]["cart"]["lines"] == [
@@ -77,19 +86,3 @@ def test_corrections_are_gold_rows_that_eval_reads(works: Works, tmp_path: Path)
     ]  # fmt: skip
     assert (tmp_path / "recordings" / rows[spoken]["audio"]).read_bytes() == b"RIFF"
     assert "audio" not in rows[typed]
-    file = tmp_path / "gold.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows.values()))
-    assert [row["id"] for row in read_rows(file)] == list(rows)
-
-
-def test_the_command_writes_a_gold_file(works: Works, database_url: str, tmp_path: Path) -> None:
-    settled(works, "correct", [LATTE, MUFFIN])
-    out = tmp_path / "gold.jsonl"
-    command = [sys.executable, "-m", "services.cli.main", "reviews", "export", "--out", out]
-    environment = {"DATABASE_URL": database_url, "SAYCART_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert "1 corrected of 1 settled orders" in done.stdout
-    assert ["error" in row for row in read_rows(out)] == [False]

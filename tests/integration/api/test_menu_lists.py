@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from schemas.menu import Menu
-from services.web.customers.customer import LINKED
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World
 from tests.stand_ins import TESTER
@@ -36,14 +35,14 @@ def test_lists_show_headers(own_world: World) -> None:
 
 
 def test_a_few_menus_are_links_and_many_are_a_list(own_world: World) -> None:
-    add(own_world, LINKED - 1)
+    add(own_world, 11)
     page = own_world.http.get("/").text
-    assert len(re.findall(r'<a href="/\?menu=', page)) == LINKED
+    assert len(re.findall(r'<a href="/\?menu=', page)) == 12
     assert "<select" not in page
     assert "two cake" not in page
     assert "two latte" in page, "an item of the first menu"
-    add(own_world, LINKED + 3)
+    add(own_world, 15)
     page = own_world.http.get("/?menu=cafe-14").text
-    assert len(re.findall("<option", page)) == LINKED + 4
+    assert len(re.findall("<option", page)) == 16
     assert '<option value="cafe-14" selected>Cafe 14</option>' in page
     assert 'data-menu="cafe-14"' in page

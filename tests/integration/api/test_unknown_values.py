@@ -114,7 +114,6 @@ class Shop:
         lists = [
             "/v1/orders",
             "/metrics/database",
-            "/review/queue",
             "/review",
         ]
         pages = ["/review/stats", "/account", "/staff/admin/keys", "/staff/admin/people"]

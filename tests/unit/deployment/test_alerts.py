@@ -81,7 +81,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     waiting: Any = SimpleNamespace(watchers=0)
     api = Metrics(box, pressure, waiting, rates)
     api.saw("GET", "/", 200, 0.1)
-    api.saw_masked("ticket-triage", "done", 0.1)
+    api.masked.labels("ticket-triage", "done").observe(0.1)
     works = Works(box.database, BlobFolder(home / "blobs"))
     works.decoder.script = [AWAY]
     works.until_settled(works.typed())
@@ -89,7 +89,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     registry.register(DatabaseCounts(box))
     try:
         shown = [generate_latest(one).decode() for one in (measures.REGISTRY, registry)]
-        return "".join([*shown, api.text().decode()])
+        return "".join([*shown, generate_latest(api.registry).decode()])
     finally:
         box.close()
 

@@ -1,4 +1,4 @@
-"""`python -m saycart_masked check our_tasks:Ticket`: does the mask allow what the model does, and no more?
+"""`saycart-masked check our_tasks:Ticket`: does the mask allow what the model does, and no more?
 
 Valid texts, near ones and random ones of the mask are walked through llguidance's matcher, and read by the
 model, strictly and without further fields. Exit code 1: they disagree, or no mask holds the model, or the

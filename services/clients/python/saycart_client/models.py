@@ -20,26 +20,14 @@ class MenuRef(Model):
     version: int
 
 
-class Word(Model):
-    """One word as the recogniser wrote it; times in seconds from the start of the recording."""
-
-    text: str
-    start_s: float
-    end_s: float
-    probability: float
-    utterance: int = 0
-
-
 class Transcript(Model):
     """The words of one utterance, or of all utterances of an order, joined."""
 
     text: str
     confidence: float
-    words: list[Word] = []
     language: str = "en"
     source: str = "caller"
     duration_s: float | None = None
-    starts: list[int] = []
 
 
 class Utterance(Model):
@@ -148,21 +136,6 @@ class Cart(Model):
     total_is_minimum: bool = False
 
 
-class Review(Model):
-    id: str
-    order_id: str
-    status: str
-    reasons: list[str]
-    version: int
-    claimed_by: str | None = None
-    lease_until: str | None = None
-    decision: str | None = None
-    decided_by: str | None = None
-    decided_at: str | None = None
-    reason: str | None = None
-    created_at: str
-
-
 class OrderError(Model):
     """Why an order ended in `error`: a stable code, a sentence, and what to do."""
 
@@ -185,7 +158,6 @@ class Order(Model):
     changed: list[str] = []
     findings: list[Finding] = []
     question: Question | None = None
-    review: Review | None = None
     error: OrderError | None = None
     metadata: dict[str, Any] | None = None
     created_at: str

@@ -285,7 +285,7 @@ def test_staff_of_another_shop_see_their_own(world: World) -> None:
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as http:
         http.post("/sign-in", data={"name": "oscar", "password": "correct horse battery"})
         assert http.get(f"/review/{review_id}").status_code == 404
-        assert http.get(f"/review/{review_id}/audio").status_code == 404
+        assert http.get(f"/orders/{order_id}/audio").status_code == 404
         assert http.get(f"/orders/{order_id}").status_code == 404
         assert review_id not in http.get("/review").text
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.settings import Settings
 from schemas.shops.access import Role
-from services.api.gate.origin import Own
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World, running
 from tests.waiting import in_one_minute
@@ -269,9 +267,3 @@ def test_the_address_that_limits_count_is_not_the_spoofed_one(tmp_path: Path) ->
         in_one_minute()
         assert asked("127.0.0.1", "203.0.113.1", "203.0.113.2") == [200, 429]
         assert asked("127.0.0.9", "203.0.113.1", "203.0.113.2", "9.9.9.9, 203.0.113.2") == [200, 200, 429]
-
-
-def test_defaults_are_strict() -> None:
-    own = Own.of(Settings())
-    assert own.hosts == frozenset({"127.0.0.1"})
-    assert own.public is None

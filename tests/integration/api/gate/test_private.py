@@ -62,10 +62,6 @@ def wider(home: Path) -> list[str]:
     return found
 
 
-def modes(home: Path) -> set[str]:
-    return {stat.filemode(path.stat().st_mode) for path in [home, *home.rglob("*")]}
-
-
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "made" / "home"
@@ -126,7 +122,6 @@ def test_what_all_parts_write_is_their_users_alone(
     assert {"saycart.db", "saycart.db-wal", "saycart.db-shm", "recordings", "run"} <= names
     assert [path for path in (home / "recordings").glob("??/*") if path.is_file()]
     assert wider(home) == []
-    assert modes(home) == {"drwx------", "-rw-------"}
 
 
 def test_the_first_command_on_a_new_home_closes_it_too(home: Path) -> None:

@@ -1,5 +1,0 @@
-"""`python -m saycart_masked`."""
-
-from .check import main
-
-main()
