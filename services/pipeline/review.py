@@ -20,7 +20,6 @@ from schemas.question import BY_STAFF, CustomerAnswer, Question
 from schemas.records.orders import OrderRecord, Outcome
 from schemas.review import ReviewDecision
 from schemas.sentences.sentences import sentences
-from schemas.transcript import Transcript
 from services.pipeline.ask_customer import answers_so_far, with_answer
 from services.validation.decide import decide, judge_chosen
 from services.validation.questions import NOTHING, WHOLE, answered
@@ -94,17 +93,13 @@ def _after_choice(
     order: OrderRecord, draft: CartDraft, menu: MenuVersion, policy: Policy, detail: dict[str, Any]
 ) -> Outcome:
     """Decide the draft with the choice applied; another question may follow."""
-    decided = decide(draft, _transcript(order), menu, order.answer or ModelAnswer(), policy)
+    decided = decide(draft, order.known_transcript, menu, order.answer or ModelAnswer(), policy)
     if decided.decision.verdict is not Verdict.ACCEPTED:
         event, reasons = Event.CHOSEN, decided.decision.reasons
     else:
         event, reasons = Event.PROPOSED if order.confirm else Event.ANSWERED, None
     findings = (*answers_so_far(order), *decided.findings)
     return Outcome(event, draft=draft, cart=decided.cart, findings=findings, reasons=reasons, detail=detail)
-
-
-def _transcript(order: OrderRecord) -> Transcript:
-    return order.transcript or Transcript(text="", confidence=0.0)
 
 
 def _chosen(question: Question, answer: str) -> str:
@@ -161,7 +156,7 @@ def _priced(
     detail: dict[str, Any],
     overruled: frozenset[str] = frozenset(),
 ) -> Outcome:
-    cart, findings = judge_chosen(draft, menu, _transcript(order))
+    cart, findings = judge_chosen(draft, menu, order.known_transcript)
     problems = [
         (f"/cart/lines/{f.line}" if f.line is not None else "/cart/lines", f.message)
         for f in findings

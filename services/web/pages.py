@@ -162,11 +162,9 @@ class PageRoute(APIRoute):
         async def handled(request: Request) -> Response:
             try:
                 return await inner(request)
-            except HTTPException as error:
-                if 300 <= error.status_code < 400:  # such as "sign in first"
+            except (HTTPException, SaycartError, RequestValidationError) as error:
+                if isinstance(error, HTTPException) and 300 <= error.status_code < 400:  # "sign in first"
                     return redirect(request, (error.headers or {}).get("Location", "/"))
-                return problem_page(request, problems.refusal(request, error))
-            except (SaycartError, RequestValidationError) as error:
                 return problem_page(request, problems.refusal(request, error))
 
         return handled

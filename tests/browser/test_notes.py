@@ -19,7 +19,7 @@ NOTES = [
     {"kind": "preparation", "heard": "well done"},
     {"kind": "allergy", "heard": "I'm allergic to nuts"},
 ]
-TOLD = ["Allergy: “I'm allergic to nuts”", "cheese pizza, how to make it: “well done”"]
+SHOWN = ["Allergy: “I'm allergic to nuts”", "cheese pizza, how to make it: “well done”"]
 
 
 def test_a_customer_sees_notes_and_halves_and_keeps_them(browser: Browser, cafe: World) -> None:
@@ -27,7 +27,7 @@ def test_a_customer_sees_notes_and_halves_and_keeps_them(browser: Browser, cafe:
     order = proposed(cafe, PIZZA, text=SAID, notes=NOTES, menu=menu)
     with watched(browser, cafe.url, viewport=PHONE) as page:
         page.goto(cafe.link(order.id))
-        expect(page.locator(".notes li")).to_have_text(TOLD)
+        expect(page.locator(".notes li")).to_have_text(SHOWN)
         expect(page.locator(".lines")).to_contain_text("ham on the first half (+$1.01)")
         assert_usable(page)
         page.get_by_text("Change something", exact=True).click()
@@ -37,7 +37,7 @@ def test_a_customer_sees_notes_and_halves_and_keeps_them(browser: Browser, cafe:
         assert_fits(page)
         page.get_by_role("button", name="Order it this way").click()
         expect(page.get_by_role("heading", name="Thanks, your order is in")).to_be_visible()
-        expect(page.locator(".notes li")).to_have_text(TOLD)
+        expect(page.locator(".notes li")).to_have_text(SHOWN)
     cart = cafe.parts.orders.get(order.id).cart
     parts = {option.id: option.portion for option in cart.lines[0].options}
     assert parts == {"ham": "left", "olives": "right", "thick-crust": "whole"}
@@ -54,10 +54,10 @@ def pizzas(cafe: World) -> Desk:
 def test_a_reviewer_edits_a_note_and_nothing_else_is_lost(pizzas: Desk, browser: Browser) -> None:
     review = pizzas.order(SAID, [PIZZA], notes=NOTES, recording=None)
     with pizzas.staff(browser, viewport=PHONE) as page:
-        expect(page.locator(f"#open-{review.id}")).to_contain_text(TOLD[0])
-        expect(page.locator(f"#open-{review.id}")).to_contain_text(TOLD[1])
+        expect(page.locator(f"#open-{review.id}")).to_contain_text(SHOWN[0])
+        expect(page.locator(f"#open-{review.id}")).to_contain_text(SHOWN[1])
         page.goto(f"/review/{review.id}")
-        expect(page.locator(".receipt")).to_contain_text(TOLD[0])
+        expect(page.locator(".receipt")).to_contain_text(SHOWN[0])
         assert_fits(page)
         take(page, review.id)
         expect(page.get_by_label("Part", exact=True)).to_have_count(2)

@@ -54,6 +54,5 @@ def _changes(session: Session, lately: ColumnElement[bool]) -> Counter[str]:
     )
     found = Counter[str]()
     for old, new in session.execute(query):
-        if old is not None and new is not None:
-            found.update(corrections(old, new))
+        found.update(corrections(old, new))
     return found

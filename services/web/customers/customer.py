@@ -38,20 +38,17 @@ from services.web.customers.order_access import (
     Visiting,
     grant_order,
     name_visitor,
-    set_cookie,
     visitor_name,
 )
 from services.web.customers.order_form import read_draft
 from services.web.pages import Fields, PageRoute, is_fragment, page, problem_page, read_form, redirect
-from services.web.staff import staff
+from services.web.staff.staff import set_cookie
 
 log = structlog.get_logger(__name__)
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 MAX_NAME_CHARS = 40
-LINKED = 12
-"""Up to this many menus are shown as links; more as a select."""
 
 
 @router.get("/")
@@ -81,11 +78,9 @@ def _start(
     return {
         **looks(request, box, kiosk=kiosk),
         "menus": menus,
-        "linked": LINKED,
         "chosen": chosen,
         "say": sentences(chosen.language if chosen else ENGLISH),
         "max_audio_s": box.settings.max_audio_s,
-        "staff": staff.visitor(request),
         "typed": "",
     }
 
@@ -156,7 +151,7 @@ def _order(request: Request, box: ShopScope, order_id: str) -> dict[str, Any]:
     record, review = read(box, order_id)
     menu = box.menu_of(record).menu
     shown = customer_view.of_order(record, review, menu) | looks(request, box)
-    return {"staff": staff.visitor(request), "max_audio_s": box.settings.max_audio_s, **shown}
+    return {"max_audio_s": box.settings.max_audio_s, **shown}
 
 
 @router.post("/orders/{order_id}/change")
@@ -174,7 +169,7 @@ def _changed(
 ) -> Response:
     """Return the form for changes with this cart and its price."""
     menu = box.menu_of(record)
-    cart, _ = judge_chosen(draft, menu, record.transcript or customer_view.NO_TRANSCRIPT)
+    cart, _ = judge_chosen(draft, menu, record.known_transcript)
     changed = customer_view.changing(record, menu.menu, cart, keys)
     if is_fragment(request):
         into_form = {"HX-Retarget": "#change", "HX-Reswap": "outerHTML settle:0ms"}

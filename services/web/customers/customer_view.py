@@ -18,13 +18,10 @@ from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import Sentences, sentences
-from schemas.transcript import Transcript
 from schemas.wording import least
 from services.api import present
 from services.pipeline.flow import FLOW
 from services.web.customers.order_form import line_forms
-
-NO_TRANSCRIPT = Transcript(text="", confidence=0.0)
 
 # A cart in these states is compared with the one before.
 SHOWN = (State.PROPOSED, State.IN_REVIEW)
@@ -35,13 +32,13 @@ REFRESH_S = {**dict.fromkeys(FLOW, 2), State.IN_REVIEW: 6}
 def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> dict[str, Any]:
     """Return the template context of the order's page."""
     order = present.order(record, review)
-    unheard = order.question is None and _is_unheard(record)
+    unheard = record.state is State.IN_REVIEW and ReviewReason.NOTHING_HEARD in record.reasons
+    unheard = unheard and order.question is None
     changes, answers = _changes(record, review), _answers(order, menu)
     questions = open_questions(record.findings, record.reasons) if order.question is not None else []
     lines = len(record.cart.lines) if record.cart else 0
     return {
         "order": order,
-        "menu": menu,
         "sound": record.audio_key is not None,
         "steps": _steps(record.state, sentences(menu.language)),
         "unheard": unheard,
@@ -67,12 +64,6 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
         "open": False,
         **changing(record, menu, record.cart, [str(at) for at in range(lines)]),
     }
-
-
-def _is_unheard(record: OrderRecord) -> bool:
-    """Return whether the order is in review because no words were heard."""
-    silent = record.transcript is not None and record.transcript.nothing_was_said
-    return record.state is State.IN_REVIEW and (silent or ReviewReason.NOTHING_HEARD in record.reasons)
 
 
 def _not_caught(order: Order) -> bool:
@@ -191,7 +182,7 @@ def pickup_number(order_id: str) -> str:
 
 def changing(record: OrderRecord, menu: Menu, cart: Cart | None, keys: list[str]) -> dict[str, Any]:
     """Return the context of the form for changes; `blockers` are why the cart can't be confirmed."""
-    shown: dict[str, Any] = {"say": sentences(menu.language), "cart": cart}
+    shown: dict[str, Any] = {"say": sentences(menu.language), "menu": menu, "cart": cart}
     if cart is None or record.state is not State.PROPOSED:
         return shown
     return shown | {

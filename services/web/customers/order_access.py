@@ -20,12 +20,12 @@ from schemas.errors import NotFound
 from schemas.shops.access import VISITOR_SCOPES, Access, Scope
 from services.api.deps import address, container
 from services.api.gate.access import asking, check, shop_scope
-from services.api.gate.origin import is_https
 from services.api.gate.rates import by_address, rates_of
 from services.api.routes.links import LINK_S, capability, opened_by
 from services.shop_scope import ShopScope
 from services.web.pages import PageRoute, redirect
 from services.web.staff import staff
+from services.web.staff.staff import set_cookie
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
@@ -37,7 +37,7 @@ def grant_order(request: Request, answer: Response, shop: str, order_id: str) ->
     """Set the cookie with the capability for an order."""
     box = container(request)
     token, path = capability(box, shop, order_id), f"/orders/{order_id}"
-    return set_cookie(request, answer, ORDER_COOKIE, token, LINK_S, path)
+    return set_cookie(request, answer, ORDER_COOKIE, token, LINK_S, path=path)
 
 
 def visitor_name(request: Request) -> str:
@@ -49,16 +49,6 @@ def visitor_name(request: Request) -> str:
 def name_visitor(request: Request, answer: Response, name: str) -> Response:
     """Set the cookie with the browser's name, until the browser is closed."""
     return set_cookie(request, answer, VISITOR_COOKIE, name)
-
-
-def set_cookie(
-    request: Request, answer: Response, name: str, value: str, age_s: float | None = None, path: str = "/"
-) -> Response:
-    """Set a cookie that scripts can't read and other sites' forms don't send."""
-    age = None if age_s is None else int(age_s)
-    secure = is_https(request)
-    answer.set_cookie(name, value, max_age=age, path=path, httponly=True, samesite="lax", secure=secure)
-    return answer
 
 
 @router.get("/at/{page_key}", dependencies=[Depends(by_address)])
@@ -77,7 +67,7 @@ async def _visiting(request: Request) -> ShopScope:
         TooManyRequests: over the limit of the person, the page at this address, or the address.
     """
     box, rates = container(request), rates_of(request)
-    signed = await staff.counted_visitor(request)
+    signed = await staff.visitor(request)
     if signed is not None:
         return shop_scope(request, Access(signed.shop_scope.shop, "page", VISITOR_SCOPES))
     key = request.cookies.get(PAGE_COOKIE, "")
@@ -103,7 +93,7 @@ async def _holding(order_id: str, request: Request) -> ShopScope:
     if access is not None:
         await rates_of(request).count(("order", order_id))
         return shop_scope(request, access)
-    signed = await staff.counted_visitor(request)
+    signed = await staff.visitor(request)
     if signed is not None and signed.may(Scope.ORDERS_READ) and request.method in ("GET", "HEAD"):
         access = signed.shop_scope.access
     if access is None:

@@ -25,8 +25,7 @@ ADDED = "+"
 
 @dataclass(frozen=True, slots=True)
 class FormChoice:
-    """A size or option to choose. `price` in minor units: an option's extra, or the item's price in a
-    size."""
+    """An option to choose, with its extra price in minor units."""
 
     value: str
     label: str
@@ -47,32 +46,25 @@ class GroupChoices:
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """One line of the form. `key` names it; `limit` is the item's largest quantity."""
+    """One line of the form, named by `key`."""
 
     key: str
     line: CartLine
-    limit: int
-    sizes: list[FormChoice]
+    item: Item
     groups: list[GroupChoices]
 
 
 def line_forms(cart: Cart, keys: list[str], menu: Menu) -> list[LineForm]:
     """Return the form of each line that is on the menu."""
     return [
-        _line_form(key, line, item, menu)
+        LineForm(key, line, item, _groups(line, item, menu))
         for key, line in zip(keys, cart.lines, strict=True)
         if line.sku is not None and (item := menu.item(line.sku)) is not None
     ]
 
 
-def _line_form(key: str, line: CartLine, item: Item, menu: Menu) -> LineForm:
-    sizes = [
-        FormChoice(size.id, size.name, (item.prices or {})[size.id], size.id == line.size)
-        for size_id in item.size_ids
-        if (size := menu.size(size_id)) is not None
-    ]
-    groups = [_group(line, group, menu.language) for group in open_groups(line, menu.groups_of(item))]
-    return LineForm(key, line, item.max_quantity, sizes, groups)
+def _groups(line: CartLine, item: Item, menu: Menu) -> list[GroupChoices]:
+    return [_group(line, group, menu.language) for group in open_groups(line, menu.groups_of(item))]
 
 
 def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:

@@ -24,7 +24,15 @@ from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, problem_page
 from services.web.staff.leaving import leave, provider_name
 from services.web.staff.sign_in import entered
-from services.web.staff.staff import HOME, SESSION_S, drop_cookie, read_cookie, safe_next, set_cookie
+from services.web.staff.staff import (
+    HOME,
+    SESSION_S,
+    drop_cookie,
+    host_name,
+    read_cookie,
+    safe_next,
+    set_cookie,
+)
 
 if TYPE_CHECKING:
     from infra.oidc import Provider
@@ -56,7 +64,7 @@ async def begin(request: Request, box: Wired, fields: Fields) -> Response:
         return _refused(request, error)
     answer = leave(request, where)
     after = after if len(after) <= MAX_NEXT_CHARS else HOME
-    set_cookie(request, answer, FLOW_COOKIE, f"{token}.{after}", FLOW_S, "lax")
+    set_cookie(request, answer, host_name(request, FLOW_COOKIE), f"{token}.{after}", FLOW_S)
     return answer
 
 

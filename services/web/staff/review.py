@@ -16,11 +16,10 @@ from schemas.open_questions import question_of
 from schemas.question import StaffQuestion
 from schemas.review import ReviewDecision
 from services.api.gate.bodies import validated
-from services.api.routes.audio import Number, recording
 from services.pipeline.ask_customer import answers_so_far, ready_questions
 from services.shop_scope import ShopScope
 from services.validation.explained import explain
-from services.web.pages import TEMPLATES, Fields, Form, PageRoute, page, redirect
+from services.web.pages import TEMPLATES, Fields, Form, PageRoute, is_fragment, page, redirect
 from services.web.staff import review_view as view
 from services.web.staff.doubts import doubt, in_short, row_doubts
 from services.web.staff.review_form import FilledForm, read
@@ -37,21 +36,11 @@ CANDIDATES = 20
 
 @router.get("")
 def queue(request: Request, box: ReviewScope, staff: Reviewer, after: str = "", show: str = "") -> Response:
-    """Show the queue: allergies, then the longest waiting."""
-    rows = _rows(box, staff.name, show)
-    return page(request, "review/queue.html", **rows, last=_last(box, after))
-
-
-@router.get("/queue")
-def queue_now(request: Request, box: ReviewScope, staff: Reviewer, show: str = "") -> Response:
-    """Return the queue's rows, polled every few seconds."""
-    return page(request, "review/rows.html", **_rows(box, staff.name, show))
-
-
-def _rows(box: ShopScope, who: str, show: str) -> Mapping[str, Any]:
-    queue = box.reviews.queue(SHOWN, show, who)
-    doubts = {entry.review.id: row_doubts(entry, queue.now) for entry in queue.entries}
-    return {"queue": queue, "show": show, "doubts": doubts}
+    """Show the queue: allergies, then the longest waiting. Its rows alone are polled every few seconds."""
+    waiting = box.reviews.queue(SHOWN, show, staff.name)
+    doubts = {entry.review.id: row_doubts(entry, waiting.now) for entry in waiting.entries}
+    template = "review/rows.html" if is_fragment(request) else "review/queue.html"
+    return page(request, template, queue=waiting, show=show, doubts=doubts, last=_last(box, after))
 
 
 @router.post("/next")
@@ -105,15 +94,9 @@ def cart(request: Request, review_id: str, box: ReviewScope, fields: Fields) -> 
 def why(request: Request, review_id: str, box: ReviewScope) -> Response:
     """Explain the decision: what the words may mean, and the model's confidence."""
     shown = view.case(box, review_id)
-    order, menu, text = shown.order, shown.menu, shown.transcript.text
+    order, menu, text = shown.order, shown.menu, shown.order.known_transcript.text
     explanation = explain(text, menu.menu, menu.version, answer=order.answer, decision=order.decision)
-    return page(request, "review/why.html", why=explanation if text.strip() else None)
-
-
-@router.get("/{review_id}/audio")
-def audio(review_id: str, box: ReviewScope, utterance: Number = None) -> Response:
-    """Serve a recording of the order to the page's player."""
-    return recording(box, box.reviews.get(review_id).order_id, utterance)
+    return page(request, "review/why.html", why=explanation)
 
 
 @router.post("/{review_id}/ask")
@@ -195,7 +178,7 @@ def _screen(
         mine=shown.review.holder(now.now) == who,
         holder=shown.review.holder(now.now),
         age_s=(now.now - shown.review.created_at).total_seconds(),
-        words=shown.transcript.words,
+        words=shown.order.known_transcript.words,
         level=view.level,
         findings=view.findings(shown.order),
         unsaid=wording.unsaid(shown.review.reasons, shown.order.findings),

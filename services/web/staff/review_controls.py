@@ -1,98 +1,59 @@
-"""The form controls of a cart's lines for staff, with their choices and values."""
+"""The choices in the staff's form for a cart: items, sizes and options as its selects have them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass
 
-from schemas.cart import MAX_COUNT, MAX_OPTIONS, MAX_QUANTITY, Amount, NoteKind, Portion
+from schemas.cart import MAX_OPTIONS, Portion
 from schemas.menu import Item, Menu
-from services.web.staff.review_form import LineFields, NoteFields, OptionFields
+from services.web.staff.review_form import LineFields, OptionFields
 
-_AMOUNTS: dict[str, str] = {amount: amount.value for amount in Amount}
-_KINDS: dict[str, str] = {kind: kind.value for kind in NoteKind}
-_PARTS: dict[str, str] = {
-    Portion.WHOLE: "all of it",
-    Portion.LEFT: "first half",
-    Portion.RIGHT: "second half",
-}
-
-
-Groups = dict[str, Mapping[str, str]]
-"""The entries of a select, values with their labels, by group; a group without a label is none."""
+Groups = dict[str, dict[str, str]]
+"""The entries of a select, values with their labels, by group."""
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
-    """One field: a select with `groups`, else a number from 1 to `maximum`."""
+class OptionRow:
+    """An option of a line, what it may be changed to, and whether it may go on a half."""
 
-    name: str
-    label: str
-    value: str
-    groups: Groups = field(default_factory=dict)
-    maximum: int = 0
+    filled: OptionFields
+    choices: Groups
+    halves: bool
 
 
 @dataclass(frozen=True, slots=True)
-class LineControls:
-    """One line: its words, its controls, a row of controls for each option, and one to add an option."""
+class LineChoices:
+    """The sizes of a line's item, if it has any, a row for each option, and the options that may be added."""
 
-    index: int
-    words: str
-    controls: tuple[Control, ...]
-    options: tuple[tuple[Control, ...], ...]
-    more: Control | None
+    sizes: dict[str, str]
+    options: tuple[OptionRow, ...]
+    more: Groups
 
 
-def note_kind(index: int, note: NoteFields) -> Control:
-    """Return the control of a note's kind."""
-    return Control(f"note-{index}-kind", "Kind", note.kind, {"": _KINDS})
-
-
-def line_controls(index: int, line: LineFields, menu: Menu) -> LineControls:
-    """Return the controls of a line: a size where the item has any, options where it has more."""
-    at, item = f"line-{index}", menu.item(line.sku)
-    controls = [
-        _select(f"{at}-sku", "Item", line.sku, _items(menu), "Choose an item…"),
-        Control(f"{at}-quantity", "Quantity", line.quantity, maximum=MAX_QUANTITY),
-    ]
-    if item and item.prices:
-        controls.append(Control(f"{at}-size", "Size", line.size, {"": _sizes(item, menu, line.size)}))
+def line_choices(line: LineFields, menu: Menu) -> LineChoices:
+    """Return the choices of a line."""
+    item = menu.item(line.sku)
     rows = tuple(
-        _option_controls(f"{at}-option-{row}", chosen, item, menu) for row, chosen in enumerate(line.options)
+        OptionRow(chosen, _options(item, menu, chosen.key), _halves(chosen, menu)) for chosen in line.options
     )
     rest = _options(item, menu, without={chosen.key for chosen in line.options})
-    more = _select(f"{at}-more", "Add an option", "", rest, "Add an option…")
-    more_fit = rest and len(rows) < MAX_OPTIONS
-    return LineControls(index, line.heard, tuple(controls), rows, more if more_fit else None)
+    sizes = _sizes(item, menu, line.size) if item and item.prices else {}
+    return LineChoices(sizes, rows, rest if len(rows) < MAX_OPTIONS else {})
 
 
-def _option_controls(at: str, chosen: OptionFields, item: Item | None, menu: Menu) -> tuple[Control, ...]:
-    options = _options(item, menu, chosen.key)
-    controls = (
-        # No option while it isn't the item's, or may go with several of its options.
-        _select(f"{at}-id", "Option", chosen.key, options, "Choose an option…"),
-        Control(f"{at}-amount", "Amount", chosen.amount, {"": _AMOUNTS}),
-        Control(f"{at}-count", "Count", chosen.count, maximum=MAX_COUNT),
-    )
-    group = menu.group(chosen.group)
-    if (group is None or not group.halves) and chosen.portion == Portion.WHOLE:
-        return controls
-    return (*controls, Control(f"{at}-portion", "Part", chosen.portion, {"": _PARTS}))
-
-
-def _select(name: str, label: str, value: str, groups: Groups, prompt: str) -> Control:
-    """Return a select, with a prompt while it has no entry with its value."""
-    known = any(value in entries for entries in groups.values())
-    return Control(name, label, value, groups if known else {"": {"": prompt}} | groups)
-
-
-def _items(menu: Menu) -> Groups:
-    groups: dict[str, dict[str, str]] = {}
+def items(menu: Menu) -> Groups:
+    """Return the menu's items by category."""
+    groups: Groups = {}
     for item in menu.items:
         label = item.name if item.available else f"{item.name} (not available)"
         groups.setdefault(item.category, {})[item.sku] = label
-    return {**groups}
+    return groups
+
+
+def _halves(chosen: OptionFields, menu: Menu) -> bool:
+    group = menu.group(chosen.group)
+    return chosen.portion != Portion.WHOLE or (group is not None and group.halves)
 
 
 def _sizes(item: Item, menu: Menu, value: str) -> dict[str, str]:
@@ -105,10 +66,10 @@ def _sizes(item: Item, menu: Menu, value: str) -> dict[str, str]:
 
 def _options(item: Item | None, menu: Menu, chosen: str = "", without: Set[str] = frozenset()) -> Groups:
     """Return the item's options by group: those available, but for some, and the `chosen` one."""
-    groups: dict[str, dict[str, str]] = {}
+    groups: Groups = {}
     for group in menu.groups_of(item) if item else ():
         for option in group.options:
             key = f"{group.id}/{option.id}"
             if key == chosen or (option.available and key not in without):
                 groups.setdefault(group.name, {})[key] = option.name
-    return {**groups}
+    return groups

@@ -1,7 +1,8 @@
 """The staff's form for a cart: its fields as text, and the draft that they make.
 
-The controls are in `review_controls.py`. Fields are named `line-<n>-<field>`, `line-<n>-option-<m>-<field>`
-and `note-<n>-<field>`. What the menu and `schemas/cart.py` allow is checked like any other cart.
+The choices are in `review_controls.py`, the controls in `review/cart.html`. Fields are named
+`line-<n>-<field>`, `line-<n>-option-<m>-<field>` and `note-<n>-<field>`. What the menu and `schemas/cart.py`
+allow is checked like any other cart.
 """
 
 from __future__ import annotations

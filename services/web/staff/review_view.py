@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas import cart as cart_schema
 from schemas import wording
-from schemas.cart import MAX_LINES, MAX_NOTES, CartDraft
+from schemas.cart import Amount, CartDraft, NoteKind
 from schemas.compare import same_order
 from schemas.menu import MenuVersion
 from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
@@ -14,12 +16,19 @@ from schemas.priced_cart import Cart, CartLine, Finding
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
 from schemas.review import HARD_TO_HEAR
-from schemas.transcript import Transcript, Word
+from schemas.transcript import Word
 from services.shop_scope import ShopScope
 from services.validation.decide import judge_chosen
+from services.web.pages import TEMPLATES
 from services.web.staff.doubts import doubt
-from services.web.staff.review_controls import Control, LineControls, line_controls, note_kind
-from services.web.staff.review_form import FilledForm, filled_from
+from services.web.staff.review_controls import Groups, LineChoices, items, line_choices
+from services.web.staff.review_form import FilledForm, LineFields, NoteFields, filled_from
+
+TEMPLATES.globals |= {
+    "cart_schema": cart_schema,
+    "amounts": {amount.value: amount.value for amount in Amount},
+    "kinds": {kind.value: kind.value for kind in NoteKind},
+}
 
 # A word is marked below this probability, and marked strongly below `HARD_TO_HEAR`.
 UNSURE = 0.85
@@ -27,28 +36,27 @@ UNSURE = 0.85
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """One line of the form with its price and problems; `priced` is None if it can't be priced."""
+    """One line of the form with its choices, price and problems; `priced` is None if it can't be priced."""
 
-    form: LineControls
+    filled: LineFields
+    choices: LineChoices
     priced: CartLine | None
     problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CartView:
-    """The form with its price. `removed` and `added` are its differences from the proposal; of `notes`, the
-    control for the kind, and the words."""
+    """The form with its price. `removed` and `added` are its differences from the proposal."""
 
     lines: tuple[LineView, ...]
+    notes: Sequence[NoteFields]
+    items: Groups
     priced: Cart | None
     currency: str
     problems: tuple[str, ...]
     removed: tuple[str, ...]
     added: tuple[str, ...]
     changed: bool
-    full: bool
-    notes: tuple[tuple[Control, str], ...]
-    notes_full: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,6 @@ class Case:
     review: ReviewRecord
     order: OrderRecord
     menu: MenuVersion
-
-    @property
-    def transcript(self) -> Transcript:
-        return self.order.transcript or Transcript(text="", confidence=0.0)
 
 
 def case(box: ShopScope, review_id: str) -> Case:
@@ -98,26 +102,26 @@ def cart_view(shown: Case, filled: FilledForm | None = None) -> CartView:
     return CartView(
         lines=tuple(
             LineView(
-                line_controls(number, line, menu),
+                line,
+                line_choices(line, menu),
                 cart.lines[number] if cart else None,
                 tuple(problems.get(number, ())),
             )
             for number, line in enumerate(now.lines)
         ),
+        notes=now.notes,
+        items=items(menu),
         priced=cart,
         currency=menu.currency,
         problems=tuple(problems.get(-1, ())),
         removed=tuple((before - after).elements()) if cart else (),
         added=tuple((after - before).elements()),
         changed=now.draft is None or not same_order(now.draft, shown.order.draft),
-        full=len(now.lines) >= MAX_LINES,
-        notes=tuple((note_kind(at, note), note.heard) for at, note in enumerate(now.notes)),
-        notes_full=len(now.notes) >= MAX_NOTES,
     )
 
 
 def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
-    cart, findings = judge_chosen(draft, shown.menu, shown.transcript)
+    cart, findings = judge_chosen(draft, shown.menu, shown.order.known_transcript)
     problems: dict[int, list[str]] = {}
     for finding in findings:
         if finding.blocks:

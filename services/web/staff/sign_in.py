@@ -23,6 +23,7 @@ from services.web.staff.staff import (
     SESSION_S,
     Enrolling,
     drop_cookie,
+    host_name,
     read_cookie,
     safe_next,
     set_cookie,
@@ -41,9 +42,9 @@ STEP_S = 300
 
 
 @router.get("/sign-in", dependencies=OPEN)
-def ask(request: Request, next: str = HOME, late: str = "") -> Response:
+async def ask(request: Request, next: str = HOME, late: str = "") -> Response:
     """Show the form, or redirect someone who is signed in."""
-    if visitor(request) is not None:
+    if await visitor(request) is not None:
         return redirect(request, safe_next(next))
     wrong = "That took too long. Start again with your name and password." if late else None
     provider = provider_name(request)
@@ -67,7 +68,8 @@ async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
         return _refused(request, error, **form)
     if isinstance(result, Halfway):
         answer = redirect(request, f"/sign-in/code?{urlencode({'next': after})}")
-        set_cookie(request, answer, STEP_COOKIE, result.token, STEP_S, "strict")
+        step = host_name(request, STEP_COOKIE)
+        set_cookie(request, answer, step, result.token, STEP_S, samesite="strict")
         return answer
     return await entered(request, box, result, name, after)
 
@@ -116,7 +118,7 @@ async def entered(request: Request, box: Container, session: Entered, name: str,
         await run_in_threadpool(box.sessions.end, old)
     log.info("staff.signed_in", staff=name)
     answer = redirect(request, after)
-    set_cookie(request, answer, COOKIE, session.token, SESSION_S, "lax")
+    set_cookie(request, answer, host_name(request, COOKIE), session.token, SESSION_S)
     return answer
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends, HTTPException, Request
@@ -122,27 +122,18 @@ async def _publishes(request: Request, box: MenuScope) -> ShopScope:
 PublishScope = Annotated[ShopScope, Depends(_publishes)]
 
 
-def visitor(request: Request) -> SignedIn | None:
-    """Return the signed-in staff member, or None; for pages that are open to everyone."""
-    if not hasattr(request.state, "staff"):
-        _set_staff(request, _session_staff(request))
-    return cast(SignedIn | None, request.state.staff)
-
-
-async def counted_visitor(request: Request) -> SignedIn | None:
-    """As `visitor`, counted against this person's limit; others aren't counted yet.
+async def visitor(request: Request) -> SignedIn | None:
+    """Return the signed-in staff member, counted against their limit, or None; for pages that are open to
+    everyone.
 
     Raises:
-        TooManyRequests: over it.
+        TooManyRequests: over the limit.
     """
-    if not hasattr(request.state, "staff"):
-        _set_staff(request, await _counted(request))
-    return cast(SignedIn | None, request.state.staff)
-
-
-def _set_staff(request: Request, staff: SignedIn | None) -> None:
-    # `page()` passes this to every template.
-    request.state.staff = None if staff is None or _must_enrol(staff) else staff
+    staff = await _counted(request)
+    if staff is not None and _must_enrol(staff):
+        staff = None
+    request.state.staff = staff  # `page()` passes it to every template
+    return staff
 
 
 def csrf_of(token: str) -> str:
@@ -161,8 +152,8 @@ def safe_next(wanted: str) -> str:
 
 
 def read_cookie(request: Request, name: str) -> str:
-    """Return the value of a cookie set by `set_cookie`; empty if there is none."""
-    return request.cookies.get(_cookie_name(request, name), "")
+    """Return the value of a cookie with this `host_name`; empty if there is none."""
+    return request.cookies.get(host_name(request, name), "")
 
 
 def set_cookie(
@@ -170,54 +161,44 @@ def set_cookie(
     answer: Response,
     name: str,
     value: str,
-    age_s: float,
-    samesite: Literal["lax", "strict"],
-) -> None:
-    """Set a secret cookie, which scripts, other hosts and plain http can't read.
+    age_s: float | None = None,
+    *,
+    path: str = "/",
+    samesite: Literal["lax", "strict"] = "lax",
+) -> Response:
+    """Set a cookie that scripts can't read and other sites' forms don't send.
 
     Behind a TLS proxy uvicorn takes the scheme from X-Forwarded-Proto.
     """
-    answer.set_cookie(
-        _cookie_name(request, name),
-        value,
-        max_age=int(age_s),
-        httponly=True,
-        samesite=samesite,
-        secure=is_https(request),
-    )
+    age = None if age_s is None else int(age_s)
+    secure = is_https(request)
+    answer.set_cookie(name, value, max_age=age, path=path, httponly=True, samesite=samesite, secure=secure)
+    return answer
 
 
 def drop_cookie(request: Request, answer: Response, name: str) -> None:
-    """Delete a cookie set by `set_cookie`."""
-    set_cookie(request, answer, name, "", 0, "lax")
+    """Delete a cookie with this `host_name`."""
+    set_cookie(request, answer, host_name(request, name), "", 0)
 
 
-def _cookie_name(request: Request, name: str) -> str:
-    # With this prefix a browser accepts the cookie only from this host, over https; another host of the
-    # domain
-    # can't set it. Over plain http, on loopback, browsers would refuse it.
+def host_name(request: Request, name: str) -> str:
+    """Return the name of a cookie that only this host can set, over https; another host of the domain can't.
+
+    Over plain http, on loopback, browsers would refuse the prefix.
+    """
     return f"__Host-{name}" if is_https(request) else name
 
 
 async def _counted(request: Request) -> SignedIn | None:
-    if not read_cookie(request, COOKIE):
-        return None
-    staff = await run_in_threadpool(_session_staff, request)
-    if staff is not None:
-        await rates_of(request).count(("key", f"{staff.session.access.shop} {staff.session.access.actor}"))
-    return staff
-
-
-def _session_staff(request: Request) -> SignedIn | None:
     token = read_cookie(request, COOKIE)
     if not token:
         return None
-    box = container(request)
     # Automatic polls don't show that anyone is using the page.
     used = POLL_HEADER not in request.headers
-    session = box.sessions.of(token, IDLE_S, used=used)
+    session = await run_in_threadpool(container(request).sessions.of, token, IDLE_S, used=used)
     if session is None:
         return None
+    await rates_of(request).count(("key", f"{session.access.shop} {session.access.actor}"))
     return SignedIn(session.name, csrf_of(token), session, shop_scope(request, session.access))
 
 

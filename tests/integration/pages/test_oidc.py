@@ -52,7 +52,7 @@ def test_the_whole_way_there_and_back(world: World, provider: OidcProvider) -> N
 
 def test_people_who_are_not_invited_get_no_account(world: World, provider: OidcProvider) -> None:
     with browser(world) as http:
-        refused(come_back(http, provider, "ann-1"), 403, "Nobody here has invited you")
+        refused(come_back(http, provider, "ann-1"), 403, "You have no invitation here")
     assert "Ann" not in [one.name for one in world.parts.staff.list()]
     entry = f'{{"issuer":"{provider.url}","reason":"unknown"}}'
     assert audited(world, "sign_in.refused")[-1] == ("oidc:ann-1", "ann-1", entry)

@@ -9,11 +9,10 @@ from pathlib import Path
 import httpx
 from sqlalchemy import update
 
-from schemas.lifecycle import WAITING, Event, State
-from schemas.records.orders import NewOrder, Outcome
+from schemas.lifecycle import Event, State
+from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
-from services.api.gate.pressure import page_client
 from services.storage.base.tables import TurnRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import MENU, World, running
@@ -93,24 +92,6 @@ def test_pages_leave_the_rest_of_a_shops_room_to_its_keys(tmp_path: Path) -> Non
             assert place(late) == 303
         tills = [world.http.post("/v1/orders", json=SENTENCE).status_code for _ in range(13)]
         assert tills == [202] * 12 + [429]
-
-
-def test_orders_that_wait_are_counted_by_what_the_database_has(tmp_path: Path) -> None:
-    """After a restart the counts are those of before."""
-    addresses = ("127.0.0.1", "2001:db8::", "unknown")
-    with running(tmp_path) as world:
-        store = OrderStore(world.parts.database, "main")
-        menu = world.parts.menus.get(MENU["id"])
-        for number in range(9):
-            client = page_client("page:k", addresses[number % 3], f"v{number % 2}")
-            new = NewOrder(menu.menu.id, menu.version, "en", client=client, audio_key=f"{number}")
-            assert store.create(new)[0].state in WAITING
-        assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202  # looks
-        counted = world.server._app.state.pressure._waiting
-        for address in addresses:
-            assert counted["place", "main", f"page:page:k/{address}"] == 3
-        assert counted["pages", "main", ""] == 9
-        assert counted["shop_orders", "main", ""] == counted["all", "", ""] == 10
 
 
 def test_an_address_whose_orders_wait_for_a_person_waits_for_that_person(

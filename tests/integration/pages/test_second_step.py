@@ -208,8 +208,8 @@ def test_the_audit_log_has_each_turn_and_no_code(ann: Ann) -> None:
     ann.steps.off("Ann", keeping=ann.session.id, by=by)
     ann.steps.off("Ann", keeping=ann.session.id, by=by)  # there is none, so nothing was done
     log = AuditLog(ann.database)
-    told = [(one.action, one.actor, one.after) for one in log.entries() if one.action != "account.added"]
-    assert told == [
+    acts = [(one.action, one.actor, one.after) for one in log.entries() if one.action != "account.added"]
+    assert acts == [
         ("second_step.on", "unknown", '{"recovery_codes":10}'),
         ("recovery_code.used", "staff:Ann", '{"recovery_codes":9}'),
         ("recovery_codes.made", "staff:Ann", '{"recovery_codes":10}'),

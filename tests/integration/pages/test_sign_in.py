@@ -154,12 +154,12 @@ def test_who_is_signed_in_has_places_in_the_line_of_its_own(
             pool.submit(sign_ins.by_password, f"nobody {n}", WRONG, f"198.51.100.{n}", HOUR_S)
             for n in range(60)
         ]
-        until(lambda: passwords._hashing._inside >= AT_ONCE + QUEUE, 30, every_s=0.005)
+        until(lambda: passwords._inside >= AT_ONCE + QUEUE, 30, every_s=0.005)
         assert sign_ins.proves(session, PASSWORD)
     refused = sum(isinstance(one.exception(), SignInBusy) for one in crowd)
     assert refused >= 1
     assert hasher.most == AT_ONCE
-    assert passwords._hashing._inside == 0
+    assert passwords._inside == 0
 
 
 def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, database: Database) -> None:
