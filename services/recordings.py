@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from infra.addresses import parameters
-from infra.blobs.store import DiskFull
 from schemas.errors import InputError, RecordingLost, RecordingsAway, StorageFull
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def new_recording(blobs: Blobs, settings: Settings) -> BlobWriter:
     """Return a writer for a new recording.
 
     Raises:
-        StorageFull: less space is free than `least_free_bytes`.
-        DiskFull: no space is free at all.
+        StorageFull: less space is free than `least_free_bytes`, or none at all.
     """
     if shutil.disk_usage(settings.blobs).free < settings.least_free_bytes:
         raise StorageFull(
@@ -65,21 +63,19 @@ def read_errors() -> Iterator[None]:
     Raises:
         RecordingLost: it doesn't exist.
         RecordingsAway: the store doesn't respond.
-        StorageFull: there is no space for a local copy.
     """
     try:
         yield
     except FileNotFoundError as error:
         raise RecordingLost("The recording of this order can't be found") from error
-    except DiskFull as error:
-        raise StorageFull("No space left for a copy of the recording") from error
     except OSError as error:
         raise RecordingsAway(f"The recording can't be read now: {error}") from error
 
 
 @contextmanager
 def local_recording(blobs: Blobs, key: str) -> Iterator[Path]:
-    """Yield a recording as a local file. Raises as `read_errors`, except for errors inside the block."""
+    """Yield a recording as a local file. Raises as `read_errors`, except for errors
+    inside the block, and StorageFull."""
     with ExitStack() as held:
         with read_errors():
             file = held.enter_context(blobs.local(key))

@@ -37,14 +37,8 @@ _RETRIES, _RETRIED = 2, timedelta(seconds=6)
 # Bytes of one request for reading. Most recordings are one chunk; a slow client holds no connection to the
 # server between chunks.
 _CHUNK = 1 << 20
-# As in the API's response.
-_NOT_CACHED = "private, no-store"
 _MAX_ERROR_CHARS = 300
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>", re.ASCII)
-
-
-class BadAddress(ValueError):
-    """Not the address of a bucket."""
 
 
 class BlobBucket:
@@ -55,13 +49,13 @@ class BlobBucket:
         AWS's or the environment's; `spool` a folder for unnamed files.
 
         Raises:
-            BadAddress: `url` or `endpoint` is invalid.
+            ValueError: `url` or `endpoint` is invalid.
         """
         parts = urlsplit(url)
         if parts.scheme != "s3" or not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
-            raise BadAddress("it is not s3://BUCKET or s3://BUCKET/PREFIX")
+            raise ValueError("it is not s3://BUCKET or s3://BUCKET/PREFIX")
         if endpoint and urlsplit(endpoint).scheme not in ("http", "https"):
-            raise BadAddress("its server's address doesn't begin with https:// or http://")
+            raise ValueError("its server's address doesn't begin with https:// or http://")
         self._bucket, self._prefix = parts.netloc, parts.path.strip("/")
         self._endpoint, self._spool = endpoint.rstrip("/"), spool
 
@@ -128,9 +122,9 @@ class BlobBucket:
     def clear_leftovers(self) -> None:
         """See `Blobs.clear_leftovers`: unnamed files leave nothing behind."""
 
-    def put(self, name: str, content: IO[bytes] | bytes, media_type: str = "") -> None:
+    def put(self, name: str, content: IO[bytes] | bytes) -> None:
         """Create an object in one request; raises `AlreadyExistsError` if the name is taken."""
-        headers = {"Cache-Control": _NOT_CACHED} | ({"Content-Type": media_type} if media_type else {})
+        headers = {"Cache-Control": "private, no-store"}
         obstore.put(self._store, name, content, attributes=headers, mode="create", use_multipart=False)
 
     def _delete(self, name: str) -> None:
@@ -153,13 +147,13 @@ class BucketWriter(BlobWriter):
         super().__init__(spool, secrets.token_hex(16))
         self._bucket = bucket
 
-    def commit(self, media_type: str = "application/octet-stream") -> str:
+    def commit(self) -> str:
         """See `BlobWriter.commit`. A put whose response was lost may have succeeded: that object belongs
         to no order, and the sweeper deletes it."""
         with self._or_discard(), _answered():
             self._file.seek(0)
             with suppress(AlreadyExistsError):  # ours: a retried put whose first response was lost
-                self._bucket.put(name_of(self._key), self._file, media_type)
+                self._bucket.put(name_of(self._key), self._file)
         self._file.close()
         return self._key
 

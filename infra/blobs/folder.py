@@ -47,7 +47,7 @@ class BlobFolder:
         """Return the path of a key's file, whether or not it exists.
 
         Raises:
-            NotABlob: not a key of ours, such as `../../etc/passwd`.
+            ValueError: not a key of ours, such as `../../etc/passwd`.
         """
         return self._root / name_of(key)
 
@@ -81,7 +81,7 @@ class FolderWriter(BlobWriter):
             file = self._tmp.open("xb", buffering=0)
         super().__init__(file, key)
 
-    def commit(self, media_type: str = "") -> str:  # noqa: ARG002 - a folder serves no clients
+    def commit(self) -> str:
         """See `BlobWriter.commit`."""
         final = self._root / name_of(self._key)
         with self._or_discard():

@@ -15,15 +15,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol, Self
 
+from schemas.errors import StorageFull
+
 _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
-
-
-class DiskFull(Exception):
-    """No space (or quota) left. The unfinished recording was discarded."""
-
-
-class NotABlob(ValueError):
-    """A key of another format than ours: never used as a path or an object name."""
 
 
 class StoreAway(OSError):
@@ -48,7 +42,7 @@ class BlobWriter(ABC):
         """Append.
 
         Raises:
-            DiskFull: no space left; what was written is discarded.
+            StorageFull: no space left; what was written is discarded.
         """
         with self._or_discard():
             fill(self._file, data)
@@ -56,11 +50,11 @@ class BlobWriter(ABC):
         self.size += len(data)
 
     @abstractmethod
-    def commit(self, media_type: str = "application/octet-stream") -> str:
-        """Make it durable and return its key. `media_type` is for stores that serve it themselves.
+    def commit(self) -> str:
+        """Make it durable and return its key.
 
         Raises:
-            DiskFull: no space left; it is discarded.
+            StorageFull: no space left; it is discarded.
             OSError: the store failed; it is discarded.
         """
 
@@ -85,7 +79,7 @@ class BlobWriter(ABC):
 
 
 def fill(file: FileIO, data: bytes) -> None:
-    """Append all of `data`; unbuffered files may accept a part at a time. Raises DiskFull."""
+    """Append all of `data`; unbuffered files may accept a part at a time. Raises StorageFull."""
     view = memoryview(data)
     with space():
         while view:
@@ -94,19 +88,19 @@ def fill(file: FileIO, data: bytes) -> None:
 
 @contextmanager
 def space() -> Iterator[None]:
-    """Raise DiskFull if the system is out of space."""
+    """Raise StorageFull if the system is out of space (or quota)."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(str(error)) from error
+            raise StorageFull("There is no space left for the recording.") from error
         raise
 
 
 class Blobs(Protocol):
     """A store, which many processes may use at once, of several machines if it is shared.
 
-    Methods with a key raise NotABlob for one of another format, such as `../../etc/passwd`, and OSError if
+    Methods with a key raise ValueError for one of another format, such as `../../etc/passwd`, and OSError if
     the store fails.
     """
 
@@ -118,7 +112,7 @@ class Blobs(Protocol):
         """Return a writer for a new recording.
 
         Raises:
-            DiskFull: no space for even an empty file.
+            StorageFull: no space for even an empty file.
         """
         ...
 
@@ -144,10 +138,10 @@ def name_of(key: str) -> str:
     """Return a key's path in any store, `<its first two characters>/<key>`, so that stores can be copied.
 
     Raises:
-        NotABlob: not in our format.
+        ValueError: not in our format.
     """
     if not is_key(key):
-        raise NotABlob("not a blob key")
+        raise ValueError("not a blob key")
     return f"{key[:2]}/{key}"
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from infra.blobs.folder import BlobFolder
-from infra.blobs.store import DiskFull
 from infra.settings import REPOSITORY
 from infra.sql.database import Database
+from schemas.errors import StorageFull
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder
 from services.pipeline.runner import Runner
@@ -58,9 +58,7 @@ class Listening(Works):
         return replace(made, tools=tools)
 
     def sent(self, sound: bytes, client: str = "till") -> str:
-        with self.blobs.open() as writer:
-            writer.write(sound)
-            key = writer.commit()
+        key = self.stored(sound)
         form = sniff_file(self.blobs.path(key)).value
         new = NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format=form, client=client)
         return self.orders.create(new)[0].id
@@ -133,7 +131,7 @@ def test_a_full_disk_keeps_the_recording_as_it_is(works: Listening, monkeypatch:
     order_id = works.sent(GARBAGE)
 
     def full(_self: BlobFolder) -> None:
-        raise DiskFull("no space")
+        raise StorageFull("no space")
 
     monkeypatch.setattr(BlobFolder, "open", full)
     assert works.until_settled(order_id).state is State.COMPLETED

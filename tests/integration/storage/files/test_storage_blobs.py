@@ -13,7 +13,7 @@ import pytest
 
 from infra.blobs import folder
 from infra.blobs.folder import BlobFolder
-from infra.blobs.store import DiskFull
+from schemas.errors import StorageFull
 
 
 @pytest.fixture
@@ -41,35 +41,24 @@ def test_leftovers_of_the_dead_are_cleared(blobs: BlobFolder) -> None:
     assert files(blobs) == [blobs.path(key)]
 
 
-@pytest.mark.parametrize("where", ["write", "fsync"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch, where: str, code: int) -> None:
-    def full(_handle: object) -> None:
+def test_a_disk_that_is_full_at_a_write(blobs: BlobFolder) -> None:
+    with blobs.open() as writer, writer._file, open("/dev/full", "wb", buffering=0) as device:
+        writer._file = device
+        with pytest.raises(StorageFull):
+            writer.write(b"x" * 10)
+        assert files(blobs) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [(errno.ENOSPC, StorageFull), (errno.EDQUOT, StorageFull), (errno.EIO, OSError)]
+)
+def test_a_disk_that_refuses_at_the_end(
+    blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch, code: int, error: type[Exception]
+) -> None:
+    def refuses(_handle: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    with blobs.open() as writer:
-        if where == "write":
-            real = writer._file
-            with real, open("/dev/full", "wb", buffering=0) as device:
-                writer._file = device
-                with pytest.raises(DiskFull):
-                    writer.write(b"x" * 10)
-        else:
-            monkeypatch.setattr(os, "fsync", full)
-            writer.write(b"x")
-            with pytest.raises(DiskFull):
-                writer.commit()
-        assert files(blobs) == []
-    monkeypatch.undo()
-    with blobs.open() as writer:
-        assert blobs.path(writer.commit()).read_bytes() == b""
-
-
-def test_other_errors_stay_what_they_are(blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_handle: object) -> None:
-        raise OSError(errno.EIO, "broken")
-
-    monkeypatch.setattr(os, "fsync", broken)
-    with blobs.open() as writer, pytest.raises(OSError, match="broken"):
+    monkeypatch.setattr(os, "fsync", refuses)
+    with blobs.open() as writer, pytest.raises(error):
         writer.commit()
     assert files(blobs) == []

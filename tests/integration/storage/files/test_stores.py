@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from infra.blobs.bucket import BadAddress, BlobBucket
+from infra.blobs.bucket import BlobBucket
 from infra.blobs.folder import BlobFolder
-from infra.blobs.store import Blobs, DiskFull, NotABlob, StoreAway
+from infra.blobs.store import Blobs, StoreAway
 from infra.keep_days import KeepDays
 from infra.settings import REPOSITORY, Settings
-from schemas.errors import InputError
+from schemas.errors import InputError, StorageFull
 from services.recordings import store_of
 from tests.servers.object_store import ObjectStore
 
@@ -44,7 +44,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
 def stored(blobs: Blobs, sound: bytes = b"RIFF and so on") -> str:
     with blobs.open() as writer:
         writer.write(sound)
-        return writer.commit("audio/wav")
+        return writer.commit()
 
 
 def read(blobs: Blobs, key: str) -> bytes:
@@ -63,7 +63,7 @@ def test_what_was_written_is_there_until_it_is_removed(blobs: Blobs) -> None:
         writer.write(b"two")
         assert (writer.size, writer.sha256) == (7, hashlib.sha256(b"one two").hexdigest())
         assert list(blobs.older_than(-HOUR_S)) == []
-        key = writer.commit("audio/wav")
+        key = writer.commit()
     writer.discard()
     other = stored(blobs)
     with blobs.local(key) as file:
@@ -97,9 +97,9 @@ def test_an_empty_one_and_a_long_one(blobs: Blobs) -> None:
 
 @pytest.mark.parametrize("key", ["", "../../etc/passwd", "A" * 32, "a" * 32 + "\n", "a" * 31 + "/", "probe"])
 def test_only_our_keys_name_anything(blobs: Blobs, key: str) -> None:
-    with pytest.raises(NotABlob):
+    with pytest.raises(ValueError, match="not a blob key"):
         blobs.delete(key)
-    with pytest.raises(NotABlob), blobs.local(key):
+    with pytest.raises(ValueError, match="not a blob key"), blobs.local(key):
         pass
 
 
@@ -131,13 +131,13 @@ def test_it_holds_our_names_under_the_prefix_alone(bucket: BlobBucket, object_st
     bucket.check()
     assert object_store.names(name) == [f"shops/one/{key[:2]}/{key}"], "no probe is left"
     kept = object_store.client.head_object(Bucket=name, Key=f"shops/one/{key[:2]}/{key}")
-    assert (kept["ContentType"], kept["CacheControl"]) == ("audio/wav", "private, no-store")
+    assert kept["CacheControl"] == "private, no-store"
     for foreign in ("shops/one/notes.txt", f"shops/one/zz/{key}", f"shops/two/{key[:2]}/{'c' * 32}"):
         object_store.client.put_object(Bucket=name, Key=foreign, Body=b"not ours")
     assert list(bucket.older_than(-HOUR_S)) == [key]
 
 
-def test_no_copy_is_left_by_whoever_is_killed_with_it(bucket: BlobBucket, tmp_path: Path) -> None:
+def test_no_copy_is_left_by_a_process_that_is_killed_with_it(bucket: BlobBucket, tmp_path: Path) -> None:
     key = stored(bucket)
     code = (
         "import os, sys; from pathlib import Path; from infra.blobs.bucket import BlobBucket\n"
@@ -152,7 +152,7 @@ def test_no_copy_is_left_by_whoever_is_killed_with_it(bucket: BlobBucket, tmp_pa
     assert left_in(tmp_path) == []
 
 
-def test_away_refused_and_full_are_told_apart_from_gone(
+def test_away_refused_and_full_differ_from_gone(
     bucket: BlobBucket, object_store: ObjectStore, tmp_path: Path
 ) -> None:
     key = stored(bucket)
@@ -175,7 +175,7 @@ def test_away_refused_and_full_are_told_apart_from_gone(
     assert list(bucket.older_than(-HOUR_S)) == [key]
     with bucket.open() as writer:
         writer._file.close()
-        with open("/dev/full", "wb", buffering=0) as writer._file, pytest.raises(DiskFull):
+        with open("/dev/full", "wb", buffering=0) as writer._file, pytest.raises(StorageFull):
             writer.write(b"x")
     assert left_in(tmp_path) == []
 
@@ -191,7 +191,7 @@ def test_away_refused_and_full_are_told_apart_from_gone(
     ],
 )
 def test_what_names_no_bucket_is_said_at_once(tmp_path: Path, url: str, endpoint: str) -> None:
-    with pytest.raises(BadAddress):
+    with pytest.raises(ValueError, match=r"it is not s3|its server's address"):
         BlobBucket(url, endpoint, tmp_path)
     with pytest.raises(InputError, match="SAYCART_RECORDINGS_URL") as caught:
         store_of(Settings(home=tmp_path, recordings_url=f"{url}?endpoint={endpoint}"))
