@@ -10,7 +10,7 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet, RSAKey
 from joserfc.jws import JWSRegistry
 
-# Signatures by a key pair alone: anybody signs with `none`, and with HS256 whoever knows the client's secret.
+# Signatures by a key pair alone: anyone can sign with `none`, and with HS256 anyone who knows the secret.
 ALGORITHMS = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
     "Ed25519",

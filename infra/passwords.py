@@ -25,34 +25,28 @@ QUEUE, KNOWN_QUEUE = 6, 12
 _HASHER = PasswordHasher()
 
 
-class HashQueue:
-    """The queue for hashing in one process."""
-
-    def __init__(self) -> None:
-        self._turn = threading.BoundedSemaphore(AT_ONCE)
-        self._lock = threading.Lock()
-        self._inside = 0
-
-    @contextmanager
-    def turn(self, *, known: bool) -> Iterator[None]:
-        """Hold one of `AT_ONCE` turns, in order of arrival.
-
-        Raises:
-            SignInBusy: the queue is full.
-        """
-        with self._lock:
-            if self._inside >= AT_ONCE + (KNOWN_QUEUE if known else QUEUE):
-                raise SignInBusy("Too many people are signing in", wait_s=2)
-            self._inside += 1
-        try:
-            with self._turn:
-                yield
-        finally:
-            with self._lock:
-                self._inside -= 1
+_turn, _lock = threading.BoundedSemaphore(AT_ONCE), threading.Lock()
+_inside = 0
 
 
-_hashing = HashQueue()
+@contextmanager
+def _queued(*, known: bool) -> Iterator[None]:
+    """Hold one of `AT_ONCE` turns, in order of arrival.
+
+    Raises:
+        SignInBusy: the queue is full.
+    """
+    global _inside
+    with _lock:
+        if _inside >= AT_ONCE + (KNOWN_QUEUE if known else QUEUE):
+            raise SignInBusy("Too many people are signing in", wait_s=2)
+        _inside += 1
+    try:
+        with _turn:
+            yield
+    finally:
+        with _lock:
+            _inside -= 1
 
 
 def readable_secret() -> str:
@@ -67,7 +61,7 @@ def hash_password(password: str) -> str:
     Raises:
         SignInBusy: see there.
     """
-    with _hashing.turn(known=True):
+    with _queued(known=True):
         return _HASHER.hash(password)
 
 
@@ -79,7 +73,7 @@ def verify_password(stored: str | None, password: str, *, known: bool = False) -
     Raises:
         SignInBusy: see there.
     """
-    with _hashing.turn(known=known):
+    with _queued(known=known):
         try:
             return _HASHER.verify(stored or _DECOY, password) and stored is not None
         except (VerificationError, InvalidHashError):

@@ -66,7 +66,7 @@ class Settings(EngineSettings):
     kept in `home`, which several machines can't share."""
 
     hosts: str = ""
-    """Names that the API goes by, a comma list, beside the loopback names, `api_host` and `public_url`'s; a
+    """Names that the API goes by, a comma list, besides the loopback names, `api_host` and `public_url`'s; a
     request for another is refused (421). `*`: any, and then any web page can read here (DNS rebinding)."""
 
     public_url: str = ""
@@ -75,7 +75,7 @@ class Settings(EngineSettings):
 
     proxies: str = ""
     """Addresses and networks of proxies, a comma list: their `X-Forwarded-For` and `-Proto` are believed.
-    Empty: nobody's, loopback's neither."""
+    Empty: none, not even loopback's."""
 
     masked_tasks: str = ""
     """Tasks that `POST /v1/masked/{name}` answers, a comma list of `module:attribute`; see docs/masked.md."""
@@ -125,8 +125,8 @@ class Settings(EngineSettings):
     """Orders in all that may wait for workers; more are refused (503). 0: any number."""
 
     model_seconds_per_minute: int = Field(240, ge=0)
-    """Seconds that workers may spend in a minute on one key's orders, on a shop's twice as many, on those from
-    pages at one address an eighth; until the next minute more are refused (429). 0: any number."""
+    """Seconds that workers may spend in a minute on one key's orders, on a shop's twice as many, on those
+    from pages at one address an eighth; until the next minute more are refused (429). 0: any number."""
 
     key_requests_per_minute: int = Field(1200, ge=0)
     """Requests of one key, or of one person who is signed in; more are refused (429). 0: any number."""
@@ -179,8 +179,8 @@ class Settings(EngineSettings):
     Empty: nothing is traced. `?sample=0.1` sends that share of traces."""
 
     metrics_port: int = Field(0, ge=0, le=65_535)
-    """Where each worker, sweeper and courier answers Prometheus by itself, on machines without an API beside
-    it. 0: nowhere; the API shows the parts of its own machine. Whoever reaches the port (on `api_host`) reads
+    """Where each worker, sweeper and courier answers Prometheus by itself, on machines without an API. 0:
+    nowhere; the API shows the parts of its own machine. Clients that reach the port (on `api_host`) read
     counts and times of all shops."""
 
     @property

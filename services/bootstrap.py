@@ -38,7 +38,6 @@ from services.storage.people.second_step import SecondSteps
 from services.storage.people.sessions import SessionStore
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
-from services.storage.privacy.retention import RetentionStore
 from services.storage.reviews.log import ReviewLog
 from services.storage.reviews.store import ReviewStore
 from services.storage.shops.menus import MenuStore
@@ -186,10 +185,6 @@ class Container(EngineParts):
             self.decoder.prove()
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
-
-    def retention(self, shop: str) -> RetentionStore:
-        """Return the store that deletes one shop's data once its retention is over."""
-        return RetentionStore(self.database, shop)
 
     def ready(self) -> dict[str, str]:
         """Return the state of each dependency: `ok` or a problem. The database is checked now; queue and

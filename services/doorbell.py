@@ -24,8 +24,14 @@ class CeleryDoorbell:
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
         """See `Doorbell.ring`."""
         stage = FLOW[state].name
+        about: tracing.Attributes = {
+            "messaging.system": "redis",
+            "messaging.operation.type": "send",
+            "messaging.destination.name": stage,
+            "saycart.order.id": order_id,
+        }
         try:
-            with tracing.span(f"send {stage}", _about(order_id, stage), kind="producer"):
+            with tracing.span(f"send {stage}", about, kind="producer"):
                 send(self._app, f"saycart.{stage}", (order_id, stage), queue=stage, delay_s=delay_s)
         except BrokerAway as error:
             log.warning("queue.away", order_id=order_id, stage=stage, error=str(error))
@@ -40,12 +46,3 @@ class CeleryDoorbell:
             log.warning("queue.not_read", error=str(error))
             return None
         return Counter({state: counts[stage.name] for state, stage in FLOW.items()})
-
-
-def _about(order_id: str, stage: str) -> tracing.Attributes:
-    return {
-        "messaging.system": "redis",
-        "messaging.operation.type": "send",
-        "messaging.destination.name": stage,
-        "saycart.order.id": order_id,
-    }

@@ -80,10 +80,10 @@ def watch(database: Database, *, slots: int = 0) -> None:
     if slots:
         _SLOTS.labels(_part).set(slots)
         _BUSY.labels(_part).set(0)
-    _ROOM.labels(_part).set(database.lends_at_most)
+    _ROOM.labels(_part).set(database.connections_limit)
     in_use = _CONNECTIONS.labels(_part)
     in_use.set(0)
-    database.on_lending(in_use.set)
+    database.on_connections(in_use.set)
 
 
 @dataclass(slots=True)

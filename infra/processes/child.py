@@ -35,10 +35,6 @@ class SupervisorError(Exception):
         self.hint = hint
 
 
-class HomeInUse(SupervisorError):
-    """Another living stack holds this home."""
-
-
 class ChildFailed(SupervisorError):
     """A child didn't become ready, or died too often. `tail` is the end of its log."""
 

@@ -23,10 +23,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from infra.processes.child import Child, ChildFailed, HomeInUse, Run, SupervisorError
+from infra.processes.child import Child, ChildFailed, Run, SupervisorError
 from infra.processes.leftovers import end_marked, mark_of
 
-__all__ = ["Child", "ChildFailed", "HomeInUse", "Supervisor", "SupervisorError"]
+__all__ = ["Child", "ChildFailed", "Supervisor", "SupervisorError"]
 
 _POLL_S = 0.1
 
@@ -58,7 +58,7 @@ class Supervisor:
         on the home that must come first (migrations, ports).
 
         Raises:
-            HomeInUse: a living stack holds it.
+            SupervisorError: a living stack holds it.
         """
         if self._lock.is_locked:
             return
@@ -69,7 +69,7 @@ class Supervisor:
             other = "starting"
             with suppress(OSError):
                 other = self._list.read_text().partition("\n")[0]
-            raise HomeInUse(
+            raise SupervisorError(
                 f"A stack is already running on {self._home} ({other}).",
                 "Use that one, stop it with Ctrl-C or `kill PID`, or set SAYCART_HOME to another folder.",
             ) from None
@@ -80,7 +80,7 @@ class Supervisor:
         """Start all and wait until each is ready; on any failure or Ctrl-C all are stopped again.
 
         Raises:
-            HomeInUse: a living stack holds this home.
+            SupervisorError: a living stack holds this home.
             ChildFailed: a child was not ready in time, or died too often.
         """
         self.claim()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry as AsyncRetry
@@ -31,19 +28,17 @@ def checked(url: str) -> str:
     return url
 
 
-@contextmanager
-def client(url: str, connect_s: float, answer_s: float) -> Iterator[redis.Redis]:
-    """Open a client for the block. It doesn't retry.
+def client(url: str, connect_s: float, answer_s: float) -> redis.Redis:
+    """Return a client, to be used in a `with`. It doesn't retry.
 
     Raises:
         ValueError: as `checked`.
         redis.RedisError: from its commands, also if there is no response in time.
     """
     once = Retry(NoBackoff(), 0)
-    with redis.Redis.from_url(
+    return redis.Redis.from_url(
         checked(url), retry=once, socket_connect_timeout=connect_s, socket_timeout=answer_s
-    ) as opened:
-        yield opened
+    )
 
 
 def pool(url: str, patience_s: float) -> redis.asyncio.ConnectionPool:

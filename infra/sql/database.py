@@ -190,22 +190,22 @@ class Database:
             return not busy
 
     @property
-    def lent(self) -> int:
+    def connections_busy(self) -> int:
         """Connections of this process's pool that are in use now."""
         pool = self._engine.pool
         return pool.checkedout() if isinstance(pool, QueuePool) else 0
 
     @property
-    def lends_at_most(self) -> int:
+    def connections_limit(self) -> int:
         """Connections that its pool may open."""
         return POOL + OVERFLOW
 
-    def on_lending(self, note: Callable[[int], None]) -> None:
-        """Have `note` called with how many connections are lent, each time that one is or comes back; from
+    def on_connections(self, note: Callable[[int], None]) -> None:
+        """Have `note` called with how many connections are in use, each time that one is or comes back; from
         any thread, and two at once may leave it one out until the next."""
-        event.listen(self._engine, "checkout", lambda *_: note(self.lent))
+        event.listen(self._engine, "checkout", lambda *_: note(self.connections_busy))
         # Called just before it is back.
-        event.listen(self._engine, "checkin", lambda *_: note(max(0, self.lent - 1)))
+        event.listen(self._engine, "checkin", lambda *_: note(max(0, self.connections_busy - 1)))
 
     def close(self) -> None:
         """Close pooled connections; the next use opens new ones."""

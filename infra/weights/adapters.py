@@ -56,14 +56,12 @@ def release(folder: Path) -> str:
     return f"{folder.name}-{hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:12]}"
 
 
-def prepared(folder: Path, models_dir: Path) -> Path:
-    """Return the adapter's GGUF file. Raises as `to_gguf` and `written_once`."""
-    return written_once(f"{release(folder)}.gguf", models_dir, lambda out: to_gguf(folder, out))
-
-
-def as_gguf(adapter: Path, models_dir: Path) -> Path:
-    """Return an adapter as a GGUF file; `adapter` may be one, or a folder. Raises as `prepared`."""
-    return prepared(adapter, models_dir) if adapter.is_dir() else adapter
+def prepared(adapter: Path, models_dir: Path) -> Path:
+    """Return an adapter's GGUF file; `adapter` is a folder, or such a file. Raises as `to_gguf` and
+    `written_once`."""
+    if not adapter.is_dir():
+        return adapter
+    return written_once(f"{release(adapter)}.gguf", models_dir, lambda out: to_gguf(adapter, out))
 
 
 def written_once(name: str, models_dir: Path, write: Callable[[Path], None]) -> Path:

@@ -16,21 +16,8 @@ from filelock import FileLock
 from rich.console import Console
 from rich.filesize import decimal
 
-from infra.weights.lock import Lock, Model, ModelError, default_names, lock, test_names
+from infra.weights.lock import Model, ModelError, lock
 from infra.weights.wheels import append, sha256
-
-__all__ = [
-    "Lock",
-    "Model",
-    "ModelError",
-    "default_names",
-    "fetch",
-    "installed",
-    "lock",
-    "resolve",
-    "test_names",
-    "verify",
-]
 
 
 def resolve(name: str, models_dir: Path) -> str:

@@ -26,7 +26,8 @@ def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
     Raises:
         ModelError: the weights are not here, or can't be converted.
     """
-    from infra.weights.models import ModelError, resolve  # not in vLLM's environment
+    from infra.weights.lock import ModelError  # not in vLLM's environment
+    from infra.weights.models import resolve
 
     path = Path(resolve(model, models_dir))
     if path.suffix != ".gguf":

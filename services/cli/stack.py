@@ -60,7 +60,8 @@ def run_stack(
                 console.print(
                     f"\nServing on [bold]{stack.base_url}[/]: order at /, review at /review,"
                     " API docs at /docs.\nCreate the first staff account with `saycart staff add NAME`."
-                    f" Ctrl-C stops everything.\n{_credential(stack)}"
+                    f" Ctrl-C stops everything.\nAPI key: {escape(str(stack.settings.home / KEY_FILE))}"
+                    " (`saycart` finds it; `saycart keys add` makes more)."
                 )
                 while not stack.supervisor.wait(1.0):
                     pass
@@ -70,11 +71,6 @@ def run_stack(
             return succeeded
         finally:
             stack.stop()
-
-
-def _credential(stack: Stack) -> str:
-    file = stack.settings.home / KEY_FILE
-    return f"API key: {escape(str(file))} (`saycart` finds it; `saycart keys add` makes more)."
 
 
 def run() -> None:

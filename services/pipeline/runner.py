@@ -144,7 +144,9 @@ class Runner:
         except DecodeCancelled:
             raise
         except MenuBeingRead as error:
-            self._hand_back(order, error.wait_s or 0.0)
+            wait_s = error.wait_s or 0.0
+            retry_while_down(lambda: self.orders.hand_back(order, retry_in_s=wait_s), self._result_limit_s)
+            self.doorbell.ring(order.id, order.state, delay_s=wait_s)
             return None
         except Exception as error:
             outcome = outcome_of(error, stage, may_retry=order.attempt < self.attempts)
@@ -152,10 +154,6 @@ class Runner:
                 code = error.code if isinstance(error, SaycartError) else type(error).__name__
                 self._retry_later(order, code)
             return outcome
-
-    def _hand_back(self, order: OrderRecord, wait_s: float) -> None:
-        retry_while_down(lambda: self.orders.hand_back(order, retry_in_s=wait_s), self._result_limit_s)
-        self.doorbell.ring(order.id, order.state, delay_s=wait_s)
 
     def _retry_later(self, order: OrderRecord, code: str) -> None:
         longest = min(BACKOFF_MOST_S, BACKOFF_S * 2.0 ** (order.attempt - 1))

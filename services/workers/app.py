@@ -89,7 +89,6 @@ def _check(**_: Any) -> None:
     container = bootstrap(settings())
     try:
         prepare(container.database, at_start=False)
-        tracing.check(settings())
         if StageName.DECODE in _queues:
             container.prove_decoder()
     except EngineMisconfigured as error:

@@ -123,7 +123,9 @@ class Courier:
             # It went with its endpoint, after it was claimed.
             log.info("webhook.dropped", message_id=message.id, order_id=message.order_id)
             return None
-        if (why := self._hopeless(message)) is not None:
+        # Counted at the claim, so couriers that die of a message end as well.
+        if message.attempt > self._patience.attempts:
+            why = f"couriers stopped {self._patience.attempts} times while they sent it"
             self._outbox.failed(message, why, retry_in_s=None)
             log.error("webhook.dead", message_id=message.id, order_id=message.order_id, error=why)
             return None
@@ -166,14 +168,6 @@ class Courier:
             return self._traces([message.order_id]).get(message.order_id) if tracing.on() else None
         except StorageUnavailable:
             return None
-
-    def _hopeless(self, message: OutboxRow) -> str | None:
-        """Why a message is not even tried: counted at the claim, so couriers that die of it end as well."""
-        if not isinstance(message.payload, dict):
-            return "what is stored of it can't be read"
-        if message.attempt > self._patience.attempts:
-            return f"couriers stopped {self._patience.attempts} times while they sent it"
-        return None
 
     def _due(self) -> Iterator[OutboxRow]:
         """What is due and has room; claimed as it is asked for."""

@@ -31,7 +31,7 @@ class InFlight:
         candidates = list(endpoints)
         # Shuffled, so that none is always the last.
         random.shuffle(candidates)
-        for endpoint in sorted(candidates, key=self._is_slow):
+        for endpoint in sorted(candidates, key=self._slow.__contains__):
             if (capacity := self._capacity(endpoint)) > 0:
                 yield endpoint, capacity
 
@@ -48,10 +48,6 @@ class InFlight:
                 del self._counts[endpoint]
             if slow is not None:
                 (self._slow.add if slow else self._slow.discard)(endpoint)
-
-    def _is_slow(self, endpoint: str) -> bool:
-        with self._lock:
-            return endpoint in self._slow
 
     def _capacity(self, endpoint: str) -> int:
         with self._lock:

@@ -22,6 +22,7 @@ from schemas.lifecycle import State
 from schemas.shops.retention import seconds
 from services.bootstrap import Container
 from services.recordings import read_errors
+from services.storage.privacy.retention import RetentionStore
 from services.workers.part import running
 
 log = structlog.get_logger()
@@ -91,7 +92,7 @@ def keep(container: Container, budget_s: float = KEEP_S) -> bool:
         try:
             for shop in container.shops.list():
                 keeps = shop.keeps.over(kept_by_all.recordings, kept_by_all.transcripts, kept_by_all.orders)
-                store = container.retention(shop.id)
+                store = RetentionStore(container.database, shop.id)
                 for what, step, kept in (
                     ("orders", store.orders, seconds(keeps.orders)),
                     ("transcripts", store.words, seconds(keeps.transcripts)),

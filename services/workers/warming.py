@@ -28,8 +28,8 @@ from services.decoding.menu_text import menu_text
 log = structlog.get_logger()
 
 IDLE_S = 3.0
-"""A worker that had no order for this long has none on its way either: a short recording is heard in one or
-two seconds, and what is read meanwhile takes the cores from its hearing."""
+"""A worker that had no order for this long has none on its way either: a short recording is transcribed in
+one or two seconds, and a prompt that is read meanwhile takes its cores."""
 LOOK_S, AWAY_S = 10.0, 60.0
 """How often menus that came or changed are looked for, and how long after server or database failed."""
 READY_S = 90.0

@@ -9,7 +9,7 @@ from functools import partial
 from infra.processes.supervisor import SupervisorError
 from infra.settings import Settings
 from infra.sql.database import Database
-from infra.weights.models import ModelError
+from infra.weights.lock import ModelError
 from schemas.errors import DecodeTruncated, EngineMisconfigured, SaycartError
 from schemas.menu import Menu
 from schemas.shops.access import EVERY_SHOP

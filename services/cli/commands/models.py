@@ -10,7 +10,8 @@ from rich.filesize import decimal
 from rich.markup import escape
 
 from infra.settings import settings
-from infra.weights.models import ModelError, default_names, fetch, lock, test_names, verify
+from infra.weights.lock import ModelError, default_names, lock, test_names
+from infra.weights.models import fetch, verify
 from services.bootstrap import bootstrap
 from services.cli.client import errors_shown
 

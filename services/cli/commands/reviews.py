@@ -15,11 +15,6 @@ from services.storage.reviews.log import ReviewLog
 app = typer.Typer(no_args_is_help=True)
 
 
-@app.callback()
-def reviews() -> None:
-    """What reviewers decided."""
-
-
 @app.command()
 def export(
     out: Annotated[Path, typer.Option("--out", dir_okay=False, help="gold rows (JSONL)")],

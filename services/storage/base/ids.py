@@ -32,11 +32,6 @@ def new_id(prefix: str) -> str:
     return prefix + "_" + "".join(DIGITS[number >> shift & 31] for shift in range(125, -1, -5))
 
 
-def cursor_after(at: datetime, key: str) -> str:
-    """An opaque cursor to what follows the row with this time and id."""
-    return base64.urlsafe_b64encode(f"{at.isoformat()} {key}".encode()).decode().rstrip("=")
-
-
 def paged(table: Any, cursor: str | None, limit: int | None, *, newest_first: bool = False) -> Select[Any]:
     """Up to `limit` rows of a table behind a cursor, by `created_at` and `id`.
 
@@ -57,11 +52,12 @@ def page_of(records: list[R], limit: int) -> tuple[list[R], str | None]:
     if len(records) <= limit:
         return records, None
     last = records[limit - 1]
-    return records[:limit], cursor_after(last.created_at, last.id)
+    place = f"{last.created_at.isoformat()} {last.id}"
+    return records[:limit], base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
 
 
 def _parsed(cursor: str) -> tuple[datetime, str]:
-    """Return the time, in UTC, and the id that `cursor_after` was given.
+    """Return the time, in UTC, and the id of a cursor of `page_of`.
 
     Raises:
         InputError: not one of our cursors.

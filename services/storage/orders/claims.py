@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from schemas.lifecycle import Event, State, advance
 from schemas.order import OrderError
 from schemas.records.orders import OrderRecord
+from schemas.shops.access import is_page
 from services.storage.base.changes import IDLE, record_event, swap, swap_order, writing
 from services.storage.base.mapping import order_of
 from services.storage.base.scoping import OfShop, of_shop
@@ -171,7 +172,7 @@ class Claims(OfShop):
 
     def waits_for(self, order: OrderRecord) -> str | None:
         """The id of an order that could not be claimed while this one was in hand; see `turns.py`."""
-        if not turns.holds_others_back(order):
+        if not is_page(order.source):
             return None
         with self._database.read() as session:
             return turns.waits_for(session, self._database.now(session), order)

@@ -18,7 +18,7 @@ from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 
 
 def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, order_id: str) -> OrderRecord:
-    """Store an order as RECEIVED; one that came as text as if it had been heard, with both events in its
+    """Store an order as RECEIVED; one that came as text is already transcribed, with both events in its
     history."""
     path = [(State.RECEIVED.value, State.RECEIVED)]
     if new.transcript is not None:

@@ -84,9 +84,9 @@ class Replays(OfShop):
 
 
 def _untranscribed(order: OrderRecord) -> tuple[StoredUtterance, ...]:
-    """The order's utterances, without what was heard in their recordings."""
-    unheard = {"transcript": None}
-    return tuple(one.model_copy(update=unheard if one.audio_key else {}) for one in order.utterances)
+    """The order's utterances, without the transcripts of their recordings."""
+    without = {"transcript": None}
+    return tuple(one.model_copy(update=without if one.audio_key else {}) for one in order.utterances)
 
 
 def _where_to(order: OrderRecord) -> Event:

@@ -33,8 +33,6 @@ from services.storage.orders.claims import Claims
 from services.storage.orders.intake import KeyTaken, first_order, insert_key, insert_order
 from services.storage.orders.replays import Replays, check_unclaimed
 
-MAX_SEQ = 2**31 - 1
-
 
 class OrderStore(Claims, Replays):
     """Orders of one shop. Every call is one transaction, and may raise in addition to what it names
@@ -190,9 +188,9 @@ class OrderStore(Claims, Replays):
                 withdraw_review(session, order.id)
             return moved
 
-    def events(self, order_id: str, *, after: int = 0) -> list[StoredEvent]:
-        """The history with `seq` over `after`, in order; empty for an order that does not exist."""
-        query = select(EventRow).where(EventRow.order_id == order_id, EventRow.seq > min(after, MAX_SEQ))
+    def events(self, order_id: str) -> list[StoredEvent]:
+        """The history, in order; empty for an order that does not exist."""
+        query = select(EventRow).where(EventRow.order_id == order_id)
         if self._shop != EVERY_SHOP:
             query = query.join(OrderRow).where(of_shop(OrderRow, self._shop))
         with self._database.glance() as session:

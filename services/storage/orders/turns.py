@@ -133,11 +133,6 @@ def end(session: Session, now: datetime, order: OrderRecord) -> None:
         session.execute(update(TurnRow).where(*own).values(row))
 
 
-def holds_others_back(order: OrderRecord) -> bool:
-    """Whether others of its source can't be claimed along with it: those of one page's address."""
-    return order.source is not None and order.source.startswith(PAGE)
-
-
 def waits_for(session: Session, now: datetime, order: OrderRecord) -> str | None:
     """An order of the same page's address that could not be claimed while this one was in hand."""
     return session.scalar(

@@ -13,11 +13,11 @@ from schemas.records.orders import OrderRecord, StoredEvent
 from schemas.records.reviews import ReviewRecord
 from services.storage.base.mapping import event_of, order_of, review_of
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
-from services.storage.orders.store import MAX_SEQ
 
 Versions = tuple[int, int]
 """Of an order and of its review, 0 without one. Neither ever falls, so of two the greater is the later."""
 
+MAX_SEQ = 2**31 - 1
 UNSEEN: Versions = (0, 0)
 BEHIND: Versions = (-1, -1)
 """Of who has not looked yet, older than `UNSEEN`."""

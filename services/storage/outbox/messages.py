@@ -45,7 +45,8 @@ def tell(session: Session, now: datetime, before: OrderRecord, order: OrderRecor
 
 
 def _kinds(before: OrderRecord, order: OrderRecord) -> list[str]:
-    """What an endpoint is told that takes it, the most telling first; empty while the order is under way."""
+    """Types of the message that an endpoint may take, the most specific first; empty while the order is
+    under way."""
     if order.taken_at != before.taken_at:
         return [TAKEN]
     if (by_state := TYPES.get(order.state)) is None:

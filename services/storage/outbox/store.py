@@ -76,7 +76,9 @@ class Outbox:
         """Put a claimed message back, due in `retry_in_s` seconds; None: dead. False as in `delivered`."""
         with writing(self._database) as (session, now):
             again = None if retry_in_s is None else now + timedelta(seconds=retry_in_s)
-            columns = {"due_at": again, "dead_at": None if again else now, "last_error": storable(error)}
+            # A receiver's words may hold anything; PostgreSQL's text holds no NUL.
+            shown = "".join(sign if sign.isprintable() else " " for sign in error)[:MAX_ERROR_CHARS]
+            columns = {"due_at": again, "dead_at": None if again else now, "last_error": shown}
             return _put_down(session, message, columns, again or now)
 
     def list(self, *, dead: bool = False, limit: int) -> builtins.list[OutboxRow]:
@@ -145,11 +147,6 @@ def _put_down(session: Session, message: OutboxRow, columns: dict[str, Any], nex
     )
     session.execute(behind.values(due_at=next_at), execution_options={"synchronize_session": False})
     return True
-
-
-def storable(error: str) -> str:
-    """An answer's words may hold anything; PostgreSQL's text holds no NUL."""
-    return "".join(sign if sign.isprintable() else " " for sign in error)[:MAX_ERROR_CHARS]
 
 
 def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:

@@ -83,7 +83,7 @@ class ProviderAccounts:
         if row:
             raise NotLetIn("Your account here is shut", hint="Ask the person who runs the shop.")
         hint = "Ask the person who runs the shop to invite you: `saycart staff invite NAME`."
-        raise NotLetIn("Nobody here has invited you", hint=hint)
+        raise NotLetIn("You have no invitation here", hint=hint)
 
     def _bound(self, session: Session, who: Identity) -> StaffOidcRow | None:
         """The person's binding, or else the invitation for their address."""

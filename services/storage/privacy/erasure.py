@@ -121,7 +121,7 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
             cart=redaction.cart(stored.cart),
             error=redaction.error(stored.error),
             findings=(),
-            engine=redaction.engine(stored.engine),
+            engine=redaction.only(stored.engine, redaction.ENGINE),
             answer=redaction.answer(stored.answer),
             decision=redaction.decision(stored.decision),
             erased_at=now,
@@ -130,7 +130,7 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
         )
     says_something = cast(EventRow.detail, Text) != "{}"  # few do
     for event in session.scalars(select(EventRow).where(EventRow.order_id.in_(ids), says_something)):
-        _put(event, detail=redaction.detail(event.detail))
+        _put(event, detail=redaction.only(event.detail, redaction.HISTORY))
     messages = select(OutboxRow).where(OutboxRow.order_id.in_(ids)).order_by(OutboxRow.id)
     for message in session.scalars(messages.with_for_update()):
         # By the version: a courier that posts it right now can't write the receiver's words after this.
@@ -152,7 +152,8 @@ def _wipe_reviews(session: Session, order_ids: Sequence[str]) -> None:
     for kept in records:
         stored = changed[kept.id]
         before, after = redaction.cart(stored.before), redaction.cart(stored.after)
-        _put(kept, before=before, after=after, reason=None, detail=redaction.act(kept.detail))
+        detail = redaction.only(kept.detail, redaction.ACT)
+        _put(kept, before=before, after=after, reason=None, detail=detail)
 
 
 def _put(row: Base, **values: Any) -> None:

@@ -18,59 +18,44 @@ _LINE = (
     *("confidence", "price_is_minimum", "ref", "size_ref"),
 )
 _CART = ("currency", "menu", "subtotal", "taxes", "total", "total_is_minimum")
-_ENGINE = ("decoder", "grammar", "prompt_tokens", "completion_tokens", "cached_tokens")
+ENGINE = ("decoder", "grammar", "prompt_tokens", "completion_tokens", "cached_tokens")
 _BASIS = ("transcript_confidence", "cart_probability", "cart_trust", "second_transcript")
-_HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
-_ACT = ("action", "version", "from")
+HISTORY = ("reviewer", "action", "code", "reasons", "corrected")
+ACT = ("action", "version", "from")
 _MESSAGE = ("order_id", "shop", "seq", "status", "menu")
 
 
 def cart(document: Any) -> dict[str, Any] | None:
     """Its priced lines, with the menu's names; neither words nor findings, which quote them."""
     try:
-        lines = [_line(one) for one in _only(document, ("lines",))["lines"]]
+        lines = [_line(one) for one in only(document, ("lines",))["lines"]]
     except (KeyError, TypeError):
         return None
-    return _only(document, _CART) | {"lines": lines}
+    return only(document, _CART) | {"lines": lines}
 
 
 def error(document: Any) -> dict[str, Any] | None:
     """Its code and stage; the sentence may quote a text."""
-    kept = _only(document, ("code", "stage"))
+    kept = only(document, ("code", "stage"))
     return kept | {"message": "What happened was erased.", "hint": ""} if "code" in kept else None
-
-
-def engine(document: Any) -> dict[str, Any]:
-    """Which decoder it was, and what it counted."""
-    return _only(document, _ENGINE)
 
 
 def answer(document: Any) -> dict[str, Any] | None:
     """How sure the model was; not what it wrote."""
-    return _only(document, ("probability", "trust")) or None
+    return only(document, ("probability", "trust")) or None
 
 
 def decision(document: Any) -> dict[str, Any] | None:
     """Where the order went, by codes and figures; sentences and the question quote what was said."""
-    kept = _only(document, ("verdict", "reasons", "basis"))
-    kept |= {"basis": _only(kept.get("basis"), _BASIS)}
+    kept = only(document, ("verdict", "reasons", "basis"))
+    kept |= {"basis": only(kept.get("basis"), _BASIS)}
     return kept if "verdict" in kept else None
-
-
-def detail(document: Any) -> dict[str, Any]:
-    """Of an event: who did what, in codes."""
-    return _only(document, _HISTORY)
-
-
-def act(document: Any) -> dict[str, Any]:
-    """Of what a reviewer did: the same."""
-    return _only(document, _ACT)
 
 
 def message(document: Any) -> dict[str, Any]:
     """Of a message to the shop's system: all but what was said and the metadata."""
-    data = _only(document, ("data",)).get("data")
-    known = {name: _only(data, (name,)).get(name) for name in ("cart", "error")}
+    data = only(document, ("data",)).get("data")
+    known = {name: only(data, (name,)).get(name) for name in ("cart", "error")}
     left: dict[str, Any] = {
         "metadata": None,
         "question": None,
@@ -78,15 +63,16 @@ def message(document: Any) -> dict[str, Any]:
         "cart": cart(known["cart"]),
         "error": error(known["error"]),
     }
-    return _only(document, ("type", "timestamp")) | {"data": _only(data, _MESSAGE) | left}
+    return only(document, ("type", "timestamp")) | {"data": only(data, _MESSAGE) | left}
 
 
 def _line(line: Any) -> dict[str, Any]:
-    kept = _only(line, _LINE)
+    kept = only(line, _LINE)
     name = UNNAMED if kept["kind"] == "not_on_menu" else line["name"]
     return kept | {"name": name, "heard": {"text": "", "start_s": None, "end_s": None}, "findings": []}
 
 
-def _only(document: Any, names: Iterable[str]) -> dict[str, Any]:
+def only(document: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Its fields of these names: `ENGINE`, an event's `HISTORY`, or `ACT`, what a reviewer did."""
     known = document if isinstance(document, Mapping) else {}
     return {name: known[name] for name in names if name in known}

@@ -124,7 +124,9 @@ class MenuStore:
 
     def _read(self, session: Session, menu_id: str, version: int) -> MenuVersion | None:
         """A version as it is remembered, or stands in the database; None for one that is not there."""
-        if (known := self._remembered(menu_id, version)) is not None:
+        with _LOCK:
+            known = self._known.get((self._shop, menu_id, version))
+        if known is not None:
             return known
         row = session.get(MenuRow, (self._shop, menu_id, version))
         if row is None:
@@ -139,10 +141,6 @@ class MenuStore:
         with _LOCK, suppress(ValueError):  # larger than the whole cache
             self._known[self._shop, menu_id, version] = found
         return found
-
-    def _remembered(self, menu_id: str, version: int) -> MenuVersion | None:
-        with _LOCK:
-            return self._known.get((self._shop, menu_id, version))
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:
         return and_(MenuRow.shop_id == self._shop, MenuRow.id == menu_id)
