@@ -297,11 +297,15 @@ class Works:
         if key is not None:
             delete_unused(self.blobs, key)
 
+    def stored(self, sound: bytes = b"RIFF") -> str:
+        """A stored recording, its key."""
+        with self.blobs.open() as writer:
+            writer.write(sound)
+            return writer.commit()
+
     def spoken(self) -> str:
         """An order that came as a recording."""
-        with self.blobs.open() as writer:
-            writer.write(b"RIFF")
-            new = NewOrder("trap-cafe", 1, "en", audio_key=writer.commit(), audio_format="wav")
+        new = NewOrder("trap-cafe", 1, "en", audio_key=self.stored(), audio_format="wav")
         return self.orders.create(new)[0].id
 
     def typed(self, text: str = SAID, confidence: float = 1.0) -> str:

@@ -1,4 +1,4 @@
-"""docker-compose.yml, started in real containers as a project of its own, beside whatever else runs there."""
+"""docker-compose.yml, started in real containers as a project of its own, next to what else runs there."""
 
 from __future__ import annotations
 

@@ -62,16 +62,9 @@ class Till:
                 )
                 sample.order = Order.model_validate(answer.json())
 
-    def wrong(self) -> list[dict[str, Any]]:
+    def wrong(self) -> list[Sample]:
         """What did not come out as its gold cart says."""
-        return [
-            {
-                "sample": s.row["id"],
-                "order": s.order and s.order.model_dump(mode="json", exclude={"transcript"}),
-            }
-            for s in self.samples
-            if not s.right
-        ]
+        return [sample for sample in self.samples if not sample.right]
 
     def ids_at_api(self) -> list[str]:
         """Every order that the API has of this shop."""

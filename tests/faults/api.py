@@ -11,7 +11,7 @@ from services.doorbell import CeleryDoorbell
 from services.storage.orders.store import OrderStore
 from tests.faults.points import folder, strike, wrap
 
-# Metadata of the orders that this process has stored: the doorbell is told an id alone.
+# Metadata of the orders that this process has stored: the doorbell gets an id alone.
 _known: dict[str, dict[str, Any] | None] = {}
 
 

@@ -53,9 +53,9 @@ def redis_cut(bench: Bench) -> dict[str, Any]:
     with cable() as wire:
         folder = bench.folder / "far-redis"
         folder.mkdir()
-        told = {"--bind": wire.far, "--port": "6379", "--protected-mode": "no", "--dir": str(folder)}
+        place = {"--bind": wire.far, "--port": "6379", "--protected-mode": "no", "--dir": str(folder)}
         kept = {"--appendonly": "yes", "--save": "", "--maxmemory-policy": "noeviction"}
-        options = [word for pair in {**told, **kept}.items() for word in pair]
+        options = [word for pair in {**place, **kept}.items() for word in pair]
         argv = (*wire.within_as_root, str(binary()), *options)
         with bench.works(redis_argv=argv, redis_url=f"redis://{wire.far}:6379/0") as works:
             return outage(bench, works, wire.cut, wire.mend, hold_s=30.0)

@@ -1,6 +1,6 @@
 """The verdict: the client's ledger against the API, the database and the webhook receiver.
 
-Lost: answered 202, and unknown, unfinished, or (completed) never told to the receiver. Doubled: two orders
+Lost: answered 202, and unknown, unfinished, or (completed) never sent to the receiver. Doubled: two orders
 under one key, two ends of one order, two different completion messages of one order.
 """
 
@@ -46,13 +46,13 @@ def judge(works: Works, ledger: Ledger) -> dict[str, Any]:
     trouble: dict[str, list[str]] = defaultdict(list)
     shown = _from_api(works.url, works.headers)
     rows, events = _from_database(works.database)
-    told = _told(works)
+    messages = _messages(works)
     accepted = {entry.key: entry for entry in ledger.entries if entry.ids}
     for entry in accepted.values():
         if len(entry.ids) > 1:
             trouble["doubled"].append(f"{entry.key} has the orders {sorted(entry.ids)}")
         for order_id in entry.ids:
-            _one(order_id, shown.get(order_id), rows.get(order_id), told[order_id], trouble)
+            _one(order_id, shown.get(order_id), rows.get(order_id), messages[order_id], trouble)
     _keys(rows, {entry.number for entry in ledger.entries}, trouble)
     for order_id, history in events.items():
         for fault in _chain(history, rows[order_id]["state"]):
@@ -66,7 +66,7 @@ def judge(works: Works, ledger: Ledger) -> dict[str, Any]:
         "refused": len(ledger.refused),
         "answers": dict(sorted(ledger.answers.items())),
         "ended": dict(Counter(shown[i]["status"] for e in accepted.values() for i in e.ids if i in shown)),
-        "messages": sum(len(messages) for messages in told.values()),
+        "messages": sum(map(len, messages.values())),
         **_runs(works),
         "trouble": {kind: found[:5] for kind, found in trouble.items() if found}
         | ({"refused": ledger.refused[:5]} if ledger.refused else {}),
@@ -77,7 +77,7 @@ def _one(
     order_id: str,
     shown: dict[str, Any] | None,
     row: dict[str, Any] | None,
-    told: list[dict[str, Any]],
+    messages: list[dict[str, Any]],
     trouble: dict[str, list[str]],
 ) -> None:
     """One accepted order at the three places where it must be."""
@@ -88,20 +88,20 @@ def _one(
         trouble["lost"].append(f"{order_id} is still {shown['status']} at {shown['stage']}")
     if shown["status"] != STATUS[State(row["state"])]:
         trouble["lost"].append(f"{order_id}: the API says {shown['status']}, the database {row['state']}")
-    completed = [message for message in told if message["type"] == "order.completed"]
+    completed = [message for message in messages if message["type"] == "order.completed"]
     if shown["status"] == "completed" and not completed:
-        trouble["lost"].append(f"{order_id} completed, and the shop was not told")
+        trouble["lost"].append(f"{order_id} completed, and the shop got no message")
     if len({message["id"] for message in completed}) > 1:
-        trouble["doubled"].append(f"{order_id}: the shop was told {len(completed)} times that it completed")
+        trouble["doubled"].append(f"{order_id}: the shop got {len(completed)} messages that it completed")
     if completed and shown["status"] != "completed":
-        trouble["doubled"].append(f"{order_id}: the shop was told completed, it is {shown['status']}")
-    numbers = [message["data"]["seq"] for message in told]
+        trouble["doubled"].append(f"{order_id}: the shop was sent completed, it is {shown['status']}")
+    numbers = [message["data"]["seq"] for message in messages]
     if numbers != sorted(numbers):
         trouble["broken history"].append(f"{order_id}: messages came in the order {numbers}")
 
 
 def _keys(rows: dict[str, dict[str, Any]], sent: set[int], trouble: dict[str, list[str]]) -> None:
-    """Each number that was sent is at most one order, and no order is of a number that nobody sent."""
+    """Each number that was sent is at most one order, and no order is of another number."""
     numbers = Counter((row["metadata"] or {}).get("n") for row in rows.values())
     trouble["doubled"] += [f"number {n} is {times} orders" for n, times in numbers.items() if times > 1]
     trouble["doubled"] += [f"number {n} was never sent" for n in numbers if n not in sent]
@@ -152,14 +152,14 @@ def _from_database(
         return rows, events
 
 
-def _told(works: Works) -> dict[str, list[dict[str, Any]]]:
+def _messages(works: Works) -> dict[str, list[dict[str, Any]]]:
     """What the receiver kept, by order."""
-    told: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     if works.inbox.exists():
         for line in works.inbox.read_text().splitlines():
             message = json.loads(line)
-            told[message["data"]["order_id"]].append(message)
-    return told
+            found[message["data"]["order_id"]].append(message)
+    return found
 
 
 def _runs(works: Works) -> dict[str, Any]:

@@ -26,6 +26,7 @@ WAV = (
     + (b"\x10\x00data\x00\x00\x00\x00")
 )
 LONGEST_WAIT_S = 5.0
+PATIENCE_S = 300.0
 
 # From an order's number and metadata to what httpx is to send: `json`, or `files` and `data`.
 Body = Callable[[int, dict[str, Any]], dict[str, Any]]
@@ -68,12 +69,11 @@ class Ledger:
         threads: int = 6,
         body: Body = mixed,
         kill: Callable[[int], str] = lambda _: "",
-        patience_s: float = 300.0,
         pace_s: float = 0.0,
     ) -> None:
         self._url, self._headers, self._threads = url, headers, threads
         self._body, self._kill = body, kill
-        self._patience_s, self._pace_s = patience_s, pace_s
+        self._pace_s = pace_s
         self.entries: list[Entry] = []
         self.answers: Counter[str] = Counter()
         self.refused: list[str] = []
@@ -116,8 +116,8 @@ class Ledger:
                     self._stop.wait(self._pace_s)
 
     def send(self, client: httpx.Client, entry: Entry) -> None:
-        """Send one order until its 202, at most for the ledger's patience."""
-        until = time.monotonic() + self._patience_s
+        """Send one order until its 202, at most for `PATIENCE_S`."""
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             wait = self.post(client, entry)
             if wait is None:

@@ -1,7 +1,7 @@
 """The product's Celery worker with short stand-in engines: `celery -A tests.faults.worker worker ...`.
 
 Everything but the two engines is the product's. Wrappers around the ports count stage runs, kill the process
-at a boundary that an order names (see `points.py`), and ring more than once when told to.
+at a boundary that an order names (see `points.py`), and ring more than once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["app"]
 
 WORK_S = 0.02
 _runs = Path(os.environ["FAULTS_RUNS"])
-# Metadata of the orders that this process has claimed: the doorbell is told an id alone.
+# Metadata of the orders that this process has claimed: the doorbell gets an id alone.
 _known: dict[str, dict[str, Any] | None] = {}
 
 

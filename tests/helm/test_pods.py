@@ -12,7 +12,7 @@ import yaml
 
 from infra.settings import REPOSITORY, Settings
 from infra.webhooks import TOTAL_S
-from infra.weights.models import lock
+from infra.weights.lock import lock
 from services.api.__main__ import GRACE_S, QUIET_S
 from services.api.gate.origin import Own
 from services.workers.drain import DRAIN_S
@@ -90,7 +90,7 @@ def test_who_serves_has_probes(chart: Rendered) -> None:
 
 
 def test_the_api_answers_its_probes_and_its_names(chart: Rendered) -> None:
-    """A request for another host is refused, and the kubelet asks for the pod's address unless it is told."""
+    """A request for another host is refused, and by default the kubelet asks for the pod's address."""
     api = chart.pods["api"]
     hosts = api.variables(api.main)["SAYCART_HOSTS"].replace("$(POD_IP)", "10.1.2.3")
     names = [one["name"] for one in api.main["env"]]

@@ -6,7 +6,7 @@ The real API, queue, workers and PostgreSQL as processes of one machine, a chain
 orders that come at random and never wait for each other (`customers.py`), engines that only take their time
 (`engines.py`). Rates are tried upwards until orders are refused, lost or settled too late; then the highest
 that was borne is kept up for `--minutes`. The side that sends works on the same machine, and its processor
-time is told apart.
+time is shown apart.
 
 Objectives: accepted within 100 ms (p99), settled within 5 s of its upload (p95), none refused, none lost.
 """
@@ -86,7 +86,7 @@ def missed(found: dict[str, Any]) -> list[str]:
 
 
 def lost(stack: Running) -> int:
-    """Orders in the database that nobody works on any more, though all that were sent were waited for."""
+    """Orders in the database that no worker has any more, though all that were sent were waited for."""
     waiting = [state.value for state in WAITING]
     with stack.database.everywhere().read() as session:
         return len(session.scalars(select(OrderRow.id).where(OrderRow.state.in_(waiting))).all())

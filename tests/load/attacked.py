@@ -120,7 +120,7 @@ def long_paths(site: Site, http: httpx.Client) -> None:
 
 
 def unread(site: Site, http: httpx.Client) -> None:
-    """Ninety connections with forty requests each, whose answers nobody reads; again and again."""
+    """Ninety connections with forty requests each, whose answers are not read; again and again."""
     host, port = site.url.removeprefix("http://").split(":")
     asks = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode() * 40
     while not site.stop.is_set():

@@ -35,14 +35,12 @@ PYTHON = (sys.executable, "-m")
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A stack that serves at `url` the orders of `keys`, one a shop. `pids` by part, `redis` its operator's
-    URL."""
+    """A stack that serves at `url` the orders of `keys`, one a shop; `pids` by part."""
 
     url: str
     keys: list[str]
     database: Database
     pids: dict[str, int]
-    redis: str
 
     def used(self) -> dict[str, float]:
         """Seconds of processor time that each part has used so far, with its children."""
@@ -50,17 +48,9 @@ class Running:
 
 
 @contextmanager
-def running(
-    home: Path,
-    database_url: str,
-    *,
-    shops: int,
-    env: dict[str, str],
-    threads: int = IN_FLIGHT,
-    by: tuple[str, ...] = PYTHON,
-) -> Iterator[Running]:
+def running(home: Path, database_url: str, *, shops: int, env: dict[str, str]) -> Iterator[Running]:
     """Redis, one API, a worker a stage, sweeper; a chain of `shops` with the sample menus. `env` says how
-    long the engines take (`engines.py`), `by` what runs the modules of API and workers."""
+    long the engines take (`engines.py`)."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     redis = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
     config = Settings(
@@ -78,12 +68,12 @@ def running(
     try:
         database.migrate()
         keys = _shops(database, shops)
-        children = _children(home, listener, as_environment(config) | env, threads, by)
+        children = _children(home, listener, as_environment(config) | env)
         supervisor.start([redis.child("redis"), *children])
         names = ["redis", *WORKERS, "sweeper", "api"]
         pids = {name: pid for name in names if (pid := supervisor.pid(name)) is not None}
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        yield Running(url, keys, database, pids, redis.operator_url)
+        yield Running(url, keys, database, pids)
     finally:
         supervisor.stop()
         database.close()
@@ -103,16 +93,14 @@ def _shops(database: Database, shops: int) -> list[str]:
     return keys
 
 
-def _children(
-    home: Path, listener: socket.socket, env: dict[str, str], threads: int, by: tuple[str, ...]
-) -> list[Child]:
+def _children(home: Path, listener: socket.socket, env: dict[str, str]) -> list[Child]:
     workers = []
     for name, queues in WORKERS.items():
-        argv = celery_argv(name, queues, threads, "WARNING")[len(PYTHON) :]
+        argv = celery_argv(name, queues, IN_FLIGHT, "WARNING")
         own = ("tests.load.engines" if word == "services.workers.app" else word for word in argv)
-        workers.append(part(name, (*by, *own), home, env))
+        workers.append(part(name, (*own,), home, env))
     number = listener.fileno()
-    api = part("api", (*by, "services.api"), home, env, (number,), SAYCART_API_FD=str(number))
+    api = part("api", (*PYTHON, "services.api"), home, env, (number,), SAYCART_API_FD=str(number))
     return [*workers, part("sweeper", (*PYTHON, "services.workers.sweeper"), home, env), api]
 
 

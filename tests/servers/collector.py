@@ -30,10 +30,8 @@ class Span:
     links: tuple[str, ...]
     attributes: dict[str, Any]
     part: str
-    pid: int
     failed: bool
     began: int
-    ended: int
 
     def is_at(self, traceparent: str | None) -> bool:
         """Whether a traceparent names this span, as one that is sent."""
@@ -43,12 +41,10 @@ class Span:
 
 @dataclass
 class Collector:
-    """`answers` is the status that it gives, `asked` how often it was; `bodies` is all that was sent, as it
-    came."""
+    """`answers` is the status that it gives; `bodies` is all that was sent, as it came."""
 
     url: str = ""
     answers: int = 200
-    asked: int = 0
     spans: list[Span] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
@@ -59,7 +55,7 @@ class Collector:
         [found] = self.named(name)
         return found
 
-    def told_of(self, *requests: str) -> None:
+    def until_received(self, *requests: str) -> None:
         """Wait for these: a request's span ends after its answer, which a client may have before."""
         self.until(lambda: all(self.named(name) for name in requests))
 
@@ -96,10 +92,8 @@ def _span(one: Wire, about: dict[str, Any]) -> Span:
         links=tuple(link.span_id.hex() for link in one.links),
         attributes=_values(one.attributes),
         part=about["service.name"],
-        pid=about["process.pid"],
         failed=one.status.code == Status.STATUS_CODE_ERROR,
         began=one.start_time_unix_nano,
-        ended=one.end_time_unix_nano,
     )
 
 
@@ -116,7 +110,6 @@ def collecting() -> Iterator[Collector]:
             answers = collector.answers
             if answers == 200:
                 collector.take(body)
-            collector.asked += 1
             self.answer(answers)
 
     with serving(Traces) as url:

@@ -37,7 +37,7 @@ def main(model: str, port: str, slots: str, context: str, *adapters: str) -> Non
     stop = StopSignal()
     print(server.listening_address, flush=True)
     stop.wait()
-    # Without taking the server down: told so right after its start, its own stop waits for good for a thread
+    # Without taking the server down: asked right after its start, its own stop waits for good for a thread
     # that has just begun to accept (seen once in 12 starts). The kernel closes the port; what is in flight is
     # cut off either way, and its client tries again.
     os._exit(0)

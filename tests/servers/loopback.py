@@ -32,7 +32,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    # Of connections that nobody has taken yet: past the default of 5 some wait a second for their next try.
+    # Of connections that are not taken yet: past the default of 5 some wait a second for their next try.
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -108,17 +108,17 @@ class OidcProvider:
             answer.set_data(json.dumps(self.keys(answer.get_json())))
         return answer
 
-    def _twisted(self, told: Claims) -> Claims:
+    def _twisted(self, answer: Claims) -> Claims:
         if not (self.lie or self.sign):
-            return told
+            return answer
         key = RSAKey.import_key(flask.g.oidc_provider_mock_storage.jwk.as_dict(is_private=True))
-        head, payload, _ = told["id_token"].split(".")
+        head, payload, _ = answer["id_token"].split(".")
         claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
         if self.lie:
             claims = self.lie(claims) or claims
         header = json.loads(base64.urlsafe_b64decode(head + "=="))
-        told["id_token"] = self.sign(claims, key) if self.sign else jwt.encode(header, claims, key)
-        return told
+        answer["id_token"] = self.sign(claims, key) if self.sign else jwt.encode(header, claims, key)
+        return answer
 
 
 @contextmanager

@@ -161,11 +161,9 @@ class PostgreSQL:
             "listen_addresses": self._listen,
             "unix_socket_directories": str(self.home),
             "fsync": "off",
-        }
-        options |= {
             "max_connections": "200",
-            "timezone": "Asia/Kolkata",
-        }  # a zone that would show if it leaked
+            "timezone": "Asia/Kolkata",  # a zone that would show if it leaked
+        }
         log = self.home / "log"
         with log.open("wb") as output:
             self._process = subprocess.Popen(

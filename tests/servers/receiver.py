@@ -104,10 +104,8 @@ def main() -> None:
     parser.add_argument("--secret", required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    over = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: over.set())
     with receiving(args.port, args.secret, Inbox(args.out)):
-        over.wait()
+        signal.pause()
 
 
 if __name__ == "__main__":

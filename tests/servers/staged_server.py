@@ -37,8 +37,8 @@ def completion(text: str | None, reason: str = "stop", *, logprob: float = 0.0, 
 
 def scores(body: dict[str, Any], text: str, logprob: float = 0.0) -> Answer:
     """What vLLM says of the answer's token when it is sent as a prompt."""
-    told = [None, *({str(token): _score(text, logprob)} for token in body["prompt"][1:])]
-    return 200, json.dumps({"choices": [{"prompt_logprobs": told}]}).encode()
+    logprobs = [None, *({str(token): _score(text, logprob)} for token in body["prompt"][1:])]
+    return 200, json.dumps({"choices": [{"prompt_logprobs": logprobs}]}).encode()
 
 
 def _score(text: str, logprob: float) -> dict[str, Any]:

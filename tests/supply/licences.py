@@ -79,8 +79,8 @@ def asked(keys: Iterable[Key], python: str) -> dict[Key, str]:
             for more in ([], ["--python-version", "3.13"]):
                 if not subprocess.run([*command, *more], capture_output=True).returncode:
                     break
-            told = json.loads(report.read_text())["install"] if report.exists() else [{"metadata": {}}]
-        found[name, version] = spdx.licence(name, told[0]["metadata"])
+            reported = json.loads(report.read_text())["install"] if report.exists() else [{"metadata": {}}]
+        found[name, version] = spdx.licence(name, reported[0]["metadata"])
     return found
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from infra.weights.models import Lock
+from infra.weights.lock import Lock
 from tests.servers.loopback import Handler, serving
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from infra.weights.models import lock
+from infra.weights.lock import lock
 from services.transcription.confidence import TABLES
 
 BIN = 20  # recordings that are counted together before the table is made monotone

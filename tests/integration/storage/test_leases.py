@@ -43,7 +43,7 @@ def test_an_order_that_moved_on_is_not_renewed(world: Works) -> None:
     order = held(world)
     assert not world.orders.renew(replace(order, lease_owner="h:1:3"), 60)
     world.drop_lease(order.id)
-    assert world.orders.renew(order, 60), "a lapsed lease that nobody took is held again"
+    assert world.orders.renew(order, 60), "a lapsed lease that was not taken is held again"
     world.drop_lease(order.id)
     assert world.orders.claim(order.id, State.TRANSCRIBED, owner="h:1:2", lease_s=60) is not None
     assert not world.orders.renew(order, 60), "the same worker's next claim is another claim"

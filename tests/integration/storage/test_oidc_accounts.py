@@ -67,7 +67,7 @@ def test_an_address_invites_one_person_once(desk: Desk) -> None:
     assert session is not None
     assert (session.name, session.by_provider, session.access.shop) == ("Ann", True, "main")
     assert desk.bindings() == [("1", None)]
-    # Whoever has the address now is somebody else; the one who is bound needs none.
+    # The address may have another owner by now; the bound person needs none.
     with pytest.raises(NotLetIn):
         desk.enter("2", "ann@example.com")
     desk.enter("1")
@@ -103,7 +103,7 @@ def test_an_invitation_is_for_one_account(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{}, {"email": "a@b", "subject": "1"}, {"email": "nobody"}, {"subject": " "}, {"subject": "\n"}],
+    [{}, {"email": "a@b", "subject": "1"}, {"email": "no-address"}, {"subject": " "}, {"subject": "\n"}],
 )
 def test_what_is_no_invitation(desk: Desk, wrong: dict[str, str]) -> None:
     with pytest.raises(InputError):

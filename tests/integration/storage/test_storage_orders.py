@@ -77,7 +77,7 @@ def test_unknown_ids(orders: OrderStore, order_id: str) -> None:
     with pytest.raises(NotFound):
         orders.cancel(order_id)
     assert orders.claim(order_id, State.RECEIVED, owner="w", lease_s=1) is None
-    assert orders.events(order_id, after=2**80) == []
+    assert orders.events(order_id) == []
 
 
 def test_a_nul_is_the_callers_mistake(orders: OrderStore) -> None:
@@ -94,7 +94,7 @@ def test_every_move_of_the_table_and_no_other(orders: OrderStore) -> None:
             assert moved.state is TRANSITIONS[state, event]
             assert moved == orders.get(order.id)
             assert moved.version == order.version + 1
-            last = orders.events(order.id, after=history[-1].seq)
+            last = orders.events(order.id)[len(history) :]
             assert [(e.type, e.state, e.detail) for e in last] == [
                 (event.value, moved.state, {"why": "test"})
             ]
@@ -198,7 +198,7 @@ def test_a_claim_waits_for_its_time(orders: OrderStore) -> None:
     assert again.attempt == 2
 
 
-def test_due_finds_what_nobody_holds(orders: OrderStore) -> None:
+def test_due_finds_what_no_worker_holds(orders: OrderStore) -> None:
     waiting = [order_in(orders, state).id for state in State if state in WAITING]
     claimed(orders)
     lapsed = claimed(orders, lease_s=0).id

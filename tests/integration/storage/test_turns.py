@@ -148,7 +148,7 @@ def test_a_message_says_that_there_is_work_and_not_whose(queue: Queue) -> None:
     assert queue.works.orders.get(order_id).state is State.COMPLETED
 
 
-def test_what_could_not_be_claimed_beside_another_order_is_rung_for_after_it(queue: Queue) -> None:
+def test_what_could_not_be_claimed_next_to_another_order_is_rung_for_after_it(queue: Queue) -> None:
     new = NewOrder("trap-cafe", 1, "en", transcript=speech(SAID), client="page:/6.6.6.6/v")
     first, second = (queue.works.orders.create(new)[0].id for _ in range(2))
 

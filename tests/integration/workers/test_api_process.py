@@ -31,7 +31,7 @@ TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 
 
 class Api:
-    """A supervisor with the API alone. Nothing listens at the Redis that it is told of."""
+    """A supervisor with the API alone. Nothing listens at its Redis."""
 
     def __init__(self, home: Path) -> None:
         self.settings = Settings(
@@ -100,24 +100,21 @@ def test_connections_wait_while_the_api_is_dead(api: Api) -> None:
 
 def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     """Most systems start a process with 1,024 files at most; here it is fewer, to need fewer clients."""
-    wanted = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0", client_backlog=0)
-    box = bootstrap(wanted)
-    box.database.migrate()
-    box.menus.of("main").put(Menu.parse(MENU), by=TESTER)
-    key = header_for(box.database)
+    api = Api(tmp_path)
+    api.listener.close()
+    key, url, port = api.key, api.url, api.settings.api_port
     shown = f"Authorization: {key['Authorization']}"
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    url = f"http://127.0.0.1:{wanted.api_port}"
     waiting: list[socket.socket] = []
 
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
 
-    with program(wanted, "-m", "services.api", preexec_fn=few) as process:
+    with program(api.settings, "-m", "services.api", preexec_fn=few) as process:
         until(lambda: answers(f"{url}/livez"), 30)
         order = httpx.post(f"{url}/v1/orders", json=TEXT, headers=key, trust_env=False).json()["id"]
         for _ in range(150):
-            waiting.append(socket.create_connection(("127.0.0.1", wanted.api_port)))
+            waiting.append(socket.create_connection(("127.0.0.1", port)))
             waiting[-1].sendall(
                 f"GET /v1/orders/{order}?wait=30 HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n\r\n".encode()
             )
@@ -127,7 +124,7 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
             connection.close()
         process.terminate()
         assert process.wait(30) == -signal.SIGTERM
-    box.close()
+    api.box.close()
 
 
 def test_a_stack_that_stops_refuses_connections_while_its_parts_end(

@@ -53,9 +53,7 @@ def typed(text: str = SPACESHIP, *, client: str = BROWSER, confirm: bool = True)
 
 
 def silence(works: Works) -> NewOrder:
-    with works.blobs.open() as writer:
-        writer.write(b"RIFF")
-        key = writer.commit()
+    key = works.stored()
     works.transcriber.script = [Transcript(text="", confidence=0.0)]
     return NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="wav", client=BROWSER, confirm=True)
 

@@ -95,14 +95,14 @@ def test_a_no_goes_to_a_human_who_sees_what_was_asked(own_world: World, tmp_path
     assert before is not None
     still = answer(own_world, order, "no")
     assert (still["status"], still["question"]) == ("needs_review", None)
-    told = {finding["code"]: finding["detail"] for finding in still["findings"]}
-    assert "70% sure" in told["reading_unsure"]
-    assert "1 × large latte (oat milk); 1 × blueberry muffin" in told["reading_declined"]
+    details = {finding["code"]: finding["detail"] for finding in still["findings"]}
+    assert "70% sure" in details["reading_unsure"]
+    assert "1 × large latte (oat milk); 1 × blueberry muffin" in details["reading_declined"]
     event = works.orders.events(order["id"])[-1]
     assert (event.type, event.detail["answer"]) == ("declined", "no")
     again = {"question": "order/right", "answer": "yes"}
     expect_problem(own_world.http.post(f"/v1/orders/{order['id']}/answer", json=again), 409, "conflict")
-    # It keeps its place in the queue, and whoever has read it already is told that there is more to read.
+    # It keeps its place in the queue, and a person who has read it sees that there is more to read.
     review = works.reviews.by_order(order["id"])
     assert review is not None
     assert (review.status, review.created_at) == ("open", before.created_at)

@@ -71,9 +71,7 @@ class Stack:
         if text:
             new = NewOrder(menu, 1, "en", transcript=speech(text), client=client)
         else:
-            with self.works.blobs.open() as writer:
-                writer.write(b"RIFF")
-                key = writer.commit()
+            key = self.works.stored()
             new = NewOrder(menu, 1, "en", audio_key=key, audio_format="wav", client=client)
         return OrderStore(self.database, shop).create(new)[0].id
 

@@ -145,7 +145,7 @@ def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path
         world.orders.cancel(order_id)
         work.join(20)
         assert not work.is_alive()
-        assert server.gone.wait(5), "the server was left to decode for nobody"
+        assert server.gone.wait(5), "the server was left to decode in vain"
     after = world.orders.get(order_id)
     assert (after.state, after.draft) == (State.CANCELLED, None)
     assert world.types(order_id) == ["received", "transcribed", "cancelled"]

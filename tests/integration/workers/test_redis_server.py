@@ -59,7 +59,7 @@ def test_is_closed_to_others_and_never_forgets(running: Supervisor, server: Embe
         assert secret not in (server.folder / "redis.conf").read_bytes(), "only its digest"
 
 
-def test_nobody_gets_in_without_the_password(running: Supervisor, server: EmbeddedRedis) -> None:
+def test_no_client_gets_in_without_the_password(running: Supervisor, server: EmbeddedRedis) -> None:
     """Any user of this machine can connect to loopback."""
     for at in ("", ":guess@", "saycart@", "saycart:@", "saycart:guess@", "default:@", "operator:@"):
         with redis.Redis.from_url(f"redis://{at}127.0.0.1:{server.port}/0") as client:

@@ -45,9 +45,7 @@ def typed(words: str) -> StoredUtterance:
 
 
 def spoken(world: Works) -> StoredUtterance:
-    with world.blobs.open() as writer:
-        writer.write(b"RIFF more")
-        key = writer.commit()
+    key = world.stored(b"RIFF more")
     return StoredUtterance(kind="audio", at=datetime.now(UTC), audio_key=key, audio_format="wav")
 
 

@@ -1,4 +1,4 @@
-"""Real Celery workers as child processes: stopped and continued, told to stop, with a pool of threads."""
+"""Real Celery workers as child processes: stopped and continued, asked to stop, with a pool of threads."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Worker:
             )
 
     def until_ready(self) -> Worker:
-        # Its own file says that it can work, Celery's line that it can be told to stop.
+        # Its own file says that it can work, Celery's line that it can be asked to stop.
         self.until(lambda: self._ready.exists() and " ready." in self.log(), STARTED_S)
         return self
 
@@ -116,7 +116,7 @@ class Worker:
     def state(self, order_id: str) -> State:
         return self.world.orders.get(order_id).state
 
-    def told_to_stop(self) -> int:
+    def asked_to_stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(SOON_S)
 
@@ -143,11 +143,11 @@ def start(database_url: str, database: Database, tmp_path: Path) -> Iterator[Cal
         worker.close()
 
 
-def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worker]) -> None:
+def test_a_worker_is_held_up_flushed_and_asked_to_stop(start: Callable[..., Worker]) -> None:
     worker = start(SHORT_S, threads=1)
     world = worker.world
 
-    # A decode that takes longer than its lease keeps its order: nobody else can claim it.
+    # A decode that takes longer than its lease keeps its order: no other worker can claim it.
     worker.hold(True)
     long = worker.order()
     worker.until(lambda: worker.asked() == 1)
@@ -180,11 +180,11 @@ def test_a_worker_is_held_up_flushed_and_told_to_stop(start: Callable[..., Worke
     assert worker.measured("saycart_worker_slots", part="decode") == 1
     assert worker.measured("saycart_problems_total", code="internal", kind="fault") == 0
 
-    # Told to stop with a decode that does not end: it gives the order back, with its attempt, and rings.
+    # Asked to stop with a decode that does not end: it gives the order back, with its attempt, and rings.
     worker.hold(True)
     last = worker.order()
     worker.until(lambda: worker.asked() == 7)
-    assert worker.told_to_stop() == 0
+    assert worker.asked_to_stop() == 0
     given_back = world.orders.get(last)
     assert (given_back.state, given_back.lease_owner, given_back.attempt) == (State.TRANSCRIBED, None, 0)
     assert worker.redis.llen("decode") == 1
@@ -226,7 +226,7 @@ def test_eight_threads_decode_eight_orders_at_once(start: Callable[..., Worker])
     worker.hold(True)
     kept = [worker.order() for _ in range(8)]
     worker.until(lambda: worker.asked() == 16)
-    assert worker.told_to_stop() == 0
+    assert worker.asked_to_stop() == 0
     freed = [world.orders.get(order_id) for order_id in kept]
     assert {(order.lease_owner, order.attempt) for order in freed} == {(None, 0)}
     assert worker.redis.llen("decode") == 8

@@ -13,7 +13,7 @@ import yaml
 
 from infra.settings import REPOSITORY, Settings
 from infra.weights.adapters import CONFIG, adapter_for
-from infra.weights.models import lock
+from infra.weights.lock import lock
 from services.cli.main import app
 from services.cli.version import COMMIT_ENV
 from services.decoding.hosts.embedded import CONTEXT
@@ -126,7 +126,7 @@ def test_parts_write_to_volumes_and_to_nothing_else() -> None:
         parts = SERVICES[service]
         assert parts["read_only"] is True
         writable = {*mounted(service), *(mount.split(":")[1] for mount in parts.get("volumes", ()))}
-        # The blob store makes its folder in the home, whoever needs it.
+        # The blob store makes its folder in the home, in every part.
         assert {"/tmp", "/data"} <= writable
         assert all(options.get("mode", "0700") == "0700" for options in mounted(service).values())
 

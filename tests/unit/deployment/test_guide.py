@@ -142,7 +142,7 @@ def unit(name: str) -> configparser.ConfigParser:
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_a_unit_goes_on_and_is_nobody_mighty(name: str) -> None:
+def test_a_unit_goes_on_and_has_no_rights(name: str) -> None:
     service = unit(name)["Service"]
     assert (service["User"], service["Restart"]) == ("saycart", "always")
     assert "useradd --system --home-dir /var/lib/saycart saycart" in GUIDE
@@ -153,7 +153,7 @@ def test_a_unit_goes_on_and_is_nobody_mighty(name: str) -> None:
     assert service["WorkingDirectory"] == CHECKOUT
     assert unit(name)["Unit"]["StartLimitIntervalSec"] == "0"
     assert service["ExecStartPre"].split()[:3] == [f"{CHECKOUT}/.venv/bin/saycart", "models", "fetch"]
-    assert f"infra/systemd/{name}" in GUIDE, "nobody would find it"
+    assert f"infra/systemd/{name}" in GUIDE, "the guide has to name it"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")

@@ -24,8 +24,8 @@ IDLE = "exit 127"
 
 def reports(version: str) -> str:
     """A Python that says it is of another version than ours."""
-    told = f"import sys; sys.version_info = ({version.replace('.', ', ')}, 0); exec(sys.argv[1])"
-    return f"exec {sys.executable} -c '{told}' \"$2\""
+    code = f"import sys; sys.version_info = ({version.replace('.', ', ')}, 0); exec(sys.argv[1])"
+    return f"exec {sys.executable} -c '{code}' \"$2\""
 
 
 def made(folder: Path, pythons: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:

@@ -141,9 +141,7 @@ def test_a_new_dependency_of_another_licence_is_refused(expression: str) -> None
     assert fault.startswith("new 1.0: ")
 
 
-def test_a_library_that_a_wheel_carries_anew_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_library_in_a_wheel_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "av.libs").mkdir()
     for name in ("libx264-d6533a8d.so.165", "libgfortran-040039e1-0352e75f.so.5.0.0", "libnew-00000000.so.1"):
         (tmp_path / "av.libs" / name).touch()

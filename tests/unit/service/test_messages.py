@@ -1,7 +1,8 @@
-"""What a customer reads of a doubt: one plain sentence that quotes their words or the menu, said once."""
+"""What a customer reads of a doubt, one plain sentence; and that a terminal acts on nothing it is shown."""
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -13,12 +14,15 @@ from schemas.cart import CartDraft, NoteKind
 from schemas.order import MenuRef, Order
 from schemas.priced_cart import CartNote, Finding, Severity
 from schemas.review import Review, ReviewReason
+from services.cli.client import shown_json
 from services.cli.receipt import cart_table, doubts, headline
 from services.pipeline.stages import ask_human
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
 from tests.stand_ins import CAFE, speech
 from tests.unit.validation.test_facts import draft, item, off
+
+CONTROLS = "a\x1b]0;owned\x07 \x9b2Jlatte\u202e\u2028"
 
 
 @pytest.mark.parametrize("reason", ReviewReason)
@@ -78,3 +82,14 @@ def test_a_receipt_says_each_reason_once_and_no_code_or_number() -> None:
     ) == ["Did you say “latte”? It was hard to hear."]
     told = [f.message for f in check_facts(draft(off("a unicorn")), CAFE) if f.severity is Severity.BLOCKING]
     assert wording.doubts([ReviewReason.NOT_ON_MENU], check_facts(draft(off("a unicorn")), CAFE)) == told
+
+
+def test_a_transcript_is_shown_on_one_line_without_controls() -> None:
+    assert headline(order(CONTROLS, [], [])).isprintable()
+
+
+def test_json_on_a_terminal_is_the_same_json_with_those_signs_escaped() -> None:
+    text = shown_json({"said": CONTROLS, "name": "café\U000e0041"}, indent=2)
+    assert text.replace("\n", "").isprintable()
+    assert "café" in text
+    assert json.loads(text) == {"said": CONTROLS, "name": "café\U000e0041"}

@@ -116,8 +116,8 @@ def test_the_command_line_lists_and_verifies(saycart: Any, database: Database) -
     assert "staff:ann" in shown.stdout
     assert "other 1" in shown.stdout
     assert "main" not in shown.stdout
-    for since in ("2000-01-01", "2000-01-01T10:00", "2000-01-01T10:00+02:00"):
-        assert saycart("audit", "list", "--json", "--since", since).stdout.count("\n") == 4
+    assert saycart("audit", "list", "--json", "--since", "9d").stdout.count("\n") == 4
+    assert saycart("audit", "list", "--json", "--since", "0s").stdout == ""
     assert saycart("audit", "list", "--since", "tomorrow").exit_code == 1
 
     tamper(database, "UPDATE audit_log SET actor = 'staff:bob' WHERE seq = 2")

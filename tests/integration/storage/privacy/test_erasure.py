@@ -221,15 +221,15 @@ def test_two_erase_at_once(marked: Marked, race: Any) -> None:
 
 
 def test_not_even_in_the_bytes_of_the_file(marked: Marked) -> None:
-    """SQLite leaves what is deleted where it was, unless it is told to write it over."""
+    """SQLite leaves what is deleted where it was, unless it is set to write it over."""
     database = marked.world.parts.database
     if not database.is_sqlite:
         pytest.skip("PostgreSQL keeps old rows until it vacuums: docs/operations.md")
     file = Path(str(database.url.database))
 
     def left() -> list[str]:
-        beside = (file, file.with_name(f"{file.name}-wal"))
-        return [one.name for one in beside if one.exists() and WORD.encode() in one.read_bytes()]
+        both = (file, file.with_name(f"{file.name}-wal"))
+        return [one.name for one in both if one.exists() and WORD.encode() in one.read_bytes()]
 
     made = marked.all()
     assert database.empty_log()
@@ -241,7 +241,7 @@ def test_not_even_in_the_bytes_of_the_file(marked: Marked) -> None:
     with database.read() as reading:
         reading.connection().exec_driver_sql("SELECT count(*) FROM orders")
         marked.submit(key=9)
-        assert not database.empty_log(), "it waits for nobody"
+        assert not database.empty_log(), "it does not wait for readers"
 
 
 def test_a_later_releases_cart_keeps_its_prices(marked: Marked) -> None:

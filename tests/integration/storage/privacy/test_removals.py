@@ -1,4 +1,4 @@
-"""Recordings that nobody needs any more: gone at once, or by the sweeper after whatever went wrong."""
+"""Recordings that are not needed any more: gone at once, or by the sweeper after whatever went wrong."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_taken_back_on_its_page_it_goes_too(own_world: World) -> None:
 
 
 @pytest.mark.parametrize("error", [AudioDamaged("cut off"), AudioTooCostly("it burns")])
-def test_what_nobody_can_hear_is_not_kept(world: Works, error: Exception) -> None:
+def test_an_unplayable_recording_is_not_kept(world: Works, error: Exception) -> None:
     world.transcriber.script = [error]
     order_id = world.spoken()
     order = world.until_settled(order_id)

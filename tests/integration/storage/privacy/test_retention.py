@@ -239,7 +239,7 @@ def test_the_command_line_sets_and_shows(saycart: Callable[..., Result], databas
         return found.exit_code, found.output
 
     assert run("set", "main")[0] == run("set", "main", "--keep-orders-days", "0")[0] == 1
-    assert run("set", "nobody", "--keep-orders-days", "9")[0] == 1
+    assert run("set", "no-shop", "--keep-orders-days", "9")[0] == 1
     code, said = run("set", "main", "--keep-recordings-days", "14", "--keep-orders-days", "forever")
     assert code == 0
     assert said.splitlines()[0] == "recordings: 14, transcripts: default, orders: forever"
@@ -247,7 +247,7 @@ def test_the_command_line_sets_and_shows(saycart: Callable[..., Result], databas
     assert "second step: required" in run("set", "main", "--second-step")[1]
     assert "forever" in run("list")[1]
     with pytest.raises(NotFound):
-        ShopStore(database).keep("nobody", {"orders": 1}, by=TESTER)
+        ShopStore(database).keep("no-shop", {"orders": 1}, by=TESTER)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from schemas.menu import Menu
 from services.cli.commands import doctor
 from services.storage.base.scoping import OfShop
 from services.storage.base.table_base import Base
+from services.storage.privacy.retention import RetentionStore
 from services.storage.shops.menus import MenuStore
 from services.storage.shops.store import ShopStore
 from tests.credentials import header_at, header_for
@@ -31,9 +32,9 @@ from tests.integration.api_world import MENU, World, running
 from tests.servers.postgresql import ROLE, PostgreSQL
 from tests.stand_ins import TESTER
 
-# Attempts to sign in, by hashes: rows of nobody's.
-NOBODYS = {"sign_in_attempts"}
-TABLES = {name: table for name, table in Base.metadata.tables.items() if name not in NOBODYS}
+# Attempts to sign in, by hashes: rows of no shop.
+OF_NO_SHOP = {"sign_in_attempts"}
+TABLES = {name: table for name, table in Base.metadata.tables.items() if name not in OF_NO_SHOP}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 COLUMNS = [column for table in TABLES.values() for column in table.columns]
 REFUSED = pytest.raises(ProgrammingError, match="violates row-level security policy")
@@ -257,4 +258,4 @@ def test_the_role_of_the_docs_takes_orders(postgresql: PostgreSQL, tmp_path: Pat
         order = world.text()
         world.parts.orders.claim(order["id"], State.TRANSCRIBED, owner="w", lease_s=60)
         assert world.http.post(f"/v1/orders/{order['id']}/cancel", headers=owned).status_code == 200
-        assert world.parts.retention("main").orders(0.0) == 1
+        assert RetentionStore(world.parts.database, "main").orders(0.0) == 1

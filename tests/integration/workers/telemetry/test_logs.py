@@ -49,7 +49,7 @@ def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
         first = supervisor.pid("chatty")
         until(older.exists)
         until(lambda: 1000 < log.stat().st_size < CAP)
-        assert supervisor.pid("chatty") == first, "nobody was restarted for it"
+        assert supervisor.pid("chatty") == first, "it was not restarted"
     finally:
         supervisor.stop()
     assert {path.name for path in log.parent.iterdir()} == {"chatty.log", "chatty.log.1"}
@@ -62,7 +62,7 @@ def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
             assert filler == b"x" * 80
             lines[name].append(int(count))
     for counts in lines.values():
-        assert counts, "whoever has inherited the file goes on, too"
+        assert counts, "the child that inherited the file goes on, too"
         assert counts == sorted(set(counts)), "in order, and none twice"
 
 

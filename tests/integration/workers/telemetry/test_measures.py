@@ -134,9 +134,11 @@ def test_connections_and_rounds(database: Database) -> None:
         database.now(session)
         with database.read() as other:
             database.now(other)
-            assert measured("saycart_database_connections_busy", part="decode") == database.lent == 2
-    assert measured("saycart_database_connections_busy", part="decode") == database.lent == 0
-    assert measured("saycart_database_connections_limit", part="decode") == database.lends_at_most == 20
+            assert (
+                measured("saycart_database_connections_busy", part="decode") == database.connections_busy == 2
+            )
+    assert measured("saycart_database_connections_busy", part="decode") == database.connections_busy == 0
+    assert measured("saycart_database_connections_limit", part="decode") == database.connections_limit == 20
     assert measured("saycart_worker_slots", part="decode") == 4
 
     def away() -> int:

@@ -67,6 +67,7 @@ def test_a_request_is_a_trace_of_its_own_and_its_order_keeps_it(world: World, co
 def test_a_callers_traceparent_is_not_taken(world: World, collector: Collector) -> None:
     with traced(collector):
         order(world, traceparent=CALLER)
+        collector.until_received("POST /v1/orders")
     assert all(span.trace != CALLER.split("-")[1] for span in collector.spans)
     assert collector.one("POST /v1/orders").parent == ""
 
@@ -129,7 +130,7 @@ def test_a_review_is_linked_to_the_orders_trace(world: World, collector: Collect
             headers=world.bearing("bob"),
         )
         assert decided.status_code == 200, decided.text
-        collector.told_of("POST /v1/reviews/{review_id}/decision")
+        collector.until_received("POST /v1/reviews/{review_id}/decision")
     accept, decision = collector.one("accept"), collector.one("decide review")
     asked = collector.one("POST /v1/reviews/{review_id}/decision")
     assert decision.links == (accept.id,)
@@ -139,7 +140,7 @@ def test_a_review_is_linked_to_the_orders_trace(world: World, collector: Collect
 
 
 def test_requests_to_a_decode_server_carry_the_trace(collector: Collector) -> None:
-    """The stand-in collector takes any POST; it is a bad decode server, which is told by a span as well."""
+    """The stand-in collector takes any POST; it is a bad decode server, and a span says so."""
     calls = Completions(collector.url, model="m", timeout_s=5)
     heard: list[str | None] = []
     send = calls._http.build_request
