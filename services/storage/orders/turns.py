@@ -69,7 +69,7 @@ def next_shop(session: Session, now: datetime, state: State, shop: str) -> str |
         .where(*_waiting(session, now, state), of_shop(OrderRow, shop))
         .order_by(
             _later(now, state),
-            _crowded(state),
+            _crowded(),
             _clock(_stands(session, _OF_SHOPS)),
             OrderRow.updated_at,
             OrderRow.id,
@@ -88,7 +88,7 @@ def next_order(session: Session, now: datetime, state: State, shop: str) -> str 
         .order_by(
             _later(now, state),
             _PAGED,
-            _crowded(state),
+            _crowded(),
             _clock(_stands(session, _sources_of(shop))),
             OrderRow.updated_at,
             OrderRow.id,
@@ -182,12 +182,13 @@ def _later(now: datetime, state: State) -> ColumnElement[int]:
     return case((~lately.exists(), 0), (itself, 2), (its_source, 1), else_=0)
 
 
-def _crowded(state: State) -> ColumnElement[int]:
-    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, 0 for the others."""
+def _crowded() -> ColumnElement[int]:
+    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, in whatever stage: of
+    many recordings few at a time have been transcribed. 0 for the others."""
     waits = aliased(OrderRow)
     crowds = (
         select(waits.shop_id, waits.source)
-        .where(text(WAITS), waits.state == state.value, waits.source.startswith(PAGE))
+        .where(text(WAITS), waits.source.startswith(PAGE))
         .group_by(waits.shop_id, waits.source)
         .having(func.count() > CROWD)
     )

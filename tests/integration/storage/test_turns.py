@@ -234,3 +234,11 @@ def test_an_address_with_a_crowd_of_orders_comes_after_the_others_of_every_shop(
     found = [one.split("/")[1] for one in queue.served(5)]
     assert sorted(found[:3]) == ["7.7.7.7", "8.8.8.8", "8.8.8.8"]
     assert found[3:] == ["6.6.6.6", "6.6.6.6"]
+
+
+def test_a_crowd_of_recordings_that_is_not_yet_transcribed_counts(queue: Queue) -> None:
+    for number in range(CROWD):
+        new = NewOrder("trap-cafe", 1, "en", audio_key=f"{number}", client=page("6.6.6.6"))
+        OrderStore(queue.database, "main").create(new)
+    queue.came(page("6.6.6.6"), page("7.7.7.7"), page("8.8.8.8"))
+    assert [one.split("/")[1] for one in queue.served(3)] == ["7.7.7.7", "8.8.8.8", "6.6.6.6"]
