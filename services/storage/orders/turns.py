@@ -183,8 +183,8 @@ def _later(now: datetime, state: State) -> ColumnElement[int]:
 
 
 def _crowded() -> ColumnElement[int]:
-    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, in whatever stage: of
-    many recordings few at a time have been transcribed. 0 for the others."""
+    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, in any stage: of many
+    recordings few at a time have been transcribed. 0 for the others."""
     waits = aliased(OrderRow)
     crowds = (
         select(waits.shop_id, waits.source)
