@@ -118,7 +118,7 @@ class Claims(OfShop):
             columns = {"attempt": order.attempt - 1, "lease_owner": None, "lease_until": None}
             due = now + timedelta(seconds=retry_in_s)
             swap_order(session, order, columns | {"next_attempt_at": due})
-            turns.end(session, now, order)
+            turns.end(session, now, order, menu=True)
 
     def abandon(self, order: OrderRecord, error: OrderError) -> State:
         """End a claimed order in its error state by the columns of that alone, where nothing else of it can

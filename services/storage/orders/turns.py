@@ -5,9 +5,10 @@ each source in its shop, has a clock that runs while its orders are worked on; t
 behind is next (start-time fair queueing: https://dl.acm.org/doi/10.1109/90.649569). So a source with a
 hundred orders, or with a few that take long, waits for itself. A source that is new, or back, starts where
 those that are served now stand, and not at zero. In a shop tills go before pages. A page's address has one
-order in hand at a time in each stage, since it is not known beforehand which will take long; with more than
-`CROWD` waiting it comes after all others. An order that was handed back because its menu is new waits until
-no other does, and its source's orders with it, which may be on new menus, too; after `GAP_S` one is tried.
+order in hand at a time in each stage, since it is not known beforehand which will take long, and `PAGE_S` of
+work a minute; with more than `CROWD` waiting it comes after all others. An order that was handed back because
+its menu is new waits until no other does, and its source's orders with it, which may be on new menus, too;
+after `GAP_S` one is tried.
 
 A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down, the
 seconds by the database's clock replace the guess. Those of a worker that died are the guess. A row also holds
@@ -46,6 +47,9 @@ GAP_S = 20.0
 """A new menu is read on after so long, however many orders wait: less than the engine's `ABANDONED_S`."""
 CROWD = 5
 """A page's customer waits for one order or two; who has more of them waiting is served after the others."""
+PAGE_S = 30.0
+"""Seconds of work in a minute after which a page's address waits for the next minute, though no other order
+does: each that is in hand is one more that a till's order waits for."""
 _SHOP, _NOBODY = "", "?"
 _OF_SHOPS = text(SHOPS)
 _SOURCE = func.coalesce(OrderRow.source, _NOBODY)
@@ -120,13 +124,14 @@ def begin(session: Session, now: datetime, order: OrderRecord) -> None:
         )
 
 
-def end(session: Session, now: datetime, order: OrderRecord) -> None:
-    """Replace the guess of an order that its worker puts down by the seconds since its claim."""
+def end(session: Session, now: datetime, order: OrderRecord, *, menu: bool = False) -> None:
+    """Replace the guess of an order that its worker puts down by the seconds since its claim. They are not
+    `used` where a part of a new `menu` was read: the gaps limit that, and it is no customer's doing."""
     if order.claimed_at is None:
         return
     took = max(0.0, (now - order.claimed_at).total_seconds())
-    minute = int(now.timestamp() // 60)
-    used = case((TurnRow.minute == minute, TurnRow.used + took), else_=took)
+    minute, counts = _minute(now), 0.0 if menu else took
+    used = case((TurnRow.minute == minute, TurnRow.used + counts), else_=counts)
     for source, _ in _clocks(order):
         own = TurnRow.shop_id == order.shop, TurnRow.source == source
         row = {"spent": TurnRow.spent + took - GUESS_S, "minute": minute, "used": used}
@@ -156,13 +161,24 @@ def forget(session: Session, now: datetime, older_than_s: float) -> int:
 
 def _waiting(session: Session, now: datetime, state: State) -> list[ColumnElement[bool]]:
     """Orders that wait for a stage and may be claimed, without those of a page's address that has one in
-    hand there."""
+    hand there, or had `PAGE_S` of work in this minute."""
     of_stage = and_(text(WAITS), OrderRow.state == state.value)
     busy = session.execute(
         select(OrderRow.shop_id, OrderRow.source).where(of_stage, OrderRow.lease_until > now, _PAGED == 1)
     ).all()
-    free = or_(OrderRow.source.is_(None), tuple_(OrderRow.shop_id, OrderRow.source).not_in(busy))
-    return [of_stage, *claimable(now), *([free] if busy else [])]
+    worked = select(TurnRow.shop_id, TurnRow.source).where(
+        TurnRow.at > now - timedelta(minutes=1),
+        TurnRow.minute == _minute(now),
+        TurnRow.used >= PAGE_S,
+        TurnRow.source.startswith(PAGE),
+    )
+    held = [*busy, *session.execute(worked)]
+    free = or_(OrderRow.source.is_(None), tuple_(OrderRow.shop_id, OrderRow.source).not_in(held))
+    return [of_stage, *claimable(now), *([free] if held else [])]
+
+
+def _minute(now: datetime) -> int:
+    return int(now.timestamp() // 60)
 
 
 def _later(now: datetime, state: State) -> ColumnElement[int]:
@@ -183,8 +199,8 @@ def _later(now: datetime, state: State) -> ColumnElement[int]:
 
 
 def _crowded() -> ColumnElement[int]:
-    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, in any stage: of many
-    recordings few at a time have been transcribed. 0 for the others."""
+    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, in any stage: of
+    many recordings few have been transcribed. 0 for the others."""
     waits = aliased(OrderRow)
     crowds = (
         select(waits.shop_id, waits.source)

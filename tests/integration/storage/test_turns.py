@@ -18,10 +18,10 @@ from schemas.errors import MenuBeingRead
 from schemas.lifecycle import Event, State
 from schemas.records.orders import NewOrder, OrderRecord, Outcome
 from services.decoding.ports import CartRequest, Reading
-from services.storage.base.tables import OrderRow
+from services.storage.base.tables import OrderRow, TurnRow
 from services.storage.orders.load import LoadStore
 from services.storage.orders.store import OrderStore
-from services.storage.orders.turns import CROWD, GAP_S
+from services.storage.orders.turns import CROWD, GAP_S, PAGE_S
 from services.storage.shops.store import ShopStore
 from tests.stand_ins import RIGHT, SAID, TESTER, Works, read_as, speech
 
@@ -215,16 +215,43 @@ def test_who_has_new_menus_waits_with_all_orders_after_the_others(queue: Queue) 
     assert last.id == order.id, "the one that was handed back is the last"
 
 
-def test_the_seconds_of_a_minute_s_work_are_counted_by_shop_and_source(queue: Queue) -> None:
-    queue.came(TILL, TILL, page("6.6.6.6"))
+@pytest.fixture
+def in_one_minute(queue: Queue) -> None:
     with queue.database.write() as session:
         left_s = 60 - queue.database.now(session).timestamp() % 60
-    if left_s < 5:
-        time.sleep(left_s)  # all of it in one minute
+    if left_s < 8:
+        time.sleep(left_s)
+
+
+@pytest.mark.usefixtures("in_one_minute")
+def test_the_seconds_of_a_minute_s_work_are_counted_by_shop_and_source(queue: Queue) -> None:
+    queue.came(TILL, TILL, page("6.6.6.6"))
     queue.served(3, seconds={f"main:{TILL}": 2.0, "main:" + page("6.6.6.6"): 0.5})
     seconds = LoadStore(queue.database).load().seconds
     found = {source: round(used, 1) for (_, source), used in seconds.items()}
     assert found == pytest.approx({"": 4.5, TILL: 4.0, "page:/6.6.6.6": 0.5}, abs=0.3)
+
+
+@pytest.mark.usefixtures("in_one_minute")
+def test_an_address_that_had_its_seconds_waits_for_the_next_minute_though_no_other_does(queue: Queue) -> None:
+    queue.came(page("6.6.6.6"), page("6.6.6.6"), page("7.7.7.7"))
+    queue.served(2, seconds={"main:" + page("6.6.6.6"): PAGE_S})
+    assert queue.take() is None
+    with queue.database.everywhere().write() as session:
+        session.execute(update(TurnRow).values(minute=TurnRow.minute - 1))
+    assert queue.take() is not None
+
+
+@pytest.mark.usefixtures("in_one_minute")
+def test_the_reading_of_a_new_menu_is_no_customers_seconds_of_work(queue: Queue) -> None:
+    queue.came(page("6.6.6.6"))
+    order = queue.take()
+    assert order is not None
+    with queue.database.write() as session:
+        since = queue.database.now(session) - timedelta(seconds=PAGE_S)
+    queue.orders.hand_back(replace(order, claimed_at=since), retry_in_s=0.0)
+    assert set(LoadStore(queue.database).load().seconds.values()) == {0.0}
+    assert queue.take() is not None
 
 
 def test_an_address_with_a_crowd_of_orders_comes_after_the_others_of_every_shop(queue: Queue) -> None:
