@@ -104,6 +104,8 @@ def next_order(session: Session, now: datetime, state: State, shop: str) -> str 
 
 def begin(session: Session, now: datetime, order: OrderRecord) -> None:
     """Put a claimed order's guess on the clocks of its shop and source."""
+    minute = _minute(now)
+    used = case((TurnRow.minute == minute, TurnRow.used), else_=0.0)  # those of an earlier minute are over
     for source, among in _clocks(order):
         stands = _stands(session, among)
         own = _clock(stands)
@@ -119,7 +121,7 @@ def begin(session: Session, now: datetime, order: OrderRecord) -> None:
         session.execute(
             row.on_conflict_do_update(
                 index_elements=[TurnRow.shop_id, TurnRow.source],
-                set_={"begun": own, "spent": own + GUESS_S, "at": now},
+                set_={"begun": own, "spent": own + GUESS_S, "at": now, "minute": minute, "used": used},
             )
         )
 
@@ -134,7 +136,7 @@ def end(session: Session, now: datetime, order: OrderRecord, *, menu: bool = Fal
     used = case((TurnRow.minute == minute, TurnRow.used + counts), else_=counts)
     for source, _ in _clocks(order):
         own = TurnRow.shop_id == order.shop, TurnRow.source == source
-        row = {"spent": TurnRow.spent + took - GUESS_S, "minute": minute, "used": used}
+        row = {"spent": TurnRow.spent + took - GUESS_S, "at": now, "minute": minute, "used": used}
         session.execute(update(TurnRow).where(*own).values(row))
 
 
@@ -163,16 +165,14 @@ def _waiting(session: Session, now: datetime, state: State) -> list[ColumnElemen
     """Orders that wait for a stage and may be claimed, without those of a page's address that has one in
     hand there, or had `PAGE_S` of work in this minute."""
     of_stage = and_(text(WAITS), OrderRow.state == state.value)
-    busy = session.execute(
-        select(OrderRow.shop_id, OrderRow.source).where(of_stage, OrderRow.lease_until > now, _PAGED == 1)
-    ).all()
+    busy = select(OrderRow.shop_id, OrderRow.source).where(of_stage, OrderRow.lease_until > now, _PAGED == 1)
     worked = select(TurnRow.shop_id, TurnRow.source).where(
         TurnRow.at > now - timedelta(minutes=1),
         TurnRow.minute == _minute(now),
         TurnRow.used >= PAGE_S,
         TurnRow.source.startswith(PAGE),
     )
-    held = [*busy, *session.execute(worked)]
+    held = session.execute(busy.union(worked)).all()
     free = or_(OrderRow.source.is_(None), tuple_(OrderRow.shop_id, OrderRow.source).not_in(held))
     return [of_stage, *claimable(now), *([free] if held else [])]
 
