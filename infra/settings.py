@@ -126,7 +126,8 @@ class Settings(EngineSettings):
 
     model_seconds_per_minute: int = Field(240, ge=0)
     """Seconds that workers may spend in a minute on one key's orders, on a shop's twice as many, on those
-    from pages at one address an eighth; until the next minute more are refused (429). 0: any number."""
+    from pages at one address an eighth; until the next minute more are refused (429). 0: any number. Those of
+    one address that are accepted wait for the next minute after 30 in any case."""
 
     key_requests_per_minute: int = Field(1200, ge=0)
     """Requests of one key, or of one person who is signed in; more are refused (429). 0: any number."""

@@ -53,14 +53,13 @@ def check_allergy(draft: CartDraft, menu: Menu, transcript: Transcript) -> list[
 
 
 def with_allergy_note(draft: CartDraft, menu: Menu, text: str) -> CartDraft:
-    """Return the draft with a note of the first words of allergy or diet in `text`, where it has none: the
+    """Return the draft with a note of each mention of allergy or diet in `text` that no note of it has: the
     kitchen gets them even if a reviewer changes nothing."""
-    noted = any(note.kind in DIETARY for note in draft.notes)
-    words = None if noted else dietary_words(text, names_in(draft, menu))
-    if words is None:
-        return draft
-    note = NoteDraft(kind=NoteKind.ALLERGY, heard=whole_words(words, MAX_HEARD_CHARS))
-    return draft.model_copy(update={"notes": (note, *draft.notes[: MAX_NOTES - 1])})
+    noted = [note for note in draft.notes if note.kind in DIETARY]
+    words = _dietary(text, names_in(draft, menu), [note.heard for note in noted])
+    added = [NoteDraft(kind=NoteKind.ALLERGY, heard=whole_words(one, MAX_HEARD_CHARS)) for one in words]
+    others = [note for note in draft.notes if note.kind not in DIETARY]
+    return draft.model_copy(update={"notes": (*noted, *added, *others)[:MAX_NOTES]}) if added else draft
 
 
 def dietary_words(text: str, names: Iterable[str]) -> str | None:
@@ -68,16 +67,26 @@ def dietary_words(text: str, names: Iterable[str]) -> str | None:
 
     `names`: what is in the cart is called so; "a vegan burger" says no more than the name of one.
     """
+    return next(iter(_dietary(text, names, ())), None)
+
+
+def _dietary(text: str, names: Iterable[str], noted: Iterable[str]) -> list[str]:
+    """Return each mention of allergy or diet that isn't `noted`, with the words around it."""
     spoken = list(re.finditer(r"[^\W_]+(?:['’][^\W_]+)*", text))
     folded = " ".join(_folded(word.group()) for word in spoken)
     folded = _NONE.sub(lambda found: "_" + re.sub(r"\w", "_", found.group())[1:], folded)
-    places = [found.start() for found in _PERSONAL.finditer(folded)]
+    places = [found.span() for found in _PERSONAL.finditer(folded)]
     places += _unnamed(folded, [_folded(name) for name in names])
-    if not places:
-        return None
-    at = folded.count(" ", 0, min(places))
-    first, last = max(0, at - CONTEXT_WORDS), min(len(spoken) - 1, at + CONTEXT_WORDS)
-    return text[spoken[first].start() : spoken[last].end()]
+    held = [(at, at + len(note)) for note in noted if (at := text.find(note)) >= 0]
+    mentions, reach = list[str](), -1
+    for begin, end in sorted(places):
+        at, last = (folded.count(" ", 0, place) for place in (begin, end))
+        start, stop = spoken[at].start(), spoken[min(last, len(spoken) - 1)].end()
+        if at <= reach or any(start < upto and since < stop for since, upto in held):
+            continue
+        reach = min(len(spoken) - 1, at + CONTEXT_WORDS)
+        mentions.append(text[spoken[max(0, at - CONTEXT_WORDS)].start() : spoken[reach].end()])
+    return mentions
 
 
 def allergen_in(words: str) -> str | None:
@@ -106,14 +115,14 @@ def _telling(name: str, aliases: Iterable[str]) -> str:
     return max(telling, key=len, default=name)
 
 
-def _unnamed(folded: str, names: list[str]) -> Iterator[int]:
+def _unnamed(folded: str, names: list[str]) -> Iterator[tuple[int, int]]:
     """Where words of a diet stand more often than the cart has things that are called so."""
     said: Counter[str] = Counter()
     for found in _OF_THINGS.finditer(folded):
         words = found.group()
         said[words] += 1
         if said[words] > sum(words in name for name in names):
-            yield found.start()
+            yield found.span()
 
 
 def _folded(text: str) -> str:

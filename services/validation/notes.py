@@ -13,6 +13,9 @@ from services.retrieval.retrieval import Match, Retrieval
 from services.validation.allergy import with_allergy_note
 
 _LISTED = tomllib.loads(Path(__file__).with_name("preparation.toml").read_text(encoding="utf-8"))["words"]
+_NEGATED = re.compile(
+    r"\b(?:not?|don['’]?t|do not|without|never|isn['’]?t|sin)(?: [\w'’]+){0,2} $", re.IGNORECASE
+)
 _PREPARATION = re.compile(rf"\b(?:{'|'.join(_LISTED)})\b", re.IGNORECASE)
 
 
@@ -24,7 +27,8 @@ def with_left_out(draft: CartDraft, menu: Menu, text: str, found: Retrieval) -> 
         words.group()
         for words in _PREPARATION.finditer(text)
         if not any(one.start < words.end() and words.start() < one.end for one in named)
-        and not any(words.group() in note.heard for note in draft.notes)
+        and not any(words.group().casefold() in note.heard.casefold() for note in draft.notes)
+        and not _NEGATED.search(text[: words.start()])
     ]
     notes = (*draft.notes, *(NoteDraft(kind=NoteKind.PREPARATION, heard=words) for words in said))
     return draft.model_copy(update={"notes": notes[:MAX_NOTES]})

@@ -205,9 +205,11 @@ def _stale() -> Conflict:
 def answered(order_id: str, request: Request, box: Acting, form: Fields) -> Response:
     """Answer the order's open question."""
     given = {name: form.get(name) for name in ("question", "answer")} | {"version": form.version}
+    if form.version != box.orders.get(order_id).version:
+        raise _stale()
     try:
         box.answer_order(order_id, validated(CustomerAnswer, given))
-    except (Conflict, StaleState):
+    except StaleState:
         raise _stale() from None
     return redirect(request, f"/orders/{order_id}")
 

@@ -32,6 +32,14 @@ TEMPLATES.globals |= {
 
 # A word is marked below this probability, and marked strongly below `HARD_TO_HEAR`.
 UNSURE = 0.85
+# Findings whose sentence names a group or a number that staff need to mend the line.
+COUNTED = {
+    "missing_required_option",
+    "missing_more_options",
+    "too_many_choices",
+    "too_many_in_group",
+    "option_over_limit",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,8 @@ def _priced(shown: Case, draft: CartDraft) -> tuple[Cart, dict[int, list[str]]]:
     for finding in findings:
         if finding.blocks:
             line = -1 if finding.line is None else finding.line
-            problems.setdefault(line, []).append(doubt(finding))
+            said = finding.message if finding.code in COUNTED else doubt(finding)
+            problems.setdefault(line, []).append(said)
     return cart, problems
 
 

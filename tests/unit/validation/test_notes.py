@@ -68,6 +68,14 @@ def test_a_note_is_about_the_line_that_it_follows(
         # The menu says it, or it doesn't say how.
         ("a cola to go", (), []),
         ("a pizza to go with it", (), []),
+        ("a pizza, don't cut in half, no sauce on the side", (), []),
+        ("a pizza Well done", (("preparation", "well done"),), ["well done"]),
+        # Each allergy that no note has; a note of one is no note of another.
+        (
+            "I am vegan, a pizza and a cola for me please, and my friend has a severe nut allergy",
+            (("diet", "I am vegan"),),
+            ["I am vegan", "friend has a severe nut allergy"],
+        ),
     ],
 )
 def test_what_the_model_left_out_is_noted(
