@@ -9,6 +9,7 @@ grammar. A doubt is a blocking finding, from these sources:
 | `facts` | the menu does not allow it, does not have it, or leaves a choice open |
 | `price` | the total is over the shop's limit |
 | `whole_cart` | the language model is not sure enough of the cart, or nothing is in it |
+| `unfamiliar` | words were said that hardly any order has |
 | the transcript | its confidence is below the threshold, it is empty, or words were too quiet to be in it |
 
 | doubts | verdict |
@@ -47,7 +48,8 @@ from services.validation.alignment import unused_words
 from services.validation.allergy import check_allergy
 from services.validation.facts import check_facts, check_total
 from services.validation.price import price_cart
-from services.validation.whole_cart import with_question
+from services.validation.unfamiliar import MANY, unfamiliar, with_context
+from services.validation.whole_cart import quoting_unfamiliar, with_question
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,12 @@ def decide(
     findings += [*check_facts(draft, menu), *_quiet(transcript)]
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
+    unused = unused_words(transcript.text, menu, cart)
+    strange = unfamiliar(unused)
     sure, likely = _believed(answer, menu, policy)
+    sure = sure and len(strange) < MANY
     judged = with_question(answer, draft, findings, menu, policy.max_total, sure=sure, likely=likely)
+    judged = quoting_unfamiliar(judged, with_context(transcript.text, strange), menu)
     reasons = doubts(transcript, judged, asr_threshold=policy.asr_threshold)
     question = open_question(judged, reasons)
     verdict = Verdict.NEEDS_REVIEW if question is None else Verdict.ASKS
@@ -87,7 +93,7 @@ def decide(
             cart_probability=answer.probability,
             cart_trust=answer.trust,
             second_transcript=_second(transcript),
-            unused=unused_words(transcript.text, menu, cart),
+            unused=unused,
         ),
     )
     return Decided(cart, judged, decision)

@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schemas import wording
-from schemas.cart import CartDraft, ItemLine
+from schemas.cart import CartDraft, ItemLine, LineDraft
 from schemas.decision import ModelAnswer, Trust
-from schemas.menu import Menu
+from schemas.menu import Item, Menu
 from schemas.priced_cart import Finding
 from schemas.question import Choice, Question
 from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.transcript import Transcript
 from services.validation.facts import check_facts
 from services.validation.price import price_cart, unit_price
-from services.validation.questions import NOTHING, OPEN_CHOICES, REST, RIGHT
+from services.validation.questions import NOTHING, OPEN_CHOICES, REST, RIGHT, WHOLE
 
 YES, NO = "yes", "no"
+INSTEAD = "instead/"
+"""Begins the id of an answer that names another item: `instead/SKU`."""
 MOST_OFFERED = 2
 UNSORTED = "other"
 """The category of items that have none."""
@@ -39,8 +41,8 @@ def with_question(
     sure: bool,
     likely: bool,
 ) -> tuple[Finding, ...]:
-    """Return `findings` with the model's doubt about its cart, and the question that would settle what is
-    left in doubt, if one would. `sure` and `likely` are how far the model is believed (`decide`)."""
+    """Return `findings` with the doubt about the cart, and the question that would settle what is left in
+    doubt, if one would. `sure` and `likely` are how far the cart is believed (`decide`)."""
     if sure and not draft.lines:
         question = _nothing(menu)
         doubt = Finding.blocking("nothing_ordered", question.text, question=question, detail=how_sure(answer))
@@ -58,6 +60,17 @@ def with_question(
         message = sentences(menu.language)("reading_unsure")
         found.append(Finding.blocking("reading_unsure", message, question=asked, detail=how_sure(answer)))
     return tuple(found)
+
+
+def quoting_unfamiliar(findings: Sequence[Finding], words: str, menu: Menu) -> tuple[Finding, ...]:
+    """Return `findings` whose question about the whole cart first says that `words` were not understood."""
+    message, quoted = sentences(menu.language)("words_not_understood", words=words), []
+    for one in findings:
+        if words and one.question is not None and one.question.id in WHOLE:
+            question = one.question.model_copy(update={"text": f"{message} {one.question.text}"})
+            one = one.model_copy(update={"question": question})
+        quoted.append(one)
+    return tuple(quoted)
 
 
 def without_missing(draft: CartDraft, findings: Sequence[Finding], question: Question) -> CartDraft:
@@ -87,7 +100,7 @@ def _right(draft: CartDraft, missing: dict[int | None, str], menu: Menu, max_tot
     sold out, ask what they would like instead."""
     rest, why = _without(draft, list(missing)), " ".join(dict.fromkeys(missing.values()))
     if missing and not rest.lines and all(isinstance(line, ItemLine) for line in draft.lines):
-        return _nothing(menu, why)
+        return _nothing(menu, why, _offers(draft, menu))
     if any(found.blocks and found.code not in OPEN_CHOICES for found in check_facts(rest, menu)):
         return None
     # The menu's version and the words are shown with the cart and don't affect its price.
@@ -104,26 +117,51 @@ def _right(draft: CartDraft, missing: dict[int | None, str], menu: Menu, max_tot
 
 
 def _offer(finding: Finding, draft: CartDraft, menu: Menu) -> str:
-    """Say why a line can't be had, and which items of its category can: those with the most of its words."""
-    line, say = draft.lines[finding.line or 0], sentences(menu.language)
-    item = menu.item(line.sku) if isinstance(line, ItemLine) else None
-    if item is None or item.category == UNSORTED:
-        return finding.message
-    words = {*item.name.split()}
-    near = [one for one in menu.items if one.available and one.category == item.category]
-    near.sort(key=lambda one: -len(words.intersection(one.name.split())))
-    offered = []
-    for one in near[:MOST_OFFERED]:
+    """Say why a line can't be had, and which items near it can."""
+    say, offered = sentences(menu.language), []
+    for one in _near(draft.lines[finding.line or 0], menu):
         price = unit_price(ItemLine(kind="item", heard=one.name, sku=one.sku, quantity=1), one, menu)
         costs = wording.least(price.amount, price.is_minimum, menu.currency, say)
         offered.append(say("answer_price", answer=one.name, price=costs))
     return f"{finding.message} {say('offered', items=say.joined(offered))}" if offered else finding.message
 
 
-def _nothing(menu: Menu, why: str = "") -> Question:
-    """Ask whether nothing was ordered; or what the customer would like instead, as `why` says."""
+def _near(line: LineDraft, menu: Menu) -> list[Item]:
+    """Return available items of the line's category, those that share the most words with its item first."""
+    item = menu.item(line.sku) if isinstance(line, ItemLine) else None
+    if item is None or item.category == UNSORTED:
+        return []
+    words = {*item.name.split()}
+    near = [one for one in menu.items if one.available and one.category == item.category]
+    return sorted(near, key=lambda one: -len(words.intersection(one.name.split())))[:MOST_OFFERED]
+
+
+def _offers(draft: CartDraft, menu: Menu) -> list[Choice]:
+    """Return the items that an order of one line may have instead, each with what the order costs then."""
+    if len(draft.lines) > 1:
+        return []
+    offers = []
+    for item in _near(draft.lines[0], menu):
+        answer = f"{INSTEAD}{item.sku}"
+        cart = price_cart(with_instead(draft, answer), menu, 0, Transcript(text="", confidence=0.0), [])
+        least = cart.total_is_minimum
+        offers.append(Choice(id=answer, text=item.name, price=cart.total, price_is_minimum=least))
+    return offers
+
+
+def with_instead(draft: CartDraft, answer: str) -> CartDraft:
+    """Return a draft of one line with the item that `answer` names in the place of the line's own."""
+    line, sku = draft.lines[0], answer.removeprefix(INSTEAD)
+    other = ItemLine(kind="item", heard=line.heard, sku=sku, quantity=line.quantity)
+    return draft.model_copy(update={"lines": (other,)})
+
+
+def _nothing(menu: Menu, why: str = "", offers: Sequence[Choice] = ()) -> Question:
+    """Ask whether nothing was ordered; or, because of `why`, what the customer would like instead."""
     say = sentences(menu.language)
-    text = say("order_instead", why=why) if why else say("nothing_right")
-    no = say("ask_us") if why else say("something_wanted")
-    answers = Choice(id=YES, text=say("nothing_wanted")), Choice(id=NO, text=no)
-    return Question(id=NOTHING, text=text, answers=answers)
+    nothing = Choice(id=YES, text=say("nothing_wanted"))
+    if why:
+        answers = *offers, Choice(id=NO, text=say("ask_us")), nothing
+        return Question(id=NOTHING, text=say("order_instead", why=why), answers=answers)
+    something = Choice(id=NO, text=say("something_wanted"))
+    return Question(id=NOTHING, text=say("nothing_right"), answers=(nothing, something))

@@ -26,8 +26,7 @@ from services.validation.portions import has_nested, placed, without_closed
 from services.validation.price import price_cart, unit_price
 from services.validation.questions import answered
 from services.web.customers.order_form import line_forms
-from services.web.staff.review_controls import line_choices
-from services.web.staff.review_form import filled_from
+from services.web.staff.review_form import filled_from, line_choices
 
 SAID = Transcript(text="a meal", confidence=1.0)
 DOCUMENT: dict[str, Any] = {

@@ -97,8 +97,12 @@ def test_a_note_has_the_time_when_it_was_said() -> None:
 @pytest.mark.parametrize(
     ("said", "notes", "words"),
     [
-        ("a pizza olives burn my tongue", [("allergy", "olives burn my tongue")], "olives burn my tongue"),
-        ("a pizza for a weight watcher", [("diet", "for a weight watcher")], "for a weight watcher"),
+        (
+            "a pizza olives are my kryptonite",
+            [("allergy", "olives are my kryptonite")],
+            "olives are my kryptonite",
+        ),
+        ("a pizza for a light eater", [("diet", "for a light eater")], "for a light eater"),
         ("a pizza well done", [("preparation", "well done")], None),
         # By both: once, with the words around it.
         ("a pizza I am allergic to nuts", [("allergy", "allergic to nuts")], "a pizza I am allergic to nuts"),

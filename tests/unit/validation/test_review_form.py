@@ -10,8 +10,7 @@ import pytest
 from schemas.cart import MAX_NOTES, Amount, CartDraft, ItemLine, OptionDraft
 from schemas.menu import Menu
 from services.web.pages import TEMPLATES, Form
-from services.web.staff.review_controls import items, line_choices
-from services.web.staff.review_form import FilledForm, NoteFields, filled_from, read
+from services.web.staff.review_form import FilledForm, NoteFields, filled_from, items, line_choices, read
 from services.web.staff.review_view import CartView, LineView
 from tests import pizzeria
 from tests.pizzeria import PIZZERIA, topped

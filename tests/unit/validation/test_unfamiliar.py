@@ -1,0 +1,52 @@
+"""Words that hardly any order has: the customer is told that they were not understood."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.decision import ACCEPT, ASK, Verdict
+from services.validation.unfamiliar import unfamiliar, with_context
+from tests.unit.validation.test_decide import SAID, asks, decided
+
+STRANGE = "last time my wife sang opera"
+
+
+@pytest.mark.parametrize(
+    ("unused", "strange"),
+    [
+        (("hi", "there", "can", "you"), ()),
+        (("for", "my", "wife", "she", "wants"), ()),
+        (("17", "bag"), ()),
+        (("my", "lips", "went", "numb"), ("went", "numb")),
+        (("they'd", "put", "me", "in", "an", "ambulance"), ("theyd", "ambulance")),
+    ],
+)
+def test_words_of_ordering_are_familiar(unused: tuple[str, ...], strange: tuple[str, ...]) -> None:
+    assert unfamiliar(unused) == strange
+
+
+@pytest.mark.parametrize(
+    ("said", "probability", "verdict"),
+    [
+        (SAID, ACCEPT, Verdict.ACCEPTED),
+        (f"{SAID} and some opera", ACCEPT, Verdict.ACCEPTED),
+        (f"{SAID}, {STRANGE}", ACCEPT, Verdict.ASKS),
+        (f"{SAID}, {STRANGE}", ASK - 0.01, Verdict.NEEDS_REVIEW),
+    ],
+)
+def test_several_unfamiliar_words_are_a_doubt(said: str, probability: float, verdict: Verdict) -> None:
+    assert decided(probability=probability, text=said).decision.verdict is verdict
+
+
+def test_the_question_quotes_what_was_not_understood() -> None:
+    made = decided(text=f"{SAID}, {STRANGE}")
+    assert asks(made) == "order/right"
+    assert made.decision.question is not None
+    assert made.decision.question.text.startswith(
+        "We didn't understand “last time my wife sang opera”. Is this your"
+    )
+
+
+def test_a_quotation_is_at_most_a_hundred_characters() -> None:
+    text = f"went {'a latte and ' * 20} numb"
+    assert len(with_context(text, ("went", "numb"))) <= 100
