@@ -11,6 +11,11 @@ MAX_PROBLEMS = 100
 """Problems that one answer lists; a document of 20,000 wrong fields needs no 20,000 sentences."""
 
 _MOMENT = "must be a time with its zone, such as 2026-01-31T17:00:00Z"
+_FORMS = {
+    "^[A-Z]{3}$": "must be three capital letters, such as USD",
+    "^[a-z]{2}(-[A-Z]{2})?$": "must be a language, such as en or en-US",
+    "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$": "must be letters, digits, and _ . : - (at most 64, no spaces)",
+}
 # By Pydantic's name of an error, filled in from its context.
 _WORDS = {
     "missing": "is missing",
@@ -61,6 +66,8 @@ def field_problems(error: ValidationError) -> list[tuple[str, str]]:
 def sentence(kind: str, message: str, context: dict[str, Any]) -> str:
     """Return one of Pydantic's errors in our words, or its own `message` where there are none."""
     least = context.get("min_length")
+    if context.get("pattern") in _FORMS:
+        return _FORMS[context["pattern"]]
     if kind == "string_too_short":
         return "must not be empty" if least == 1 else f"has fewer than {least} characters"
     if kind == "too_short":

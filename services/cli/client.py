@@ -29,7 +29,7 @@ from services.shop_scope import ShopScope
 
 _WITH_HINT = (SaycartError, ModelError, SupervisorError)
 Check = tuple[str, str, str]
-"""Part, state, and fix, which is empty when all is well."""
+"""Part, state, and fix, which is empty if all is well."""
 
 
 def api(url: str | None = None) -> httpx.Client:
@@ -63,12 +63,10 @@ def answer(response: httpx.Response) -> Any:
         problem = response.json()
     except ValueError:
         problem = {}
-    fields = "".join(f"\n  {e.get('pointer')}: {e.get('detail')}" for e in problem.get("errors", ()))
-    message = problem.get("detail") or problem.get("title") or response.text[:200]
-    raise SaycartError(
-        f"{response.status_code} {message}{fields}",
-        hint=problem.get("hint") or "See the stack's logs.",
-    )
+    message = f"{response.status_code} {problem.get('detail') or problem.get('title') or response.text[:200]}"
+    fields = (f"{error.get('pointer')}: {error.get('detail')}" for error in problem.get("errors", ()))
+    message = "\n  ".join((message, *(field for field in fields if field not in message)))
+    raise SaycartError(message, hint=problem.get("hint") or "See the stack's logs.")
 
 
 def shown_json(value: object, *, indent: int | None = None) -> str:
@@ -78,16 +76,16 @@ def shown_json(value: object, *, indent: int | None = None) -> str:
 
 
 def operator() -> Actor:
-    """Return the operating system's user of this command: `operator:ann uid=1000@till-1`."""
+    """Return who runs this command, by the operating system: `operator:ann uid=1000@till-1`."""
     uid = os.getuid()
     # Only root's SUDO_UID counts: anyone else can set the variable.
     sudo_uid = os.environ.get("SUDO_UID", "") if uid == 0 else ""
-    became = f" sudo_uid={sudo_uid}" if sudo_uid.isdecimal() else ""
-    return Actor(f"operator:{_user(uid)} uid={uid}{became}@{socket.gethostname()}"[:MAX_CHARS])
+    sudo = f" sudo_uid={sudo_uid}" if sudo_uid.isdecimal() else ""
+    return Actor(f"operator:{_user(uid)} uid={uid}{sudo}@{socket.gethostname()}"[:MAX_CHARS])
 
 
 def operator_scope(box: Container, shop: str) -> ShopScope:
-    """Return the operator's scope of one shop; raises NotFound."""
+    """Return an operator's scope for one shop; raises NotFound."""
     by = operator()
     return ShopScope(box, Access(shop=box.shops.get(shop).id, actor=by.name, scopes=ALL_SCOPES), by)
 
@@ -113,30 +111,33 @@ def opened() -> Iterator[Container]:
 @contextmanager
 def errors_shown() -> Iterator[Console]:
     """Yield a console; print our own errors as a message with a hint, and exit with 1."""
-    problem = Console(stderr=True, highlight=False)
     try:
         yield Console(highlight=False)
-    except httpx.TimeoutException as error:
-        problem.print(f"[bold red]error[/] saycart didn't respond in time: {escape(str(error))}")
-        problem.print("[dim]hint[/]  It may be busy. Try again shortly, or run `saycart doctor`.")
-        raise typer.Exit(1) from None
-    except httpx.ConnectError as error:
-        problem.print(f"[bold red]error[/] No saycart is running there: {escape(str(error))}")
-        problem.print("[dim]hint[/]  Start it with `saycart run`, or use --url.")
-        raise typer.Exit(1) from None
-    except (*_WITH_HINT, OSError) as error:
+    except (httpx.TimeoutException, httpx.ConnectError, *_WITH_HINT, OSError) as error:
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
         if isinstance(error, ChildFailed) and error.tail:
-            problem.print(f"[dim]{escape(error.tail)}[/]", soft_wrap=True)
-        # Drivers' words are for operators alone, so an error for everybody has them in its cause.
-        cause = f": {error.__cause__}" if isinstance(error, StorageUnavailable) and error.__cause__ else ""
-        problem.print(f"[bold red]error[/] {escape(str(error) + cause)}", soft_wrap=True)
-        if isinstance(error, _WITH_HINT):
-            problem.print(f"[dim]hint[/]  {escape(error.hint)}", soft_wrap=True)
+            console.print(f"[dim]{escape(error.tail)}[/]")
+        message, hint = _message(error)
+        console.print(f"[bold red]error[/] {escape(message)}")
+        if hint:
+            console.print(f"[dim]hint[/]  {escape(hint)}")
         raise typer.Exit(1) from None
+
+
+def _message(error: Exception) -> tuple[str, str]:
+    """Return an error's message and hint."""
+    if isinstance(error, httpx.TimeoutException):
+        hint = "It may be busy. Try again shortly, or run `saycart doctor`."
+        return f"saycart didn't respond in time: {error}", hint
+    if isinstance(error, httpx.ConnectError):
+        return f"No saycart is running there: {error}", "Start it with `saycart run`, or use --url."
+    # Database drivers' messages are only for operators, so they are in the cause.
+    cause = f": {error.__cause__}" if isinstance(error, StorageUnavailable) and error.__cause__ else ""
+    return f"{error}{cause}", error.hint if isinstance(error, _WITH_HINT) else ""
 
 
 def checked(what: str, attempt: Callable[[], str], fix: str) -> Check:
-    """Return the state that `attempt` returns, or its error with what fixes it."""
+    """Return a check with the state that `attempt` returns, or with its error and how to fix it."""
     try:
         return what, attempt(), ""
     except (SaycartError, ModelError) as error:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from infra.observability.telemetry import configure_logging
 from services.cli import stack
 from services.cli.commands import (
     audit,
@@ -28,11 +29,7 @@ from services.cli.commands import (
 )
 from services.cli.version import show_version
 
-app = typer.Typer(
-    name="saycart",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(name="saycart", no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 @app.callback()
@@ -62,11 +59,7 @@ app.add_typer(shops.app, name="shops", help="Manage shops.")
 app.add_typer(keys.app, name="keys", help="Manage API keys and their scopes.")
 app.add_typer(staff.app, name="staff", help="Manage staff accounts.")
 app.add_typer(audit.app, name="audit", help="Show and verify the append-only audit log.")
-app.add_typer(
-    webhooks.app,
-    name="webhooks",
-    help="Manage webhook endpoints and messages.",
-)
+app.add_typer(webhooks.app, name="webhooks", help="Manage webhook endpoints and messages.")
 app.add_typer(till.app, name="till", help="Try what a till would be sent.")
 app.add_typer(models.app, name="models", help="Fetch and check model weights.")
 app.command("eval")(evaluate.evaluate)
@@ -74,6 +67,7 @@ app.command("doctor")(doctor.doctor)
 
 
 def main() -> None:
+    configure_logging("warning", as_json=False)
     app()
 
 

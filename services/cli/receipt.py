@@ -1,8 +1,6 @@
-"""Print a cart on a terminal: lines, options, prices, and the words of each line."""
+"""A cart on a terminal: lines, options, prices, and the customer's words for each line."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,10 +17,10 @@ from schemas.writable import one_line
 _STATUS_STYLE = {"completed": "green", "needs_review": "yellow"}
 
 
-def show(console: Console, order: Order, label: str = "", sizes: Mapping[str, str] | None = None) -> None:
-    """Print status, transcript, cart and doubts. `sizes` maps size ids to the menu's names."""
+def show(console: Console, order: Order, label: str = "") -> None:
+    """Print status, transcript, cart and doubts."""
     console.print(headline(order, label))
-    if (table := cart_table(order, sizes)) is not None:
+    if (table := cart_table(order)) is not None:
         console.print(Padding(table, (0, 0, 0, 2)))
     for doubt in doubts(order):
         console.print(f"  [yellow]{escape(doubt)}[/]")
@@ -37,7 +35,7 @@ def headline(order: Order, label: str = "") -> str:
 
 
 def doubts(order: Order) -> list[str]:
-    """Return the reasons for a review or failure, except those that `cart_table` shows at a line."""
+    """Return the reasons for a review or failure, except those that `cart_table` shows with a line."""
     lines = order.cart.lines if order.cart else ()
     shown = {finding.message for line in lines for finding in line.findings}
     reasons = wording.doubts(order.review.reasons if order.review else (), order.findings)
@@ -45,8 +43,8 @@ def doubts(order: Order) -> list[str]:
     return [*reasons, f"{order.error.message} {order.error.hint}"] if order.error else reasons
 
 
-def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | None:
-    """Return the priced cart, or None. `sizes` maps size ids to the menu's names."""
+def cart_table(order: Order) -> Table | None:
+    """Return the priced cart, or None if it has no lines."""
     cart = order.cart
     if cart is None or not cart.lines:
         return None
@@ -57,17 +55,11 @@ def cart_table(order: Order, sizes: Mapping[str, str] | None = None) -> Table | 
     table.add_column(justify="right", no_wrap=True)
     table.add_column(style="dim")
     for line in cart.lines:
-        unit, total = (
-            (
-                at_least(line.unit_price, line.price_is_minimum, cart.currency),
-                at_least(line.line_total, line.price_is_minimum, cart.currency),
-            )
-            if line.kind == "item"
-            else ("", "?")
-        )
-        table.add_row(
-            str(line.quantity), _what(line, cart.currency, sizes or {}), unit, total, heard(line.heard)
-        )
+        unit, total = "", "?"
+        if line.kind == "item":
+            unit = at_least(line.unit_price, line.price_is_minimum, cart.currency)
+            total = at_least(line.line_total, line.price_is_minimum, cart.currency)
+        table.add_row(str(line.quantity), _what(line, cart.currency), unit, total, heard(line.heard))
     total = at_least(cart.total, cart.total_is_minimum, cart.currency)
     for note in cart.notes:
         table.add_row("", Text(wording.note(note, cart), style="yellow"), "", "", "")
@@ -82,9 +74,8 @@ def at_least(amount: int, is_minimum: bool, currency: str) -> str:
     return f"from {money(amount, currency)}" if is_minimum else money(amount, currency)
 
 
-def _what(line: CartLine, currency: str, sizes: Mapping[str, str]) -> Text:
-    size = f"{sizes.get(line.size, line.size)} " if line.size else ""
-    text = Text(f"{size}{line.name}")
+def _what(line: CartLine, currency: str) -> Text:
+    text = Text(" ".join(filter(None, (line.size_name, line.name))))
     if line.kind == "not_on_menu" and not line.findings:
         text.append(" (not on the menu)", style="yellow")
     for chosen in line.options:

@@ -1,4 +1,4 @@
-"""The sample orders, spoken and typed, and comparison with their gold carts."""
+"""Sample orders, spoken and typed, with their gold carts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 @dataclass(slots=True)
 class Sample:
-    """One row of the gold file, its order, and the seconds from upload to result."""
+    """One gold row, its order, and the seconds from upload to result."""
 
     row: Document
     order: Order | None = None
@@ -30,7 +30,7 @@ class Sample:
 
     @property
     def right(self) -> bool:
-        """True if a doubtful sample reached a human, or a plain one completed with the gold cart."""
+        """Return True if a doubtful sample went to a person, or a plain one completed with the gold cart."""
         if self.order is None:
             return False
         if self.is_doubtful:
@@ -43,7 +43,7 @@ class Sample:
 
 
 def same_cart(cart: Cart, gold: Document) -> bool:
-    """Return whether two carts are equal as multisets of lines, ignoring sizes that gold doesn't name."""
+    """Return True if two carts have the same lines, in any order, ignoring sizes that gold doesn't name."""
     remaining = canonical(cart.model_dump(mode="json")["lines"])
     for (kind, sku, size, options), quantity in canonical(gold["lines"]).items():
         fits = (

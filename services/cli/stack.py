@@ -31,7 +31,7 @@ _LABELS = {
 
 
 def show_change(console: Console, name: str, status: str) -> None:
-    """Print a line for a change of one of the stack's parts; called by the supervisor's thread."""
+    """Print a part's new status; the supervisor's thread calls this."""
     console.print(f"{_LABELS.get(name, name)}: {escape(status)}")
 
 

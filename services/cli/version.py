@@ -13,12 +13,12 @@ from infra.settings import REPOSITORY
 from infra.weights.lock import default_names, lock
 
 COMMIT_ENV = "SAYCART_COMMIT"
-"""The commit that an image was built from: it holds no repository to ask."""
+"""The commit of an image, which holds no repository."""
 
 
-def show_version(asked: bool) -> None:
-    """Print version, commit and the lock's default models with a digest each, then exit, if `asked`."""
-    if not asked:
+def show_version(wanted: bool) -> None:
+    """If `wanted`, print version, commit, and the default models with their digests, and exit."""
+    if not wanted:
         return
     typer.echo(f"saycart {version('saycart')}")
     typer.echo(f"commit {commit() or 'unknown'}")
@@ -29,9 +29,9 @@ def show_version(asked: bool) -> None:
 
 
 def commit() -> str | None:
-    """Return the commit of the image or the checkout, `-dirty` when files differ from it; None if unknown."""
-    if named := os.environ.get(COMMIT_ENV):
-        return named
+    """Return the commit of the image or checkout, with `-dirty` if files differ; None if unknown."""
+    if of_image := os.environ.get(COMMIT_ENV):
+        return of_image
     git = shutil.which("git")
     if git is None or not (REPOSITORY / ".git").exists():
         return None

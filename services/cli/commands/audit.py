@@ -18,10 +18,7 @@ app = typer.Typer(no_args_is_help=True)
 @app.command("list")
 def list_(
     shop: Annotated[str | None, typer.Option(help="one shop's log; default: all")] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(help="only the last 90s, 30m, 2h or 3d"),
-    ] = None,
+    since: Annotated[str | None, typer.Option(help="only the last 90s, 30m, 2h or 3d")] = None,
     action: Annotated[
         str | None, typer.Option(help="such as menu.edited, or menu for all menu actions")
     ] = None,

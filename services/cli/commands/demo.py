@@ -20,16 +20,16 @@ from services.cli.samples import RECORDINGS, Document, Sample, load_menus, load_
 def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None] = lambda: None) -> bool:
     """Order every sample and print the carts; return False if one ended in `error`.
 
-    `key` must allow ordering and importing menus. `check` is called about once a second, and raises if the
-    stack failed.
+    `key` must allow ordering and importing menus. `check` is called about once a second and must raise if the
+    stack has failed.
 
     Raises:
         EngineUnavailable: the API stopped responding.
         SaycartError: the API refused a menu or a sample.
     """
     samples = load_samples()
-    ordered = {sample.row["menu"] for sample in samples}
-    menus = {key: menu for key, menu in (load_menus() | load_menus("shops")).items() if key in ordered}
+    used = {sample.row["menu"] for sample in samples}
+    menus = {key: menu for key, menu in (load_menus() | load_menus("shops")).items() if key in used}
     console.print(f"Ordering {len(samples)} samples at {base_url}.")
     try:
         with httpx.Client(base_url=base_url, headers=bearer(key), timeout=40.0, trust_env=False) as client:
@@ -38,7 +38,9 @@ def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None
                 console.print(f"menu [bold]{menu['name']}[/]: {len(menu['items'])} items, version {version}")
             for sample in samples:
                 sample.order = _ordered(client, sample, console, check)
-                _print(sample, sample.order, menus[sample.row["menu"]], console)
+                label = f"{sample.row['id']} · {menus[sample.row['menu']]['name']} · {sample.seconds:.1f} s"
+                console.print()
+                show(console, sample.order, label)
     except httpx.TransportError as error:
         raise EngineUnavailable(
             f"The API is not responding: {error!r}", hint="See logs/api.log in SAYCART_HOME."
@@ -48,7 +50,7 @@ def run_demo(base_url: str, key: str, console: Console, check: Callable[[], None
 
 
 def _ordered(client: httpx.Client, sample: Sample, console: Console, check: Callable[[], None]) -> Order:
-    """Send a sample, and return its order once it has ended."""
+    """Send a sample, and return its order once it has finished."""
     started = time.monotonic()
     with console.status(f"{sample.row['id']}: sending") as status:
         order = Order.model_validate(_sent(client, sample.row))
@@ -66,12 +68,6 @@ def _sent(client: httpx.Client, row: Document) -> Document:
     typed = {"transcript": row["utterance"], "menu": row["menu"]}
     document: Document = answer(client.post("/v1/orders", json=typed))
     return document
-
-
-def _print(sample: Sample, order: Order, menu: Document, console: Console) -> None:
-    sizes = {size["id"]: size["name"] for size in menu.get("sizes", [])}
-    console.print()
-    show(console, order, f"{sample.row['id']} · {menu['name']} · {sample.seconds:.1f} s", sizes)
 
 
 def _print_tally(samples: list[Sample], console: Console) -> None:

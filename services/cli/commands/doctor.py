@@ -1,4 +1,4 @@
-"""`saycart doctor`: what is installed, what answers, what is missing and how to fix it."""
+"""`saycart doctor`: check an installation, and say how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def doctor(
     """Check this installation part by part; exit code 1 when something is missing."""
     console = Console(highlight=False)
     missing = 0
-    for what, state, fix in _engine_checks() if engine else _checks(settings()):
+    for what, state, fix in (_engine_checks if engine else _checks)(settings()):
         missing += bool(fix)
         console.print(f"{'[red]✗[/]' if fix else '[green]✓[/]'} {what}: {escape(state)}", soft_wrap=True)
         if fix:
@@ -44,10 +44,10 @@ def doctor(
     console.print("\nEverything works.")
 
 
-def _engine_checks() -> Iterator[Check]:
+def _engine_checks(config: Settings) -> Iterator[Check]:
     from services.cli.commands.doctor_engine import engine_checks
 
-    return engine_checks(settings())
+    return engine_checks(config)
 
 
 def _checks(config: Settings) -> Iterator[Check]:
@@ -83,9 +83,9 @@ def _packages() -> str:
 
 
 def _libgomp() -> str:
-    if (found := ctypes.util.find_library("gomp")) is None:
+    if (library := ctypes.util.find_library("gomp")) is None:
         raise FileNotFoundError("not found")
-    return found
+    return library
 
 
 def _model(name: str, config: Settings) -> str:
@@ -101,7 +101,7 @@ def _disk(config: Settings) -> str:
 
 
 def database_checks(config: Settings) -> Iterator[Check]:
-    """Check that the database responds, and whether it keeps shops apart."""
+    """Check that the database responds and keeps shops apart."""
     if not config.database_url:
         yield "database", "SQLite, embedded", ""
         return
@@ -109,13 +109,13 @@ def database_checks(config: Settings) -> Iterator[Check]:
 
     database = Database(config.database)
     try:
-        found = database.row_security()
+        security = database.row_security()
     except SaycartError as error:
         yield "database", str(error.__cause__ or error), "Check DATABASE_URL."
     else:
         yield "database", "ok", ""
-        kept = f"the policies of {len(found.held)} tables apply to the role {found.role}"
-        yield ("row security", *(found.fault or (kept, "")))
+        state = f"the policies of {len(security.enforced)} tables apply to the role {security.role}"
+        yield ("row security", *(security.fault or (state, "")))
     finally:
         database.close()
 
@@ -140,7 +140,7 @@ def _queue(config: Settings) -> str:
 
 
 def _stack(config: Settings) -> str:
-    """Check the stack; one that isn't running is not a problem."""
+    """Check the stack; it need not be running."""
     url = f"http://{config.api_host}:{config.api_port}"
     try:
         ready = httpx.get(f"{url}/readyz", timeout=3.0, trust_env=False)
@@ -153,10 +153,10 @@ def _stack(config: Settings) -> str:
 
 
 def _decoder(config: Settings) -> str:
-    """Check that the decode server applies a mask: only then can it produce the probe's word."""
+    """Check that the decode server applies a mask, by a word that it can't produce otherwise."""
     from services.cli.commands.doctor_engine import decoder_of
     from services.decoding.hosts.embedded import decode_server
 
-    with decode_server(config) as here:
-        decoder_of(here).probe()
-        return f"{here.llm_dialect} applies the mask"
+    with decode_server(config) as served:
+        decoder_of(served).probe()
+        return f"{served.llm_dialect} applies the mask"

@@ -1,4 +1,4 @@
-"""`saycart doctor --engine`: what the decode server makes of the masks that it is sent."""
+"""`saycart doctor --engine`: check that the decode server applies masks correctly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from services.decoding.wire_mask import check_menu
 from services.storage.shops.menus import MenuStore
 
 MENUS = 1000
-# Texts of which a careless tokenizer or mask loses a byte.
+# A careless tokenizer or mask loses a byte of these.
 AWKWARD = (
     "café", "crème brûlée", "🍵", "👨‍👩‍👧", "🇫🇷", "½ ﬁ ß",
     "中文", "שלום", "مرحبا", '"quoted"', "back\\slash",
@@ -32,7 +32,7 @@ AWKWARD = (
 
 
 def engine_checks(config: Settings) -> Iterator[Check]:
-    """Check the grammar of each menu, and the server; the embedded engine is started where none is set."""
+    """Check each menu's grammar, and the decode server, by default the embedded one."""
     for menu in known_menus(config):
         yield checked(f"menu {menu.id}", partial(_compiles, menu), "")
     try:
@@ -45,7 +45,7 @@ def engine_checks(config: Settings) -> Iterator[Check]:
 
 
 def decoder_of(config: Settings) -> OpenAIDecoder:
-    """Return a client of the server that is set, without the trained adapter."""
+    """Return a client of the configured server, without the trained adapter."""
     return OpenAIDecoder(
         config.llm_base, dialect=config.llm_dialect, model=config.llm_model, api_key=config.llm_api_key
     )
@@ -57,7 +57,7 @@ def known_menus(config: Settings) -> list[Menu]:
     if config.database_url or (config.home / "saycart.db").exists():
         database = Database(config.database)
         try:
-            stored = [version.menu for version in MenuStore(database, EVERY_SHOP).lately_used(MENUS)]
+            stored = [version.menu for version in MenuStore(database, EVERY_SHOP).recently_used(MENUS)]
         except SaycartError:
             pass  # `saycart doctor` reports it
         finally:
@@ -78,25 +78,25 @@ def _probe(decoder: OpenAIDecoder) -> str:
 def _awkward(decoder: OpenAIDecoder) -> str:
     for text in AWKWARD:
         spelled = json.dumps(text, ensure_ascii=False)
-        answer = decoder.answer(f"%llguidance {{}}\nstart: {spelled}\n", len(text.encode()))
+        answer = decoder.complete_unchecked(f"%llguidance {{}}\nstart: {spelled}\n", len(text.encode()))
         if answer != text:
             raise EngineMisconfigured(
-                f"The mask allows {text!r} alone, and the answer was {answer!r}",
+                f"The mask only allows {text!r}, and the answer was {answer!r}",
                 hint="Use llguidance 1.7 or newer, as the backend `guidance`, and a byte-level tokenizer.",
             )
-    return f"all {len(AWKWARD)} come back whole"
+    return f"all {len(AWKWARD)} come back unchanged"
 
 
 def _cart(decoder: OpenAIDecoder) -> str:
     menu = Menu.parse(next(iter(load_menus().values())))
     decoder.decode(CartRequest(f"a {menu.items[0].name} please", menu))
-    return "is one that the mask allows"
+    return "follows the mask"
 
 
 def _cut_short(decoder: OpenAIDecoder) -> str:
-    """An answer that the token limit cuts must come as an error, not as half a cart."""
+    """Check that an answer cut off by the token limit is an error, not half a cart."""
     try:
-        answer = decoder.answer("%llguidance {}\nstart: /[a-z]{40}/\n", 1 - ROOM)
+        answer = decoder.complete_unchecked("%llguidance {}\nstart: /[a-z]{40}/\n", 1 - ROOM)
     except DecodeTruncated:
         return "is reported as an error"
     raise EngineMisconfigured(
@@ -105,9 +105,4 @@ def _cut_short(decoder: OpenAIDecoder) -> str:
     )
 
 
-SERVER_CHECKS = {
-    "mask": _probe,
-    "awkward texts": _awkward,
-    "cart": _cart,
-    "truncated answer": _cut_short,
-}
+SERVER_CHECKS = {"mask": _probe, "awkward texts": _awkward, "cart": _cart, "truncated answer": _cut_short}

@@ -1,11 +1,10 @@
-"""`saycart explain`: the menu names that a text may mean, and why a stored order went where it went.
+"""`saycart explain`: the menu names that a text may mean, and why an order was decided as it was.
 
-It needs no model and no running stack.
+Needs no model and no running stack.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -19,13 +18,15 @@ from schemas.order import MAX_TRANSCRIPT_CHARS
 from schemas.shops.access import MAIN_SHOP
 from schemas.writable import one_line
 from services.cli.client import errors_shown, opened
+from services.tills.menus.detect import read_menu
+from services.tills.menus.imported import Overrides
 from services.validation.explained import Explanation
 from services.validation.explained import explain as explained
 
 
 def explain(
     text: Annotated[str, typer.Argument(help="the words of an order, or the id of one: ord_…")],
-    menu: Annotated[str, typer.Option("--menu", help="menu file (JSON) or the id of a stored menu")] = "",
+    menu: Annotated[str, typer.Option("--menu", help="menu file or the id of a stored menu")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, on one line.")] = False,
     shop: Annotated[str, typer.Option("--shop", help="with a menu's id: its shop")] = MAIN_SHOP,
 ) -> None:
@@ -43,10 +44,10 @@ def explain(
 def _of_text(text: str, menu: str, shop: str) -> Explanation:
     example = 'For example: saycart explain "two lattes, make one large" --menu menu.json'
     if not text.strip() or len(text) > MAX_TRANSCRIPT_CHARS:
-        shown = f"The text has {len(text.strip())} characters; it may have 1 to {MAX_TRANSCRIPT_CHARS}"
-        raise InputError(shown, hint=example)
+        problem = f"The text has {len(text.strip())} characters; it may have 1 to {MAX_TRANSCRIPT_CHARS}"
+        raise InputError(problem, hint=example)
     if not menu:
-        raise InputError("Words are looked up in a menu, and none is named", hint=example)
+        raise InputError("Which menu?", hint=example)
     return explained(text, *menu_of(menu, shop))
 
 
@@ -62,12 +63,9 @@ def menu_of(name: str, shop: str) -> tuple[Menu, int]:
     """Return a file's menu with version 0, or the newest version of a stored menu."""
     file = Path(name)
     if file.is_file():
-        try:
-            return Menu.parse(json.loads(file.read_text(encoding="utf-8"))), 0
-        except ValueError as error:
-            raise InputError(f"{name} is not JSON: {error}") from None
+        return Menu.parse(read_menu([(name, file.read_bytes())], Overrides()).document), 0
     if "/" in name or file.suffix:
-        raise InputError(f"No file {name}", hint="Pass a menu file (JSON) or a menu's id.")
+        raise InputError(f"No file {name}", hint="Pass a menu file or a menu's id.")
     with opened() as box:
         stored = box.menus.of(shop).get(name)
         return stored.menu, stored.version

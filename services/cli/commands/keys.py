@@ -41,10 +41,8 @@ def add(
             key = box.keys.add_page(shop, name, by=operator())
             console.print(f"order page of {shop}: /at/{key.id}")
             return
-        lifetime_s = None if days is None else days * _DAY_S
-        _, token = box.keys.add(
-            shop, name, Scope.parse(scope or ()), by=operator(), person=person, lasts_s=lifetime_s
-        )
+        lifetime_s, scopes = None if days is None else days * _DAY_S, Scope.parse(scope or ())
+        _, token = box.keys.add(shop, name, scopes, by=operator(), person=person, lasts_s=lifetime_s)
         console.print("Shown only once. Send it as `Authorization: Bearer KEY`:")
         typer.echo(token)
 

@@ -1,4 +1,4 @@
-"""`saycart masked NAME TEXT`: one masked answer of a registered task."""
+"""`saycart masked NAME TEXT`: one answer in a registered task's schema."""
 
 from __future__ import annotations
 
@@ -49,22 +49,21 @@ def masked(
             _show(console, result)
 
 
-def _list(console: Console, found: Document) -> None:
+def _list(console: Console, result: Document) -> None:
     table = Table("name", "form", "version", "about", box=None)
-    for task in found["tasks"]:
+    for task in result["tasks"]:
         table.add_row(task["name"], task["form"], task["version"], task["about"])
-    console.print(table if found["tasks"] else "no tasks are registered (SAYCART_MASKED_TASKS)")
+    console.print(table if result["tasks"] else "no tasks are registered (SAYCART_MASKED_TASKS)")
 
 
-def _show(console: Console, found: Document) -> None:
-    value = found["answer"]
+def _show(console: Console, result: Document) -> None:
+    value = result["answer"]
     typer.echo(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
-    if found["probability"]:
+    if result["probability"]:
         table = Table("field", "probability without the mask", box=None)
-        for pointer, probability in found["probability"].items():
+        for pointer, probability in result["probability"].items():
             table.add_row(pointer or "/", f"{probability:.3f}")
         console.print(table)
-    by = found["engine"]
-    console.print(
-        f"[dim]{by['completion_tokens']} tokens in {by['seconds']:.2f} s, {by['name']}[/]", soft_wrap=True
-    )
+    engine = result["engine"]
+    tokens = f"{engine['completion_tokens']} tokens in {engine['seconds']:.2f} s"
+    console.print(f"[dim]{tokens}, {engine['name']}[/]", soft_wrap=True)

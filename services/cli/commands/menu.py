@@ -1,12 +1,12 @@
-"""`saycart menu check FILE`, `import FILE`, `convert FILE`, `export ID` and `template`; docs/menu-file.md."""
+"""`saycart menu`: import, check, convert and export menus; docs/menu-file.md."""
 
 from __future__ import annotations
 
+import io
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 import typer
@@ -24,10 +24,11 @@ from services.learning.evaluation.sample_orders import sample_orders
 from services.tills.menus import sheets
 from services.tills.menus.confusable import warnings
 from services.tills.menus.detect import read_menu
-from services.tills.menus.imported import Given, ImportedMenu
+from services.tills.menus.imported import ImportedMenu, Overrides
 
 app = typer.Typer(no_args_is_help=True)
 TEMPLATE = SAMPLES / "menu-template.json"
+Format = Literal["json", "csv", "xlsx"]
 Files = Annotated[
     list[Path],
     typer.Argument(
@@ -45,12 +46,6 @@ Tried = Annotated[
 ]
 
 
-class Format(StrEnum):
-    JSON = "json"
-    CSV = "csv"
-    XLSX = "xlsx"
-
-
 @app.command("import")
 def import_(
     files: Files,
@@ -62,7 +57,7 @@ def import_(
 ) -> None:
     """Import a whole menu; a changed one becomes a new version."""
     with errors_shown() as console:
-        imported = _read(console, files, Given(menu_id, name, currency, time_zone=time_zone))
+        imported = _read(console, files, Overrides(menu_id, name, currency, time_zone=time_zone))
         if imported.places:
             _checked(console, imported)
         menu_id = str(imported.document["id"])
@@ -70,7 +65,7 @@ def import_(
             response = client.put(f"/v1/menus/{quote(menu_id, safe='')}", json=imported.document)
             summary = answer(response)
         for note in summary.get("notes", ()):  # none from an older server
-            _print(console, [(imported.place(note["pointer"]), note["detail"])])
+            _print(console, imported.located([(note["pointer"], note["detail"])]))
         what = "new version" if response.status_code == 201 else "unchanged, version"
         console.print(f"{menu_id}: {what} {summary['version']}")
 
@@ -87,9 +82,9 @@ def check(
     """Check a menu as an import would, without a running stack. Lists every problem, every name that would
     be dropped or confused, and what a till's menu has that ours lacks; stores nothing."""
     with errors_shown() as console:
-        imported = _read(console, files, Given(menu_id, name, currency, time_zone=time_zone))
+        imported = _read(console, files, Overrides(menu_id, name, currency, time_zone=time_zone))
         menu, notes = _checked(console, imported)
-        _print(console, [(imported.place(path), note) for path, note in (*notes, *warnings(menu))])
+        _print(console, imported.located((*notes, *warnings(menu))))
         console.print(
             f"{menu.id}: {len(menu.items)} items, {len(menu.option_groups)} option groups, no problems"
         )
@@ -107,8 +102,8 @@ def convert(
 ) -> None:
     """Print a spreadsheet or a till's menu as a menu file, to edit and import."""
     with errors_shown():
-        given = Given(menu_id, name, currency, time_zone=time_zone)
-        imported = _read(Console(stderr=True, highlight=False), files, given)
+        overrides = Overrides(menu_id, name, currency, time_zone=time_zone)
+        imported = _read(Console(stderr=True, highlight=False), files, overrides)
         typer.echo(shown_json(imported.document, indent=2))
 
 
@@ -122,21 +117,39 @@ def export(menu_id: str, url: Url = None) -> None:
 @app.command()
 def template(
     schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of menus, for editors.")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="A menu file, or tables.")] = Format.JSON,
+    format_: Annotated[Format, typer.Option("--format", help="A menu file, or tables.")] = "json",
 ) -> None:
     """Print a menu to start from: one that uses every field, or tables as CSV or a spreadsheet."""
     tables = TEMPLATE.with_suffix(".csv").read_text(encoding="utf-8")
     if schema:
         typer.echo(json.dumps(Menu.model_json_schema(), indent=2))
-    elif format_ is Format.XLSX:
-        sys.stdout.buffer.write(sheets.xlsx(tables))
+    elif format_ == "xlsx":
+        sys.stdout.buffer.write(_workbook(tables))
     else:
-        text = tables if format_ is Format.CSV else TEMPLATE.read_text(encoding="utf-8")
+        text = tables if format_ == "csv" else TEMPLATE.read_text(encoding="utf-8")
         typer.echo(text.rstrip())
 
 
+def _workbook(tables: str) -> bytes:
+    """Return CSV tables as a spreadsheet, with a sheet for each."""
+    import openpyxl  # takes a quarter of a second
+
+    book = openpyxl.Workbook()
+    book.remove(book.worksheets[0])
+    for _, row in sheets.rows_of_csv(tables, ""):
+        if sheets.is_header(row):
+            sheet = book.create_sheet(
+                next(sheets.SHEETS[column] for column in sheets.SHEETS if column in row)
+            )
+        if any(row):
+            sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
 def _try(console: Console, menu: Menu, count: int) -> None:
-    """Decode generated orders with the engine of this machine, as `saycart eval` does."""
+    """Decode generated orders with this machine's engine, as `saycart eval` does."""
     from services.learning.evaluation.session import EvalRequest, EvalRun, evaluate
 
     def show(run: EvalRun) -> None:
@@ -155,23 +168,23 @@ def _print(console: Console, notes: list[Note]) -> None:
         console.print(f"{place}: {sentence}", markup=False, soft_wrap=True)
 
 
-def _read(console: Console, files: list[Path], given: Given) -> ImportedMenu:
-    """Read the files and list what is not imported; exits with 1, listing why, if they can't be read."""
+def _read(console: Console, files: list[Path], overrides: Overrides) -> ImportedMenu:
+    """Read the files and list what is not imported; on problems, list them and exit with 1."""
     try:
-        imported = read_menu([(file.name, file.read_bytes()) for file in files], given)
+        imported = read_menu([(file.name, file.read_bytes()) for file in files], overrides)
     except InvalidMenu as error:
         _print(console, error.problems)
         raise typer.Exit(1) from None
-    _print(console, [(place, f"not imported: {what}") for place, what in imported.lacking])
+    _print(console, [(place, f"not imported: {what}") for place, what in imported.not_imported])
     return imported
 
 
 def _checked(console: Console, imported: ImportedMenu) -> tuple[Menu, tuple[Note, ...]]:
-    """The menu, and what would be dropped of it; exits with 1 after listing its problems."""
+    """Return the menu, and notes on names that are dropped; on problems, list them and exit with 1."""
     try:
         menu, notes = Menu.read(imported.document)
         check_menu(menu)
     except InvalidMenu as error:
-        _print(console, [(imported.place(path), problem) for path, problem in error.problems])
+        _print(console, imported.located(error.problems))
         raise typer.Exit(1) from None
     return menu, notes

@@ -1,4 +1,4 @@
-"""`saycart order FILE...`: send recordings to the running stack, and show their carts."""
+"""`saycart order FILE...`: send recordings to the running stack, and show the carts."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ def order(
 ) -> None:
     """Order by recording: each FILE is one order."""
     with errors_shown() as console, api(url) as client:
-        for sent in [send(client, file, menu) for file in files]:
-            document = list(followed(client, sent["id"]))[-1] if wait else sent
-            _print(console, document, as_json=as_json, settled=wait)
+        for document in [send(client, file, menu) for file in files]:
+            if wait:
+                *_, document = followed(client, document["id"])
+            _print(console, document, as_json=as_json, finished=wait)
 
 
 def send(client: httpx.Client, file: Path, menu: str | None) -> Document:
-    """Order by a recording; return the accepted order."""
+    """Send a recording, and return the accepted order."""
     with file.open("rb") as recording:
         response = client.post(
             "/v1/orders", files={"audio": recording}, data={"menu": menu} if menu is not None else {}
@@ -46,7 +47,7 @@ def send(client: httpx.Client, file: Path, menu: str | None) -> Document:
 
 
 def followed(client: httpx.Client, order_id: str, *, wait_s: int = 20) -> Iterator[Document]:
-    """Yield the order every `wait_s` seconds until it has ended."""
+    """Yield the order every `wait_s` seconds until it is finished."""
     status = ""
     while status not in _SETTLED:
         response = client.get(f"/v1/orders/{order_id}", params={"wait": wait_s})
@@ -58,10 +59,10 @@ def followed(client: httpx.Client, order_id: str, *, wait_s: int = 20) -> Iterat
         yield document
 
 
-def _print(console: Console, document: Document, *, as_json: bool, settled: bool) -> None:
+def _print(console: Console, document: Document, *, as_json: bool, finished: bool) -> None:
     if as_json:
         typer.echo(shown_json(document))
-    elif settled:
+    elif finished:
         show(console, Order.model_validate(document))
     else:
         console.print(f"{document['id']}  {document['status']}")

@@ -37,9 +37,8 @@ def erase(
                     skipped.append(order_id)
         console.print(f"{len(erased)} orders erased")
         for order_id in skipped:
-            console.print(
-                f"[bold red]skipped[/] {escape(order_id)}: in progress; cancel it or wait until it ends"
-            )
+            why = "in progress; cancel it or wait until it ends"
+            console.print(f"[bold red]skipped[/] {escape(order_id)}: {why}")
         if skipped:
             raise typer.Exit(1)
 

@@ -40,9 +40,8 @@ def replay(
     """Process orders again. Works on the database; workers continue once the stack runs."""
     with errors_shown() as console:
         if bool(orders) + failed + (because is not None) != 1:
-            raise InputError(
-                "What should be replayed?", hint="Pass order ids, --failed or --reviews-because."
-            )
+            hint = "Pass order ids, --failed or --reviews-because."
+            raise InputError("What should be replayed?", hint=hint)
         if since is not None and not failed:
             raise InputError("--since requires --failed")
         since_s, reason = seconds(since), _reason(because)
@@ -51,22 +50,20 @@ def replay(
                 chosen = box.orders.doubted(reason)
             else:
                 chosen = box.orders.failed(since_s) if failed else list(dict.fromkeys(orders or ()))
-            done = sum(_replayed(box, order_id, console) for order_id in chosen)
-        console.print(f"{done} of {len(chosen)} orders replayed")
-    if done < len(chosen):
+            replayed = sum(_replay(box, order_id, console) for order_id in chosen)
+        console.print(f"{replayed} of {len(chosen)} orders replayed")
+    if replayed < len(chosen):
         raise typer.Exit(1)
 
 
-def _replayed(box: Container, order_id: str, console: Console) -> bool:
-    """Replay one order and print the result; an error is printed and the others go on."""
+def _replay(box: Container, order_id: str, console: Console) -> bool:
+    """Replay one order and print the result; return False, and print why, if that fails."""
     try:
         order = box.orders.replay(order_id)
     except SaycartError as error:
-        console.print(
-            f"[bold red]skipped[/] {escape(order_id)}: {escape(error.detail)}. {escape(error.hint)}"
-        )
+        console.print(f"[bold red]skipped[/] {escape(f'{order_id}: {error.detail}. {error.hint}')}")
         return False
-    # Lost if Redis is down; then the sweeper notifies.
+    # If Redis is down this is lost, and the sweeper notifies later.
     box.doorbell.ring(order.id, order.state)
     console.print(f"{order.id}: restarted from {order.state.value}")
     return True
@@ -82,10 +79,10 @@ def seconds(since: str | None) -> float | None:
     return int(parsed[1]) * _SECONDS[parsed[2]]
 
 
-def _reason(named: str | None) -> ReviewReason | None:
-    if named is None:
+def _reason(code: str | None) -> ReviewReason | None:
+    if code is None:
         return None
-    known = {reason.value: reason for reason in MACHINE_REASONS}
-    if named not in known:
-        raise InputError(f"Unknown reason {named!r}", hint=f"Use one of: {', '.join(known)}.")
-    return known[named]
+    reasons = {reason.value: reason for reason in MACHINE_REASONS}
+    if code not in reasons:
+        raise InputError(f"Unknown reason {code!r}", hint=f"Use one of: {', '.join(reasons)}.")
+    return reasons[code]

@@ -26,8 +26,8 @@ def add(
 ) -> None:
     """Create a shop."""
     with errors_shown() as console, opened() as box:
-        added = box.shops.add(shop, name or shop, by=operator())
-        console.print(f"{added.id} created; next: `saycart keys add NAME --shop {added.id} --scope ...`")
+        shop = box.shops.add(shop, name or shop, by=operator()).id
+        console.print(f"{shop} created; next: `saycart keys add NAME --shop {shop} --scope ...`")
 
 
 @app.command("set")
@@ -59,10 +59,10 @@ def set_(
         if not changes and not looks and second_step is None:
             raise InputError("Nothing to set", hint="For example --keep-recordings-days 14.")
         if looks:
-            box.shops.paint(shop, looks, by=operator())
+            box.shops.set_brand(shop, looks, by=operator())
         if second_step is not None:
-            box.shops.need_second_step(shop, second_step, by=operator())
-        _show(console, box.shops.keep(shop, changes, by=operator()))
+            box.shops.require_second_step(shop, second_step, by=operator())
+        _show(console, box.shops.set_retention(shop, changes, by=operator()))
 
 
 @app.command("list")
@@ -92,11 +92,11 @@ def _looks(name: str | None, colour: str | None, logo: str | None) -> dict[str, 
 
 
 def _show(console: Console, shop: Shop) -> None:
-    brand = shop.brand
     console.print(", ".join(f"{what}: {days}" for what, days in shop.keeps.shown().items()))
     console.print(f"second step: {_step(shop.needs_second_step)}")
-    console.print(f"name: {brand.name}", markup=False)
-    console.print(f"colour: {brand.colour or 'default'}, logo: {'own' if brand.logo else 'default'}")
+    console.print(f"name: {shop.brand.name}", markup=False)
+    colour, logo = shop.brand.colour or "default", "own" if shop.brand.logo else "default"
+    console.print(f"colour: {colour}, logo: {logo}")
 
 
 def _step(needed: bool) -> str:

@@ -99,7 +99,7 @@ def password(name: Name, password_stdin: FromStdin = False) -> None:
 def sign_out(name: Name) -> None:
     """End all sessions of an account."""
     with errors_shown() as console, opened() as box:
-        box.sessions.end_all(name)
+        box.sessions.end_all(name, by=operator())
         console.print(f"{name} is signed out everywhere")
 
 

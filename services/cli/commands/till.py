@@ -1,4 +1,4 @@
-"""`saycart till dry-run ORDER`: the request that a till would get for an order; docs/tills.md."""
+"""`saycart till dry-run ORDER`: the request for an order that a till would get; docs/tills.md."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ def dry_run(
 ) -> None:
     """Print what a till would be sent for ORDER, and why it would refuse that; exit with 1 if it would."""
     with errors_shown(), opened() as box:
-        placed = box.orders.get(order)
-        if placed.cart is None:
+        record = box.orders.get(order)
+        if record.cart is None:
             raise InputError(f"{order} has no cart yet", hint="Wait until it is completed.")
-        sent = till_order(till, order, placed.cart, box.menus.of(placed.shop), location)
-        body = sent.calculate if calculate else sent.body
-        typer.echo(shown_json(body, indent=2))
-        problems = Console(stderr=True, highlight=False)
-        for one in sent.refusals:
+        request = till_order(till, order, record.cart, box.menus.of(record.shop), location)
+        typer.echo(shown_json(request.calculate if calculate else request.body, indent=2))
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        for one in request.refusals:
             where = "" if one.line is None else f"line {one.line + 1}: "
-            problems.print(f"[bold red]refused[/] {escape(f'{where}{one.message} ({one.code})')}")
-        if sent.refusals:
+            console.print(f"[bold red]refused[/] {escape(f'{where}{one.message} ({one.code})')}")
+        if request.refusals:
             raise typer.Exit(1)

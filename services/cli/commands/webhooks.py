@@ -39,9 +39,8 @@ def replay(
     """Resend messages, with the same ids."""
     with errors_shown() as console, opened() as box:
         if bool(messages) == dead:
-            raise InputError(
-                "Which messages?", hint="Pass message ids, or --dead for all that were given up on."
-            )
+            hint = "Pass message ids, or --dead for all that were given up on."
+            raise InputError("Which messages?", hint=hint)
         for message_id in box.outbox.replay(None if dead else messages):
             console.print(f"{message_id} will be sent again")
 
@@ -70,15 +69,10 @@ def add(
     """Add a shop's webhook endpoint and print its secret once."""
     with errors_shown() as console, opened() as box:
         types = [word.strip() for word in events.split(",") if word.strip()]
-        made, secret = box.endpoints.add(
-            shop,
-            url,
-            None if types == ["all"] else types,
-            by=operator(),
-            till=till,
-            location=location,
+        endpoint, secret = box.endpoints.add(
+            shop, url, None if types == ["all"] else types, by=operator(), till=till, location=location
         )
-        console.print(f"{made.id} receives the orders of {shop}. Its secret (shown only once):")
+        console.print(f"{endpoint.id} receives the orders of {shop}. Its secret (shown only once):")
         typer.echo(secret)
 
 

@@ -1,4 +1,4 @@
-"""What a new version of a menu changes, as people read it: parts added and removed, fields that differ."""
+"""Differences between two versions of a menu, in words: parts added and removed, fields changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Fields = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A field of a part that differs; without a `field` a whole part, with its prices."""
+    """A changed field of a part; without a `field`, a whole part with its prices."""
 
     kind: Literal["Added", "Removed", "New prices", "Other changes"]
     part: str
@@ -28,19 +28,19 @@ class Change:
 
 
 def changes(old: Menu | None, new: Menu) -> Iterator[Change]:
-    """What differs. Parts are the same by their names, so one with a new name is removed and added."""
-    left = _parts(old) if old else {}
+    """List the changes. Parts are matched by name, so a renamed one is removed and added."""
+    removed = _parts(old) if old else {}
     for key, (part, fields) in _parts(new).items():
-        if key not in left:
+        if key not in removed:
             yield Change("Added", part, after=_prices(fields))
             continue
-        _, was = left.pop(key)
-        for field in {**was, **fields}:
-            before, after = was.get(field, ""), fields.get(field, "")
+        _, old_fields = removed.pop(key)
+        for field in {**old_fields, **fields}:
+            before, after = old_fields.get(field, ""), fields.get(field, "")
             if before != after:
-                priced = field.startswith("price")
-                yield Change("New prices" if priced else "Other changes", part, field, before, after)
-    for part, fields in left.values():
+                is_price = field.startswith("price")
+                yield Change("New prices" if is_price else "Other changes", part, field, before, after)
+    for part, fields in removed.values():
         yield Change("Removed", part, before=_prices(fields))
 
 
@@ -50,7 +50,7 @@ def _prices(fields: Fields) -> str:
 
 
 def _parts(menu: Menu) -> dict[str, tuple[str, Fields]]:
-    """The menu and each of its parts: how it is called, and its fields."""
+    """Return label and fields of the menu and of each of its parts, by casefolded label."""
     parts: list[tuple[str, BaseModel]] = [("the menu", menu)]
     parts += [(f"item {item.name}", item) for item in menu.items]
     for group in menu.option_groups:
@@ -65,18 +65,18 @@ def _parts(menu: Menu) -> dict[str, tuple[str, Fields]]:
 
 
 def _fields(part: BaseModel, currency: str, names: Mapping[str, Mapping[str, str]]) -> Fields:
-    """The fields of a part, its prices one by one; `names` of the ids that a field has."""
-    found: Fields = {}
+    """Return the fields of a part as text, one for each price. `names` maps a field's ids to names."""
+    fields: Fields = {}
     for field, value in part:
-        known = names.get(field, {})
+        named = names.get(field, {})
         if field == "price" and value is not None:
-            found[field] = money(value, currency)
+            fields[field] = money(value, currency)
         elif field in ("prices", "amount_prices"):
-            priced = {f"price, {known.get(key, key)}": price for key, price in (value or {}).items()}
-            found |= {name: money(price, currency) for name, price in priced.items()}
+            prices = {f"price, {named.get(key, key)}": price for key, price in (value or {}).items()}
+            fields |= {name: money(price, currency) for name, price in prices.items()}
         elif field not in _PARTS.get(type(part).__name__, ()):
-            found[field.replace("_", " ")] = _text(value, known)
-    return found
+            fields[field.replace("_", " ")] = _text(value, named)
+    return fields
 
 
 def _text(value: object, names: Mapping[str, str]) -> str:

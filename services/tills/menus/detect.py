@@ -1,4 +1,4 @@
-"""What a menu file is, by its content: our document, tables, or the menu of a till."""
+"""Recognize a menu file by its content, and read it: our document, tables, or the menu of a till."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from pathlib import PurePath
 
 from schemas.errors import InputError
 from services.tills.menus import schema_org, sheets, square, toast, uber
-from services.tills.menus.imported import Given, ImportedMenu
+from services.tills.menus.imported import ImportedMenu, Overrides
 
 MenuFile = tuple[str, bytes]
-"""Its name and what is in it."""
-# Bounded, and searched once before each end of a script: no page takes longer than its length.
+"""Name and content."""
+# Bounded, and searched once for each script's end, so that the time is linear in a page's length.
 _LINKED = re.compile(r"<script[^>]{0,200}application/ld\+json[^>]{0,200}>", re.IGNORECASE)
 _END = re.compile("</script", re.IGNORECASE)
 
 
-def read_menu(files: Sequence[MenuFile], given: Given) -> ImportedMenu:
-    """Read a menu of any known kind; several files are tables of one menu.
+def read_menu(files: Sequence[MenuFile], overrides: Overrides) -> ImportedMenu:
+    """Read a menu in any known format; several files are tables of one menu.
 
     Raises:
-        InputError: a file is none of these.
-        InvalidMenu: it is one, with a wrong shape or wrong cells; the places are those of the file.
+        InputError: a file has no known format.
+        InvalidMenu: it has one, with a wrong shape or wrong cells; places are those in the file.
     """
     rows: list[tuple[str, sheets.Row]] = []
     for file, data in files:
         try:
-            found = _read(file, data, given)
+            result = _read(file, data, overrides)
         except UnicodeDecodeError:
-            raise _no_menu(file, "it is neither a spreadsheet (.xlsx) nor UTF-8 text") from None
+            raise _no_menu(
+                file, "it is neither a spreadsheet (.xlsx) nor UTF-8 text, such as “CSV UTF-8”"
+            ) from None
         except RecursionError:
             raise _no_menu(file, "it is nested too deeply") from None
         except json.JSONDecodeError as error:
@@ -40,35 +42,36 @@ def read_menu(files: Sequence[MenuFile], given: Given) -> ImportedMenu:
             raise _no_menu(file, f"not JSON: {place}") from None
         except ValueError as error:
             raise _no_menu(file, str(error)) from None
-        if isinstance(found, ImportedMenu):
-            return found
-        rows += found
+        if isinstance(result, ImportedMenu):
+            return result
+        rows += result
     if not any(sheets.is_header(row) for _, row in rows):
         raise _no_menu(
             files[0][0], "it is neither JSON nor a table with a column `name` and a column `price`"
         )
-    return sheets.read(rows, PurePath(files[0][0]).stem, given)
+    return sheets.read(rows, PurePath(files[0][0]).stem, overrides)
 
 
-def _read(file: str, data: bytes, given: Given) -> ImportedMenu | list[tuple[str, sheets.Row]]:
-    """A menu in JSON or of a web page; rows of any other text, and of a spreadsheet."""
+def _read(file: str, data: bytes, overrides: Overrides) -> ImportedMenu | list[tuple[str, sheets.Row]]:
+    """Return the menu of JSON or a web page; the rows of a spreadsheet or any other text."""
     if data.startswith(b"PK\x03\x04"):
         return sheets.rows_of_xlsx(data)
     text = data.decode("utf-8-sig")
     if text.lstrip().startswith("<"):
-        linked = [part[found.end() :] for part in _END.split(text)[:-1] if (found := _LINKED.search(part))]
+        linked = [part[start.end() :] for part in _END.split(text)[:-1] if (start := _LINKED.search(part))]
         text = f"[{','.join(map(unescape, linked))}]"
     if not text.lstrip().startswith(("{", "[")):
         return list(sheets.rows_of_csv(text, file))
     document = json.loads(text)
     if (reader := _reader(document)) is not None:
-        return reader(json.loads(text, parse_float=Decimal), given)
-    if isinstance(document, dict) and isinstance(document.get("id"), str):
-        return ImportedMenu(given.over(document))
-    raise _no_menu(file, "it has no `id`, and is not of a till that is known")
+        return reader(json.loads(text, parse_float=Decimal), overrides)
+    document = overrides.applied_to(document) if isinstance(document, dict) else {}
+    if isinstance(document.get("id"), str):
+        return ImportedMenu(document)
+    raise _no_menu(file, "it has no `id`, and isn't from a known till")
 
 
-def _reader(document: object) -> Callable[[object, Given], ImportedMenu] | None:
+def _reader(document: object) -> Callable[[object, Overrides], ImportedMenu] | None:
     first = document[0] if isinstance(document, list) and document else document
     if not isinstance(first, dict):
         return None

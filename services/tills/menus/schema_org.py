@@ -1,6 +1,6 @@
-"""Menus of schema.org, as JSON-LD: of a restaurant with `hasMenu`, or a Menu alone.
+"""Schema.org menus as JSON-LD: a Menu, or a restaurant with `hasMenu`.
 
-An item with several offers has them as sizes, by their names; `menuAddOn` is a group of options.
+Several offers of an item become sizes, named like the offers; `menuAddOn` becomes an option group.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from services.tills.menus.imported import Draft, Given, ImportedMenu, new_option
+from services.tills.menus.draft import Draft, new_option
+from services.tills.menus.imported import ImportedMenu, Overrides
 from services.tills.menus.source import Node
 
 IGNORED = frozenset(
@@ -17,42 +18,42 @@ IGNORED = frozenset(
 )
 
 
-def read(document: object, given: Given) -> ImportedMenu:
-    """Raises InvalidMenu for a document that isn't of this shape."""
-    whole = Node(document)
-    things = _listed(whole, "")
-    sold = [found for thing in things for found in _items(thing)]
-    named = [part for thing in things for part in (thing, *_inside(thing)) if part.text("name")]
+def read(document: object, overrides: Overrides) -> ImportedMenu:
+    """Convert the document; raises InvalidMenu if it has another shape."""
+    source = Node(document)
+    things = _listed(source, "")
+    items = [item for thing in things for item in _items(thing)]
+    named = [part for thing in things for part in (thing, *_nested(thing)) if part.text("name")]
     top = (named or things)[0]
-    currencies = (offer.text("priceCurrency") for _, item in sold for offer in _listed(item, "offers"))
+    currencies = (offer.text("priceCurrency") for _, item in items for offer in _listed(item, "offers"))
     fields = {
         "name": top.text("name"),
         "ref": top.text("@id"),
         "currency": next(filter(None, currencies), ""),
     }
-    draft = Draft(whole, given.over(fields, "Menu"))
-    for category, item in sold:
+    draft = Draft(source, overrides.applied_to(fields, "Menu"))
+    for category, item in items:
         _add_item(draft, category, item)
     return draft.finish(IGNORED)
 
 
 def _listed(part: Node, path: str) -> list[Node]:
-    """The values of a field; JSON-LD writes one without its list."""
-    found = part.at(path)
-    return found.each() if isinstance(found.value, list | None) else [found]
+    """Return the values of a field. In JSON-LD, a single value needs no list."""
+    node = part.at(path)
+    return node.each() if isinstance(node.value, list | None) else [node]
 
 
-def _inside(part: Node) -> list[Node]:
-    """What a thing holds but for sections; a menu that is elsewhere is a URL."""
-    below = [*_listed(part, "@graph"), *_listed(part, "hasMenu")]
-    return [one for one in below if isinstance(one.value, dict)]
+def _nested(part: Node) -> list[Node]:
+    """Return the things and menus within a thing; a URL is a menu on another page."""
+    nested = [*_listed(part, "@graph"), *_listed(part, "hasMenu")]
+    return [one for one in nested if isinstance(one.value, dict)]
 
 
 def _items(part: Node, category: str = "") -> Iterator[tuple[str, Node]]:
-    """(category, item) of everything in a restaurant, a menu or a section."""
+    """Yield (category, item) for all items of a restaurant, menu or section."""
     yield from ((category, item) for item in _listed(part, "hasMenuItem"))
-    for below in _inside(part):
-        yield from _items(below, category)
+    for nested in _nested(part):
+        yield from _items(nested, category)
     for section in _listed(part, "hasMenuSection"):
         yield from _items(section, section.text("name"))
 
@@ -62,7 +63,7 @@ def _add_item(draft: Draft, category: str, item: Node) -> None:
     offers = _offers(item)
     if not offers:
         why = "it has no price, or several without names"
-        return draft.lack(item.place, f"“{name}” is left out: {why}")
+        return draft.skip(item.place, f"“{name}” is left out: {why}")
     images = [one.at("url") if isinstance(one.value, dict) else one for one in _listed(item, "image")]
     draft.add_item(
         item.place,
@@ -78,7 +79,7 @@ def _add_item(draft: Draft, category: str, item: Node) -> None:
 
 
 def _add_ons(draft: Draft, item: Node) -> tuple[str, ...]:
-    """The group of what can be added to an item, from sections or one by one."""
+    """Add a group for an item's add-ons, which may be in sections, and return its id."""
     add_ons = [
         one for top in _listed(item, "menuAddOn") for one in (top, *(inner for _, inner in _items(top)))
     ]
@@ -93,15 +94,15 @@ def _add_ons(draft: Draft, item: Node) -> tuple[str, ...]:
 
 
 def _offers(part: Node) -> list[tuple[str, Decimal]]:
-    """(name, price) of the offers with a price; none if there are several that names don't tell apart."""
+    """Return (name, price) of each priced offer; empty if there are several without distinct names."""
     offers = [(offer.text("name"), offer.amount("price")) for offer in _listed(part, "offers")]
-    found = [(name, price) for name, price in offers if price is not None]
-    if len(found) == 1:
-        return [("", found[0][1])]
-    return found if len({name for name, _ in found} - {""}) == len(found) else []
+    priced = [(name, price) for name, price in offers if price is not None]
+    if len(priced) == 1:
+        return [("", priced[0][1])]
+    return priced if len({name for name, _ in priced} - {""}) == len(priced) else []
 
 
 def _diet(name: str) -> str:
-    """`gluten free` for `https://schema.org/GlutenFreeDiet`."""
+    """Return `gluten free` for `https://schema.org/GlutenFreeDiet`."""
     words = re.sub(r"(?<!^)(?=[A-Z])", " ", name.rpartition("/")[2].removesuffix("Diet"))
     return words.lower()

@@ -1,8 +1,8 @@
-"""Menus as tables: a spreadsheet, or CSV files, with items, options and what the menu itself has.
+"""Menus as tables of items, options and menu fields, in a spreadsheet or CSV files.
 
-A table begins with a row of column names, known by them whatever sheet or file it stands in; several may
-stand below each other. Lists in a cell are separated by `;`. A column `price large` has the prices of the
-size "large"; `price large; grande` gives it an alias.
+A table is recognized by its row of column names, in any sheet or file; several may stand below each other.
+Lists in a cell are separated by `;`. A column `price large` has the prices of the size "large";
+`price large; grande` gives it an alias.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from schemas.menu import spoken_key
-from services.tills.menus.imported import Draft, Given, ImportedMenu, new_option
+from schemas.menu import OptionGroup, Tax, spoken_key
+from services.tills.menus.draft import Draft, new_option
+from services.tills.menus.imported import ImportedMenu, Overrides
 from services.tills.menus.source import Node
 
 Row = tuple[str, ...]
 SHEETS = {"option": "options", "name": "items", "field": "menu"}
-"""The column by which a table is known, in this order, and the name of its sheet."""
+"""The column by which a table is recognized, in this order, and the name of its sheet."""
 FIELDS = ("id", "name", "currency", "language", "time_zone", "ref")
 YES = {"yes": True, "y": True, "true": True, "x": True, "no": False, "n": False, "false": False}
 
@@ -46,21 +47,21 @@ def _yes(cell: str) -> bool:
 ITEM = "sku name aliases category groups available number description allergens diet tax ref".split()
 OPTION = "option aliases default available ref".split()
 GROUP = "group min max each free halves".split()
-READ: dict[str, Callable[[str], object]] = {
+PARSERS: dict[str, Callable[[str], object]] = {
     **dict.fromkeys("aliases groups allergens diet".split(), _listed),
     **dict.fromkeys("number min max each free".split(), _whole),
     **dict.fromkeys(("available", "halves", "default"), _yes),
 }
-"""What reads the cells of a column; those of others are text."""
-OURS = {"groups": "option_groups", "option": "name", "group": "name", "each": "max_each"}
-"""Columns that have other names than our fields."""
-# What a spreadsheet may have: a small file can unfold to gigabytes, and one cell can stand in row 1,048,576.
+"""Of columns whose cells aren't text."""
+FIELD_OF = {"groups": "option_groups", "option": "name", "group": "name", "each": "max_each"}
+"""Fields of columns with another name."""
+# Limits of a spreadsheet: a small file can unzip to gigabytes, and one cell can be in row 1,048,576.
 MAX_UNZIPPED, MAX_ROWS, MAX_COLUMNS = 50_000_000, 20_000, 250
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One row of a table: its cells by column, and where it stands."""
+    """One row of a table: its place in the file, and its cells by column."""
 
     place: str
     values: Mapping[str, str]
@@ -68,14 +69,18 @@ class Cells:
     def at(self, column: str) -> str:
         return f"{self.place}, column {column}"
 
+    def places(self, path: str, columns: Iterable[str]) -> dict[str, str]:
+        """Map the JSON pointer of what this row describes, and those of its fields, to their places."""
+        return {path: self.place} | {f"{path}/{FIELD_OF.get(one, one)}": self.at(one) for one in columns}
+
 
 def rows_of_xlsx(data: bytes) -> list[tuple[str, Row]]:
-    """(place, cells) of each row of a workbook. Raises ValueError for what isn't one, or too large."""
+    """Return (place, cells) of each row of a workbook; raises ValueError if it is damaged or too large."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as parts:
             fits = sum(part.file_size for part in parts.infolist()) <= MAX_UNZIPPED
         rows = list(islice(_cells(data), MAX_ROWS + 1)) if fits else []
-    except Exception as error:  # of zip and XML: openpyxl has none of its own
+    except Exception as error:  # from zip and XML: openpyxl defines none of its own
         raise ValueError("it is a damaged spreadsheet: save it again as .xlsx, or as CSV") from error
     if not fits or len(rows) > MAX_ROWS:
         raise ValueError(f"it is over {MAX_ROWS} rows or {MAX_UNZIPPED} bytes: delete what isn't the menu")
@@ -83,24 +88,24 @@ def rows_of_xlsx(data: bytes) -> list[tuple[str, Row]]:
 
 
 def _cells(data: bytes) -> Iterator[tuple[str, Row]]:
-    import openpyxl  # a quarter of a second, which only spreadsheets are worth
+    import openpyxl  # takes a quarter of a second
 
     book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     for sheet in book.worksheets:
-        sheet.reset_dimensions()  # which the file may overstate
+        sheet.reset_dimensions()  # the file may overstate them
         for number, row in enumerate(sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1):
-            yield f"{sheet.title} row {number}", tuple(map(_written, row))
+            yield f"{sheet.title} row {number}", tuple(map(_text, row))
 
 
-def _written(value: object) -> str:
-    """A cell as it is shown: a number without the noise of binary fractions."""
+def _text(value: object) -> str:
+    """Return a cell as a spreadsheet shows it: numbers without the noise of binary fractions."""
     if isinstance(value, float):
         return f"{value:.15g}"
     return "" if value is None else str(value).strip()
 
 
 def rows_of_csv(text: str, name: str) -> Iterator[tuple[str, Row]]:
-    """(place, cells) of each row; the separator is a comma, semicolon or tab, whichever the first row has."""
+    """Yield (place, cells) of each row; the first row shows whether commas, semicolons or tabs separate."""
     first = text.lstrip().partition("\n")[0]
     separator = max(",;\t", key=first.count)
     try:
@@ -110,29 +115,14 @@ def rows_of_csv(text: str, name: str) -> Iterator[tuple[str, Row]]:
         raise ValueError(f"not CSV: {error}") from None
 
 
-def xlsx(text: str) -> bytes:
-    """A CSV file as a workbook, with a sheet for each of its tables."""
-    import openpyxl  # as above
-
-    book = openpyxl.Workbook()
-    book.remove(book.worksheets[0])
-    for _, row in rows_of_csv(text, ""):
-        if is_header(row):
-            sheet = book.create_sheet(next(title for column, title in SHEETS.items() if column in row))
-        if any(row):
-            sheet.append(row)
-    written = io.BytesIO()
-    book.save(written)
-    return written.getvalue()
-
-
 def is_header(row: Row) -> bool:
-    columns = {cell.casefold() for cell in row}
+    """Return True if a row has the column names that a table needs."""
+    columns = {"price" if cell.casefold().startswith("price ") else cell.casefold() for cell in row}
     return any(need <= columns for need in ({"group", "option"}, {"name", "price"}, {"field", "value"}))
 
 
 def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
-    """The rows of each kind of table below their headers."""
+    """Return the rows of each kind of table, without headers."""
     tables: dict[str, list[Cells]] = {kind: [] for kind in SHEETS}
     header: Row = ()
     for place, row in rows:
@@ -144,94 +134,110 @@ def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
     return tables
 
 
-def read(rows: Iterable[tuple[str, Row]], name: str, given: Given) -> ImportedMenu:
-    """Raises InvalidMenu for cells that aren't prices, yes or no."""
+def read(rows: Iterable[tuple[str, Row]], name: str, overrides: Overrides) -> ImportedMenu:
+    """Build a menu, called `name` where no table names it; raises InvalidMenu for cells of the wrong form."""
     tables = _tables(rows)
-    fields = {cells.values["field"]: cells.values.get("value", "") for cells in tables["field"]}
-    known = {field: value for field, value in fields.items() if field in FIELDS}
-    draft = Draft(Node(None), given.over(known, name))
+    fields = {cells.values["field"].casefold(): cells for cells in tables["field"]}
+    values = {field: fields[field].values.get("value", "") for field in FIELDS if field in fields}
+    draft = Draft(Node(None), overrides.applied_to(values, name))
+    draft.places |= {f"/{field}": fields[field].at("value") for field in values}
     for cells in tables["field"]:
         _add_field(draft, cells)
     _add_groups(draft, tables["option"])
     for cells in tables["name"]:
         _add_item(draft, cells)
-    _lack_columns(draft, [*tables["name"], *tables["option"]])
+    _skip_columns(draft, [*tables["name"], *tables["option"]])
     return draft.finish()
 
 
 def _add_field(draft: Draft, cells: Cells) -> None:
-    """`tax NAME` with its rate in percent, such as 8.875 or `20 included`; others are known already."""
+    """Add a tax: `tax NAME` with its rate in percent, such as 8.875 or `20 included`."""
     name, value = cells.values["field"], cells.values.get("value", "")
     if name.casefold().startswith("tax "):
         rate, _, included = value.partition(" ")
+        draft.places[f"/taxes/{len(draft.taxes)}"] = cells.at("value")
         draft.tax(rate.removesuffix("%"), included=bool(included), name=name[4:].strip())
-    elif name not in FIELDS:
-        draft.lack(cells.place, f"the field “{name}”")
+    elif name.casefold() not in FIELDS:
+        draft.skip(cells.place, f"the field “{name}”")
 
 
 def _add_groups(draft: Draft, table: Sequence[Cells]) -> None:
+    nameless = [cells.at("group") for cells in table if not cells.values["group"]]
+    draft.source.problems.extend((place, "must not be empty") for place in nameless)
     groups: dict[str, list[Cells]] = {}
     for cells in table:
-        groups.setdefault(cells.values.get("group", ""), []).append(cells)
-    for name, rows in groups.items():
-        # Any of its rows may say something of the whole group; the first that does counts.
-        values = {key: value for row in reversed(rows) for key, value in row.values.items() if value}
-        options = [_fields(draft, row, OPTION) | _prices(draft, row) for row in rows]
-        defaults = [option for option in options if option.pop("default", False)]
-        draft.add_group(
-            rows[0].place,
-            options=[new_option(**option) for option in options],
-            defaults=[option.get("ref") or option["name"] for option in defaults],
-            charged=False,
-            item=name,
-            **_fields(draft, Cells(rows[0].place, values), GROUP),
-        )
+        groups.setdefault(spoken_key(cells.values["group"]), []).append(cells)
+    for rows in groups.values():
+        _add_group(draft, rows)
+
+
+def _add_group(draft: Draft, rows: Sequence[Cells]) -> None:
+    # Any row may have a field of the whole group; the first that does counts.
+    values = {key: value for row in reversed(rows) for key, value in row.values.items() if value}
+    options = [_fields(draft, row, OPTION) | _prices(draft, row) for row in rows]
+    defaults = [option for option in options if option.pop("default", False)]
+    group = draft.add_group(
+        rows[0].place,
+        options=[new_option(**option) for option in options],
+        defaults=[option.get("ref") or option["name"] for option in defaults],
+        charged=False,
+        item="",
+        **_fields(draft, Cells(rows[0].place, values), GROUP),
+    )
+    draft.group_places[group.id] |= rows[0].places("", GROUP)
+    for number, row in enumerate(rows):
+        draft.group_places[group.id] |= row.places(f"/options/{number}", (*OPTION, "price"))
 
 
 def _add_item(draft: Draft, cells: Cells) -> None:
     fields, prices = _fields(draft, cells, ITEM), _prices(draft, cells)
-    groups = {spoken_key(group.name): group.id for group in draft.groups.values()}
-    taxes = {spoken_key(tax.name): tax.id for tax in draft.taxes.values()}
-    named = fields.get("option_groups", ())
-    fields["option_groups"] = tuple(groups.get(spoken_key(name), name) for name in named)
-    fields["tax"] = taxes.get(spoken_key(fields.get("tax", "")), fields.get("tax"))
-    if prices["prices"]:
-        del prices["price"]
-    for column in ITEM:
-        draft.places[f"/items/{len(draft.items)}/{OURS.get(column, column)}"] = cells.at(column)
+    fields["option_groups"] = _ids(draft, cells, "groups", draft.groups.values())
+    fields["tax"] = next(iter(_ids(draft, cells, "tax", draft.taxes.values())), None)
+    draft.places |= cells.places(f"/items/{len(draft.items)}", (*ITEM, "price"))
     draft.add_item(cells.place, **fields, **prices)
 
 
+def _ids(draft: Draft, cells: Cells, column: str, parts: Iterable[OptionGroup | Tax]) -> tuple[str, ...]:
+    """Return the ids of the groups or taxes that a cell names."""
+    ids = {spoken_key(part.name): part.id for part in parts}
+    names = {spoken_key(name): name for name in _listed(cells.values.get(column, ""))}
+    unknown = [name for key, name in names.items() if key not in ids]
+    draft.source.problems.extend(
+        (cells.at(column), f"no {column.removesuffix('s')} is called “{name}”") for name in unknown
+    )
+    return tuple(ids[key] for key in names if key in ids)
+
+
 def _fields(draft: Draft, cells: Cells, columns: Iterable[str]) -> dict[str, Any]:
-    """Our fields of the cells that aren't empty; a name may be, which `Menu.read` refuses."""
-    found: dict[str, Any] = {}
+    """Return the fields of cells that aren't empty, and the name, which `Menu.read` refuses if it is."""
+    fields: dict[str, Any] = {}
     for column in columns:
-        value, field = cells.values.get(column, ""), OURS.get(column, column)
+        value, field = cells.values.get(column, ""), FIELD_OF.get(column, column)
         try:
             if value or field == "name":
-                found[field] = READ.get(column, str)(value)
+                fields[field] = PARSERS.get(column, str)(value)
         except ValueError as error:
             draft.source.problems.append((cells.at(column), str(error)))
-    return found
+    return fields
 
 
 def _prices(draft: Draft, cells: Cells) -> dict[str, Any]:
-    """The price, and those by size."""
+    """Return the price, and those by size."""
     prices: dict[str, int] = {}
     for column, value in cells.values.items():
         what, _, sizes = column.partition(" ")
         if what == "price" and value:
             size, *aliases = map(str.strip, sizes.split(";"))
-            # With or without the sign or name of a currency.
+            # A currency's sign or name may stand next to the figure.
             figure = re.fullmatch(r"[^\d.,-]*([\d.,-]*\d)[^\d.,-]*", value)
             size_id = draft.size(size, tuple(aliases)) if size else ""
             prices[size_id] = draft.minor(figure[1] if figure else value, cells.at(column))
     return {"price": prices.pop("", None), "prices": prices}
 
 
-def _lack_columns(draft: Draft, rows: Sequence[Cells]) -> None:
-    found = {column: row for row in reversed(rows) for column, value in row.values.items() if value}
-    known = {"", *ITEM, *OPTION, *GROUP}
-    for column, row in found.items():
-        if column not in known and not column.startswith("price"):
-            draft.lack(row.place, f"the column “{column}”")
+def _skip_columns(draft: Draft, rows: Sequence[Cells]) -> None:
+    """List the columns that nothing reads, each with its first row."""
+    first = {column: row for row in reversed(rows) for column, value in row.values.items() if value}
+    for column, row in first.items():
+        if column not in ("", *ITEM, *OPTION, *GROUP) and not column.startswith("price"):
+            draft.skip(row.place, f"the column “{column}”")

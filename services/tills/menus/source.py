@@ -1,4 +1,4 @@
-"""A document of another system, read place by place, so that what was never read of it can be listed."""
+"""A document of another system that records which fields were read, to list the others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 class Node:
     """A value of a document and its JSON pointer.
 
-    What is below is read by names with dots between them, itself by none. What is missing or null is empty;
-    so is what has another type, and it is one of the `problems`. These, and the `names` that were read, are
-    those of the whole document.
+    Paths are field names separated by dots; the empty path is the value itself. Missing values, null and
+    values of the wrong type read as empty; the latter are added to `problems`. All nodes of a document share
+    `problems` and `names`, the fields that were read.
     """
 
     value: object
@@ -36,49 +36,49 @@ class Node:
         return node
 
     def text(self, path: str = "", *, must: bool = False) -> str:
-        found = self.at(path)
-        if must and found.value is None:
-            self.problems.append((found.place, "is missing"))
-        return found._is(str, "text") or ""
+        node = self.at(path)
+        if must and node.value is None:
+            self.problems.append((node.place, "is missing"))
+        return node._is(str, "text") or ""
 
     def flag(self, path: str) -> bool | None:
         return self.at(path)._is(bool, "true or false")
 
-    def whole(self, path: str) -> int | None:
+    def integer(self, path: str) -> int | None:
         return self.at(path)._is(int, "a whole number")
 
     def amount(self, path: str) -> Decimal | None:
-        """A number, or a text that is one."""
-        found = self.at(path)
-        written = found.value if isinstance(found.value, str | int | Decimal) else ""
-        if re.fullmatch(r"-?\d+(\.\d+)?", str(written), re.ASCII):
-            return Decimal(written)
-        return found._is(Decimal, "a number")
+        """Return a number, which may be written as text."""
+        node = self.at(path)
+        number = node.value if isinstance(node.value, str | int | Decimal) else ""
+        if re.fullmatch(r"-?\d+(\.\d+)?", str(number), re.ASCII):
+            return Decimal(number)
+        return node._is(Decimal, "a number")
 
     def each(self, path: str = "") -> list[Node]:
-        found = self.at(path)
-        return [found._below(index, value) for index, value in enumerate(found._is(list, "a list") or ())]
+        node = self.at(path)
+        return [node._below(index, value) for index, value in enumerate(node._is(list, "a list") or ())]
 
     def keyed(self, path: str) -> dict[str, Node]:
-        """An object's values by their keys, which are no names of fields."""
-        found = self.at(path)
-        return {key: found._below(key, value) for key, value in (found._is(dict, "an object") or {}).items()}
+        """Return an object's values by key, where keys are ids and not field names."""
+        node = self.at(path)
+        return {key: node._below(key, value) for key, value in (node._is(dict, "an object") or {}).items()}
 
     def texts(self, path: str) -> tuple[str, ...]:
         return tuple(text for one in self.each(path) if (text := one._is(str, "text")))
 
     def translated(self, path: str) -> str:
-        """The first of a text's translations."""
+        """Return the first of a text's translations."""
         return next((text for one in self.keyed(path).values() if (text := one._is(str, "text"))), "")
 
     def unread(self, ignored: Collection[str]) -> Iterator[Note]:
-        """List the values whose names were nowhere read, each name once with its first place."""
+        """List fields that were never read, each name once with its first place."""
         places: dict[str, list[str]] = {}
         for place, name in self._unread(ignored):
             places.setdefault(name, []).append(place)
-        for name, found in places.items():
-            more = f", nor have {len(found) - 1} more like it" if len(found) > 1 else ""
-            yield found[0], f"`{name}` has no place in the menu file{more}"
+        for name, (first, *others) in places.items():
+            more = f", nor have {len(others)} more like it" if others else ""
+            yield first, f"`{name}` has no place in the menu file{more}"
 
     def _unread(self, ignored: Collection[str]) -> Iterator[tuple[str, str]]:
         if isinstance(self.value, list):

@@ -1,7 +1,7 @@
-"""Square catalogs: the answer of ListCatalog, SearchCatalogObjects or BatchRetrieveCatalogObjects.
+"""Square catalogs: the response of ListCatalog, SearchCatalogObjects or BatchRetrieveCatalogObjects.
 
-A variation is a size, and its id the `size_ref`; an item with one variation has its id as `ref`, since orders
-name variations. Square charges for modifiers that are on by default, so those with a price are no defaults.
+Variations become sizes with their ids as `size_refs`; a single variation's id becomes the item's `ref`, since
+orders name variations. Square charges for modifiers that are on by default, so priced ones are no defaults.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from schemas.menu import Option, OptionGroup, spoken_key
-from services.tills.menus.imported import Draft, Given, ImportedMenu, new_option
+from services.tills.menus.draft import Draft, new_option
+from services.tills.menus.imported import ImportedMenu, Overrides
 from services.tills.menus.source import Node
 
-# Square's own bookkeeping, and how things look on its screens.
+# Bookkeeping, and the looks of Square's screens.
 IGNORED = frozenset(
     """updated_at created_at version present_at_all_locations catalog_v1_ids id_mappings cursor
     label_color abbreviation description_html description_plaintext ordinal
@@ -25,8 +26,8 @@ IGNORED = frozenset(
 _TOGGLES = {"YES": True, "NO": False}
 
 
-class _Had(NamedTuple):
-    """A modifier list as an item has it: how many may be chosen, 0 for any number, and what is by default."""
+class _ListUse(NamedTuple):
+    """A modifier list with an item's own limits and defaults. A `most` of 0 is no limit."""
 
     list_id: str
     least: int
@@ -35,19 +36,19 @@ class _Had(NamedTuple):
     defaults: tuple[str, ...]
 
 
-def read(document: object, given: Given) -> ImportedMenu:
-    """Raises InvalidMenu for a document that isn't of Square's shape."""
+def read(document: object, overrides: Overrides) -> ImportedMenu:
+    """Convert the document; raises InvalidMenu if it has another shape."""
     catalog = Node(document)
     parts = [*catalog.each("objects"), *catalog.each("related_objects")]
-    known = {part.text("id", must=True): part for part in parts if not part.flag("is_deleted")}
+    by_id = {part.text("id", must=True): part for part in parts if not part.flag("is_deleted")}
     currencies = (
         variation.text("item_variation_data.price_money.currency")
-        for part in known.values()
+        for part in by_id.values()
         for variation in _data(part).each("variations")
     )
     currency = next(filter(None, currencies), "")
-    reader = _Reader(known, Draft(catalog, given.over({"currency": currency}, "Square menu")))
-    for part in known.values():
+    reader = _Reader(by_id, Draft(catalog, overrides.applied_to({"currency": currency}, "Square menu")))
+    for part in by_id.values():
         if part.text("type") == "ITEM":
             reader.add_item(part)
     return reader.draft.finish(IGNORED)
@@ -62,43 +63,44 @@ def _name(part: Node) -> str:
 
 
 def _price(part: Node, otherwise: int | None = None) -> int | None:
-    """The price at every location, and `otherwise` where there is none; None where they differ."""
+    """Return the price, or `otherwise` if there is none; None if it differs by location."""
     overrides = _data(part).each("location_overrides")
-    if any(one.whole("price_money.amount") is not None for one in overrides):
+    if any(one.integer("price_money.amount") is not None for one in overrides):
         return None
-    price = _data(part).whole("price_money.amount")
+    price = _data(part).integer("price_money.amount")
     return otherwise if price is None else price
 
 
 def _offers(data: Node) -> list[tuple[str, int, str]]:
-    """Name, price and id of an item's variations; none if it can't be sold at prices that are known."""
+    """Return name, price and id of each variation; empty if some have no fixed price or share a name."""
     sold = [one for one in data.each("variations") if not one.flag("is_deleted")]
-    found = [(_name(one), price, one.text("id")) for one in sold if (price := _price(one)) is not None]
-    fit = not data.flag("is_archived") and len(found) == len(sold) == len({spoken_key(n) for n, *_ in found})
-    return found if fit else []
+    offers = [(_name(one), price, one.text("id")) for one in sold if (price := _price(one)) is not None]
+    names = {spoken_key(name) for name, *_ in offers}
+    return offers if not data.flag("is_archived") and len(names) == len(offers) == len(sold) else []
 
 
-def _had(source: Node, info: Node) -> _Had:
-    """A modifier list as `info` has it; -1 leaves a count to the list."""
+def _list_use(source: Node, info: Node) -> _ListUse:
+    """Apply an item's `info` to a modifier list; a count of -1 is that of the list."""
 
     def count(name: str) -> int | None:
-        counts = [info.whole(name), _data(source).whole(name)]
+        counts = [info.integer(name), _data(source).integer(name)]
         return next((number for number in counts if number is not None and number >= 0), None)
 
     most = count("max_selected_modifiers")
     if most is None:
         most = 1 if _data(source).text("selection_type") == "SINGLE" else 0
-    often = _TOGGLES.get(info.text("allow_quantities"), _data(source).flag("allow_quantities"))
+    repeatable = _TOGGLES.get(info.text("allow_quantities"), _data(source).flag("allow_quantities"))
     on = {one.text("id"): _data(one).flag("on_by_default") for one in _data(source).each("modifiers")}
     for one in info.each("modifier_overrides"):
         if (here := _TOGGLES.get(one.text("on_by_default_override"), one.flag("on_by_default"))) is not None:
             on[one.text("modifier_id")] = here
     defaults = tuple(ref for ref, default in on.items() if default)
-    return _Had(source.text("id"), count("min_selected_modifiers") or 0, most, often is False, defaults)
+    least = count("min_selected_modifiers") or 0
+    return _ListUse(source.text("id"), least, most, repeatable is False, defaults)
 
 
 def _foods(details: Iterable[Node]) -> tuple[str, ...]:
-    """Diets or ingredients by their names."""
+    """Return the names of diets or ingredients."""
     return tuple(
         one.text("custom_name") or one.text("standard_name").lower().replace("_", " ") for one in details
     )
@@ -109,11 +111,11 @@ class _Reader:
     parts: dict[str, Node]
     draft: Draft
 
-    def known(self, ids: Iterable[str]) -> list[Node]:
+    def existing(self, ids: Iterable[str]) -> list[Node]:
         return [self.parts[ref] for ref in dict.fromkeys(ids) if ref in self.parts]
 
     def add_item(self, item: Node) -> None:
-        data, name, lack = _data(item), _name(item), self.draft.lack
+        data, name, lack = _data(item), _name(item), self.draft.skip
         offers = _offers(data)
         if not offers:
             why = "it is archived, has no price that is fixed everywhere, or two variations of one name"
@@ -132,7 +134,7 @@ class _Reader:
             ref=ref,
             category=self.category(item),
             description=data.text("description"),
-            image=next((_data(image).text("url") for image in self.known(data.texts("image_ids"))), ""),
+            image=next((_data(image).text("url") for image in self.existing(data.texts("image_ids"))), ""),
             allergens=_foods(data.each("food_and_beverage_details.ingredients")),
             diet=_foods(data.each("food_and_beverage_details.dietary_preferences")),
             tax=self.tax(item),
@@ -143,18 +145,18 @@ class _Reader:
     def category(self, item: Node) -> str:
         data = _data(item)
         ids = [data.text("reporting_category.id"), *(one.text("id") for one in data.each("categories"))]
-        names = [_name(category) for category in self.known([*ids, data.text("category_id")])]
+        names = [_name(category) for category in self.existing([*ids, data.text("category_id")])]
         if len(names) > 1:
-            self.draft.lack(item.place, f"“{_name(item)}” is in one category only, {names[0]}")
+            self.draft.skip(item.place, f"“{_name(item)}” is in one category only, {names[0]}")
         return names[0] if names else ""
 
     def tax(self, item: Node) -> str | None:
-        taxes = [(_data(tax), tax.text("id")) for tax in self.known(_data(item).texts("tax_ids"))]
+        taxes = [(_data(tax), tax.text("id")) for tax in self.existing(_data(item).texts("tax_ids"))]
         taxed = _data(item).flag("is_taxable") is not False
         taxes = [(tax, ref) for tax, ref in taxes if taxed and tax.flag("enabled") is not False]
         phases = {tax.text("calculation_phase") for tax, _ in taxes}
         if len(taxes) > 1 or not phases <= {"", "TAX_SUBTOTAL_PHASE"}:
-            self.draft.lack(item.place, f"“{_name(item)}” has its first tax only, on the price alone")
+            self.draft.skip(item.place, f"“{_name(item)}” has its first tax only, on the price alone")
         for tax, ref in taxes:
             included = tax.text("inclusion_type") == "INCLUSIVE"
             named = {"name": tax.text("name"), "ref": ref, "rounding": "half_even"}
@@ -162,27 +164,27 @@ class _Reader:
         return None
 
     def groups(self, lists: Mapping[str, Node], item: Node) -> tuple[str, ...]:
-        """The ids of the groups of modifier lists as the item has them; a text or an unknown list is none."""
-        had = []
+        """Return the group ids of an item's modifier lists, skipping free text and unknown lists."""
+        uses = []
         for list_id, info in lists.items():
             if list_id in self.parts and _data(self.parts[list_id]).text("modifier_type") != "TEXT":
-                had.append(_had(self.parts[list_id], info))
+                uses.append(_list_use(self.parts[list_id], info))
             else:
                 place = self.parts[list_id].place if list_id in self.parts else "/objects"
-                self.draft.lack(place, f"“{_name(item)}” takes a text, or options that the file doesn't have")
-        return tuple(group.id for group in self.draft.groups_of(had, lambda one: self.group(one, item)))
+                self.draft.skip(place, f"“{_name(item)}” takes a text, or options that the file doesn't have")
+        return tuple(group.id for group in self.draft.groups_of(uses, lambda one: self.group(one, item)))
 
-    def group(self, had: _Had, item: Node) -> OptionGroup:
-        source = self.parts[had.list_id]
+    def group(self, use: _ListUse, item: Node) -> OptionGroup:
+        source = self.parts[use.list_id]
         return self.draft.add_group(
             source.place,
             name=_name(source),
-            ref=had.list_id,
-            min=had.least,
-            max=had.most or None,
-            max_each=1 if had.once else None,
+            ref=use.list_id,
+            min=use.least,
+            max=use.most or None,
+            max_each=1 if use.once else None,
             options=list(self.options(source, item)),
-            defaults=had.defaults,
+            defaults=use.defaults,
             item=_name(item),
         )
 
@@ -192,7 +194,7 @@ class _Reader:
             if one.flag("is_deleted"):
                 continue
             if price is None:
-                self.draft.lack(source.place, f"“{name}” is left out: its price differs by location")
+                self.draft.skip(source.place, f"“{name}” is left out: its price differs by location")
             else:
                 as_it_is = dict.fromkeys(_data(one).texts("child_modifier_list_ids"), Node({}))
                 groups = self.groups(as_it_is, item)

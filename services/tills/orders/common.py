@@ -1,7 +1,7 @@
-"""A cart as tills take it: lines with the till's own ids, prices and notes, and why a till would refuse it.
+"""A cart prepared for tills: lines with the till's ids, prices and notes, and reasons to refuse it.
 
-A till is taken to have the menu that is passed: the shop's newest version, as it is now. What that menu no
-longer allows is refused here by the same checks that an order passes, so a till never has to.
+Tills are assumed to have the menu that is passed, the shop's newest version. An order that this menu no
+longer allows is refused here, by the checks that every order passes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _half_up(amount: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TillOrder:
-    """What one till is sent. `calculate` asks the same till for the total, and orders nothing."""
+    """The request for one till. `calculate` only asks for the total."""
 
     body: Body
     calculate: Body
@@ -46,8 +46,8 @@ class TillOrder:
 
 @dataclass(frozen=True, slots=True)
 class TillOption:
-    """One option. `portions` is 0 for "no onions" and 2 for extra; `price` is the cart's for all of them on
-    one item, in minor units. What is inside it, `inner`, is for each portion."""
+    """One option of an item. `portions` is 0 for "no onions" and 2 for extra; `price` is for all portions, in
+    minor units. The `inner` options are for each portion."""
 
     ref: str | None
     group_ref: str | None
@@ -57,14 +57,14 @@ class TillOption:
     inner: tuple[TillOption, ...] = ()
 
     def parts(self) -> list[tuple[int, int]]:
-        """Portions and what each costs: a till multiplies, and a price may not divide. One by one where a
-        till might not multiply what is inside."""
+        """Return (portions, price of each) for portions of one price; with inner options, for each portion,
+        since a till might not multiply these."""
         if not self.portions:
             return [(0, 0)]
-        each, over = divmod(self.price, self.portions)
+        each, rest = divmod(self.price, self.portions)
         if self.inner:
-            return [(1, each + (number < over)) for number in range(self.portions)]
-        return [(many, one) for many, one in ((self.portions - over, each), (over, each + 1)) if many]
+            return [(1, each + (number < rest)) for number in range(self.portions)]
+        return [(many, one) for many, one in ((self.portions - rest, each), (rest, each + 1)) if many]
 
     def with_inner(self) -> Iterator[TillOption]:
         yield self
@@ -74,10 +74,10 @@ class TillOption:
 
 @dataclass(frozen=True, slots=True)
 class TillLine:
-    """One line; prices are those of one, in minor units.
+    """One line; prices are for one item, in minor units.
 
-    `menu_price` is the menu's of the item without options, and `plain_price` with all, were there no free
-    portions, halves or prices of light and extra. `tax` is the menu's class.
+    `menu_price` is without options. `plain_price` is with options, ignoring free portions, halves, and prices
+    of light and extra. `tax` is the id of the item's tax.
     """
 
     index: int
@@ -91,32 +91,31 @@ class TillLine:
 
     @property
     def options_price(self) -> int:
-        """The cart's price of all options."""
+        """Return the cart's price of all options."""
         return sum(one.price for one in self.cart_line.options)
 
     @property
     def sold_as(self) -> str | None:
-        """The id of the item in its size, for tills that sell each size by an id of its own."""
+        """Return the item's id in its size, for tills with an id for each size."""
         return self.cart_line.ref if self.cart_line.size is None else self.cart_line.size_ref
 
 
 @dataclass(frozen=True, slots=True)
 class TillCart:
-    """A cart for a till. `notes` are about the whole order, allergies first; `refusals` those that every
-    till has."""
+    """A cart for a till. `notes` are about the whole order, allergies first; `refusals` are every till's."""
 
     order_id: str
-    cart: Cart
+    priced: Cart
     lines: tuple[TillLine, ...]
     notes: tuple[str, ...]
     refusals: tuple[Refusal, ...]
     say: Sentences
 
     def order(self, body: Body, refusals: Iterator[Refusal], calculate: Body | None = None) -> TillOrder:
-        """The order of these bodies, without their nulls."""
+        """Return the order with these bodies, without nulls."""
         return TillOrder(_without_nulls(body), _without_nulls(calculate or body), (*self.refusals, *refusals))
 
-    def nowhere(self, location: str | None, what: str) -> Iterator[Refusal]:
+    def without_location(self, location: str | None, what: str) -> Iterator[Refusal]:
         if location is None:
             yield Refusal(code="no_location", message=self.say("till_no_location", what=what))
 
@@ -128,7 +127,7 @@ class TillCart:
         option_known: Callable[[TillOption], bool],
         line_known: Callable[[TillLine], bool] = lambda line: line.sold_as is not None,
     ) -> Iterator[Refusal]:
-        """Refuse every line and option that the till doesn't know."""
+        """Yield a refusal for each line and option that the till doesn't know."""
         for line in self.lines:
             if not line_known(line):
                 yield self.without_ref(line.name, line.index)
@@ -138,39 +137,39 @@ class TillCart:
     def other_total(
         self, price: Callable[[TillLine], int], rounded: Callable[[Fraction], int] = _half_up
     ) -> Iterator[Refusal]:
-        """Refuse a total that the till would compute differently, by its `price` of one of a line."""
-        theirs, ours, currency = self.total(price, rounded), self.cart.total, self.cart.currency
-        if theirs != ours and not self.cart.total_is_minimum:
+        """Yield a refusal if the till, by its `price` for one item of a line, would charge another total."""
+        theirs, ours, currency = self.total(price, rounded), self.priced.total, self.priced.currency
+        if theirs != ours and not self.priced.total_is_minimum:
             amounts = {"theirs": money(theirs, currency), "ours": money(ours, currency)}
             yield Refusal(code="other_total", message=self.say("till_other_total", **amounts))
 
     def total(self, price: Callable[[TillLine], int], rounded: Callable[[Fraction], int]) -> int:
-        """The total at these prices; each tax is rounded once, on the sum of what it is on."""
+        """Return the total at these prices; each tax is rounded once, on the sum of its lines."""
         sums: Counter[str | None] = Counter()
         for one in self.lines:
             sums[one.tax] += price(one) * one.cart_line.quantity
-        added = (sums[tax.id] * Fraction(tax.rate) / 100 for tax in self.cart.taxes if not tax.included)
+        added = (sums[tax.id] * Fraction(tax.rate) / 100 for tax in self.priced.taxes if not tax.included)
         return sums.total() + sum(map(rounded, added))
 
 
 def till_cart(order_id: str, cart: Cart, menu: Menu) -> TillCart:
     """Prepare a cart for a till that has this menu."""
-    # The words of lines may be erased, and no check reads them.
+    # The words of a line may have been erased; no check reads them.
     lines = [
         line.model_dump(include=_DRAFTED, exclude_defaults=True) | {"heard": line.name} for line in cart.lines
     ]
     draft, say = CartDraft.model_validate({"lines": lines}), sentences(menu.language)
-    refused = [found for found in check_facts(draft, menu) if found.blocks]
+    blocking = [finding for finding in check_facts(draft, menu) if finding.blocks]
     return TillCart(
         order_id=order_id,
-        cart=cart,
+        priced=cart,
         lines=tuple(
             _line(index, cart, item, drafted, menu)
             for index, drafted in enumerate(draft.lines)
             if isinstance(drafted, ItemLine) and (item := menu.item(drafted.sku)) is not None
         ),
         notes=_notes(cart, None, say),
-        refusals=tuple(Refusal(code=one.code, message=one.message, line=one.line) for one in refused),
+        refusals=tuple(Refusal(code=one.code, message=one.message, line=one.line) for one in blocking),
         say=say,
     )
 
@@ -178,8 +177,8 @@ def till_cart(order_id: str, cart: Cart, menu: Menu) -> TillCart:
 def _line(index: int, cart: Cart, item: Item, draft: ItemLine, menu: Menu) -> TillLine:
     line, groups = cart.lines[index], open_groups(draft, menu.groups_of(item))
     menu_price = (item.prices or {}).get(line.size or "", item.price or 0)
-    # What a till's ids can't say.
-    unsaid = [
+    # A till has no ids for these.
+    without_id = [
         option_name(one, menu.language)
         for one in line.options
         if one.amount in (Amount.NONE, Amount.LIGHT) or one.portion is not Portion.WHOLE
@@ -192,40 +191,40 @@ def _line(index: int, cart: Cart, item: Item, draft: ItemLine, menu: Menu) -> Ti
         plain_price=menu_price + _plain(draft, groups),
         tax=item.tax,
         options=tuple(_options(line, groups)),
-        notes=(*_notes(cart, index, sentences(menu.language)), *unsaid),
+        notes=(*_notes(cart, index, sentences(menu.language)), *without_id),
     )
 
 
 def _plain(draft: ItemLine, groups: list[OptionGroup]) -> int:
-    """The options' price by the menu's list, which is all that some tills have."""
-    listed = []
+    """Return the options' list price, which is all that some tills know."""
+    plain_groups = []
     for group in groups:
         options = tuple(one.model_copy(update={"amount_prices": {}}) for one in group.options)
-        listed.append(group.model_copy(update={"free": 0, "options": options}))
+        plain_groups.append(group.model_copy(update={"free": 0, "options": options}))
     whole = [one.model_copy(update={"portion": Portion.WHOLE}) for one in draft.options]
-    return sum(charges(whole, listed, draft.size))
+    return sum(charges(whole, plain_groups, draft.size))
 
 
 def _options(
     line: CartLine, groups: list[OptionGroup], above: tuple[str, str] | None = None, times: int = 1
 ) -> Iterator[TillOption]:
-    """The options under one that is there so many `times`, or under none; defaults as well, since a till
-    leaves out what an order doesn't name."""
+    """Yield the options within `above`, which is there `times` times, by default the outermost ones. Defaults
+    are included, since a till leaves out what an order doesn't name."""
     for group in groups:
         if under(group.id) == above:
-            kept = kept_defaults(line, group)
+            defaults = kept_defaults(line, group)
             chosen = [one for one in line.options if one.group == group.id]
-            had: list[tuple[CartOption | Option, int, int, int]] = [
+            options: list[tuple[CartOption | Option, int, int, int]] = [
                 *((one, one.count, one.count * _PORTIONS[one.amount], one.price) for one in chosen),
-                *((one, 1, 1, 0) for one in group.options if one.id in kept),
+                *((one, 1, 1, 0) for one in group.options if one.id in defaults),
             ]
-            for one, count, portions, price in had:
+            for one, count, portions, price in options:
                 inner = tuple(_options(line, groups, (group.id, one.id), times * count))
                 yield TillOption(one.ref, group.ref, one.name, portions, price // times, inner)
 
 
 def _notes(cart: Cart, line: int | None, say: Sentences) -> tuple[str, ...]:
-    """The notes about a line, or about the whole order, each after its kind."""
+    """Return the notes about a line, or about the whole order, each with its kind."""
     about = [(say(f"note_{note.kind.value}"), note) for note in cart.notes if note.line == line]
     return tuple(
         f"{kind.upper() if note.kind in DIETARY else capitalized(kind)}: {note.text}" for kind, note in about
@@ -233,9 +232,9 @@ def _notes(cart: Cart, line: int | None, say: Sentences) -> tuple[str, ...]:
 
 
 def _without_nulls(body: Body) -> Body:
-    def kept(value: JsonValue) -> JsonValue:
+    def cleaned(value: JsonValue) -> JsonValue:
         if isinstance(value, list):
-            return [kept(one) for one in value]
+            return [cleaned(one) for one in value]
         return _without_nulls(value) if isinstance(value, dict) else value
 
-    return {name: kept(value) for name, value in body.items() if value is not None}
+    return {name: cleaned(value) for name, value in body.items() if value is not None}

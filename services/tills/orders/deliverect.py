@@ -1,7 +1,7 @@
 """Deliverect: the body of `POST /{channel}/order/{channelLinkId}`.
 
-Items and options are known by their PLU, and each is sent with its price. An order is sent as one to be
-picked up and paid at the shop: how it really is, who forwards it knows.
+Items and options have a PLU, and are sent with their prices. Every order is sent as a pickup that is paid at
+the shop; your server changes that where it isn't.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from services.tills.orders.common import Body, TillCart, TillLine, TillOption, T
 PICKUP, OTHER_PAYMENT = 1, 9
 
 
-def deliverect_order(sold: TillCart, _location: str | None) -> TillOrder:
-    """Build the order. Where it goes is in the URL: the channel link of a location."""
-    cart = sold.cart
+def deliverect_order(cart: TillCart, _location: str | None) -> TillOrder:
+    """Build the order. Its location, a channel link, is in the URL."""
+    priced = cart.priced
     body: Body = {
-        "channelOrderId": sold.order_id,
-        "channelOrderDisplayId": sold.order_id[-6:],
+        "channelOrderId": cart.order_id,
+        "channelOrderDisplayId": cart.order_id[-6:],
         "orderType": PICKUP,
         "deliveryIsAsap": True,
         "courier": "restaurant",
-        "decimalDigits": decimals(cart.currency),
-        "payment": {"amount": cart.total, "type": OTHER_PAYMENT},
+        "decimalDigits": decimals(priced.currency),
+        "payment": {"amount": priced.total, "type": OTHER_PAYMENT},
         "orderIsAlreadyPaid": False,
-        "taxes": [{"name": tax.name, "total": tax.amount} for tax in cart.taxes],
-        "items": [_item(line) for line in sold.lines],
-        "note": "\n".join(sold.notes) or None,
+        "taxes": [{"name": tax.name, "total": tax.amount} for tax in priced.taxes],
+        "items": [_item(line) for line in cart.lines],
+        "note": "\n".join(cart.notes) or None,
     }
-    return sold.order(body, sold.unknown(lambda option: not option.portions or option.ref is not None))
+    return cart.order(body, cart.unknown(lambda option: not option.portions or option.ref is not None))
 
 
 def _item(line: TillLine) -> Body:

@@ -1,4 +1,4 @@
-"""Orders in a till's form, for `saycart till dry-run` and for webhook endpoints that name a till."""
+"""Orders in a till's format, for `saycart till dry-run` and for webhook endpoints that name a till."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _TILLS: dict[Till, Callable[[TillCart, str | None], TillOrder]] = {
 
 
 def till_order(till: Till, order_id: str, cart: Cart, menus: MenuStore, location: str | None) -> TillOrder:
-    """Build a till's order of a cart, by the newest version of its shop's menu as it is now."""
+    """Build a till's order from a cart, by the newest version of the menu as of now."""
     menu = menus.get(cart.menu.id).menu.at(datetime.now(UTC))
     return _TILLS[till](till_cart(order_id, cart, menu), location)
 
 
 def in_till_form(menus: MenuStore, target: Target, payload: dict[str, Any]) -> dict[str, Any]:
-    """Return the body that a target gets for a message.
+    """Return the body of a message to a target.
 
-    A completed order takes the form of the target's till. One that the till would refuse stays in our form
-    and names the refusals, as everything else does that has no such form.
+    A completed order has the format of the target's till, if it names one. Any other message has ours, and so
+    has an order that the till would refuse, with the refusals.
     """
     if target.till is None or payload["type"] != TYPES[State.COMPLETED]:
         return payload

@@ -1,8 +1,8 @@
 """Square: the bodies of `CreateOrder` and `CalculateOrder`.
 
-An item is sold by its variation (`size_refs`, or the item's `ref`), an option is a modifier, a tax a catalog
-tax. Square prices variations by its catalog; a modifier's price is sent, since Square has no free portions,
-halves, or prices by size. Its taxes are rounded half to even.
+An item is a variation (`size_refs`, or the item's `ref`), an option a modifier, a tax a catalog tax. Square
+prices variations by its catalog. Modifiers' prices are sent, since Square has no free portions, halves, or
+prices by size. It rounds taxes half to even.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from schemas.shops.webhook import Refusal
 from services.tills.orders.common import Body, TillCart, TillLine, TillOption, TillOrder
 
 
-def square_order(sold: TillCart, location: str | None) -> TillOrder:
-    """Build the order for a Square location. An order that is sent twice is one order, by its own id."""
+def square_order(cart: TillCart, location: str | None) -> TillOrder:
+    """Build the order for a Square location. By its idempotency key, sending it twice makes one order."""
     order: Body = {
         "location_id": location,
-        "reference_id": sold.order_id,
-        "line_items": [_line_item(line, sold) for line in sold.lines],
+        "reference_id": cart.order_id,
+        "line_items": [_line_item(line, cart) for line in cart.lines],
         "taxes": [
-            {"uid": tax.id, "catalog_object_id": tax.ref, "scope": "LINE_ITEM"} for tax in sold.cart.taxes
+            {"uid": tax.id, "catalog_object_id": tax.ref, "scope": "LINE_ITEM"} for tax in cart.priced.taxes
         ],
     }
-    body: Body = {"idempotency_key": sold.order_id, "order": order}
-    return sold.order(body, _refused(sold, location), calculate={"order": order})
+    body: Body = {"idempotency_key": cart.order_id, "order": order}
+    return cart.order(body, _refused(cart, location), calculate={"order": order})
 
 
-def _refused(sold: TillCart, location: str | None) -> Iterator[Refusal]:
-    yield from sold.nowhere(location, "location_id")
-    yield from (sold.without_ref(tax.name) for tax in sold.cart.taxes if tax.ref is None)
-    yield from sold.unknown(lambda option: option.ref is not None)
-    yield from sold.other_total(lambda line: line.menu_price + line.options_price, round)
+def _refused(cart: TillCart, location: str | None) -> Iterator[Refusal]:
+    yield from cart.without_location(location, "location_id")
+    yield from (cart.without_ref(tax.name) for tax in cart.priced.taxes if tax.ref is None)
+    yield from cart.unknown(lambda option: option.ref is not None)
+    yield from cart.other_total(lambda line: line.menu_price + line.options_price, round)
 
 
-def _line_item(line: TillLine, sold: TillCart) -> Body:
+def _line_item(line: TillLine, cart: TillCart) -> Body:
     return {
         "uid": str(line.index),
         "quantity": str(line.cart_line.quantity),
         "catalog_object_id": line.sold_as,
-        "note": "\n".join((*sold.notes, *line.notes)) or None,
-        "modifiers": list(_modifiers(line.options, str(line.index), sold.cart.currency)),
-        "applied_taxes": [{"tax_uid": tax.id} for tax in sold.cart.taxes if tax.id == line.tax],
+        "note": "\n".join((*cart.notes, *line.notes)) or None,
+        "modifiers": list(_modifiers(line.options, str(line.index), cart.priced.currency)),
+        "applied_taxes": [{"tax_uid": tax.id} for tax in cart.priced.taxes if tax.id == line.tax],
     }
 
 
 def _modifiers(
     options: tuple[TillOption, ...], uid: str, currency: str, parent: str | None = None
 ) -> Iterator[Body]:
-    """The modifiers of a line, those inside others behind them."""
+    """Yield the modifiers of a line, each followed by those within it."""
     for number, one in enumerate(options):
         for part, (portions, price) in enumerate(one.parts()):
             own = f"{uid}-{number}.{part}"

@@ -111,8 +111,8 @@ def test_an_order_is_explained_with_its_decision() -> None:
     [
         ("a latte", "no-such-menu", "No menu no-such-menu"),
         ("a latte", "menus/gone.json", "No file menus/gone.json"),
-        ("a latte", __file__, "is not JSON"),
-        ("a latte", "", "none is named"),
+        ("a latte", __file__, "is not a menu"),
+        ("a latte", "", "Which menu?"),
         ("ord_0", "", "No order ord_0"),
         ("  ", MENU, "it may have 1 to 2000"),
         ("latte " * 400, MENU, "it may have 1 to 2000"),

@@ -230,7 +230,9 @@ def test_a_contradiction_is_named_by_its_pointer(path: str, value: Any, pointer:
         ("/items/1/available", "perhaps", "must be true or false"),
         ("/items/1/cost", 5, "is not a known field"),
         ("/option_groups/0/choose", "two", "must be 'one' or 'many'"),
-        ("/currency", "usd", "is not in the right form, which is ^[A-Z]{3}$"),
+        ("/currency", "usd", "must be three capital letters, such as USD"),
+        ("/language", "english", "must be a language, such as en or en-US"),
+        ("/items/1/sku", "a b", "must be letters, digits, and _ . : - (at most 64, no spaces)"),
         ("/items/1/image", "http://a.example", "must be a URL that begins with https://"),
         (
             "/items/1/sold_out_until",
@@ -346,18 +348,18 @@ def long_book() -> bytes:
     [
         (
             b"fLaC\x00\x00\x00\x22" + bytes(range(256)) * 1000,
-            "it is neither a spreadsheet (.xlsx) nor UTF-8 text",
+            "it is neither a spreadsheet (.xlsx) nor UTF-8 text, such as “CSV UTF-8”",
         ),
         (b"PK\x03\x04 latte", "it is a damaged spreadsheet: save it again as .xlsx, or as CSV"),
         (long_book(), "it is over 20000 rows or 50000000 bytes: delete what isn't the menu"),
         (b'name,price\n"' + 200_000 * b"a", "not CSV: field larger than field limit (131072)"),
         # Searched for its menu in no time.
-        (100_000 * b"<script application/ld+json", "it has no `id`, and is not of a till that is known"),
+        (100_000 * b"<script application/ld+json", "it has no `id`, and isn't from a known till"),
         (b"items: latte", "it is neither JSON nor a table with a column `name` and a column `price`"),
         (b"[" * 100_000, "it is nested too deeply"),
         (b'{"items": ', "not JSON: Expecting value at line 1, column 11"),
-        (b'["latte"]', "it has no `id`, and is not of a till that is known"),
-        (b'{"id": 3}', "it has no `id`, and is not of a till that is known"),
+        (b'["latte"]', "it has no `id`, and isn't from a known till"),
+        (b'{"id": 3}', "it has no `id`, and isn't from a known till"),
     ],
 )
 def test_a_file_that_is_no_menu_is_refused_in_one_sentence(

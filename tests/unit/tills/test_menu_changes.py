@@ -1,4 +1,4 @@
-"""What a new version of a menu would change, as the page shows it before the version is stored."""
+"""The changes of a new menu version, as the page shows them before it is stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATTE, MILK = "item latte", "option milk: oat milk"
         ("/items/0/option_groups", [], [(CHANGED, LATTE, "option groups", "milk", "")]),
         ("/items/0/allergens", ["milk", "soy"], [(CHANGED, LATTE, "allergens", "", "milk, soy")]),
         ("/items/1/available", False, [(CHANGED, "item bagel", "available", "yes", "no")]),
-        # The same by its name, whatever its id.
+        # Parts are matched by name, whatever their ids.
         ("/items/1/sku", "b1", [(CHANGED, "item bagel", "sku", "bagel", "b1")]),
         ("/items/1/name", "Bagel", [(CHANGED, "item Bagel", "name", "bagel", "Bagel")]),
         (
@@ -52,11 +52,11 @@ LATTE, MILK = "item latte", "option milk: oat milk"
 def test_what_a_version_changes(path: str, value: Any, expected: list[tuple[Any, ...]]) -> None:
     document = copy.deepcopy(MENU)
     change(document, path, value)
-    found = changes(Menu.parse(MENU), Menu.parse(document))
-    assert list(found) == [Change(*one) for one in expected]
+    listed = changes(Menu.parse(MENU), Menu.parse(document))
+    assert list(listed) == [Change(*one) for one in expected]
 
 
-def test_of_a_new_menu_all_is_added() -> None:
-    found = list(changes(None, Menu.parse(MENU)))
-    assert {one.kind for one in found} == {"Added"}
-    assert Change("Added", LATTE, after="small $4.50, large $5.50") in found
+def test_every_part_of_a_new_menu_is_added() -> None:
+    listed = list(changes(None, Menu.parse(MENU)))
+    assert {one.kind for one in listed} == {"Added"}
+    assert Change("Added", LATTE, after="small $4.50, large $5.50") in listed

@@ -20,22 +20,22 @@ from schemas.errors import InputError
 from schemas.menu import Menu
 from services.cli.commands.menu import TEMPLATE, app
 from services.tills.menus.detect import read_menu
-from services.tills.menus.imported import Given, ImportedMenu
+from services.tills.menus.imported import ImportedMenu, Overrides
 
 DATA = Path(__file__).with_name("data")
-GIVEN = Given(currency="USD")
+DOLLARS = Overrides(currency="USD")
 
 
-def imported(name: str, given: Given = GIVEN) -> ImportedMenu:
-    return read_menu([(name, (DATA / name).read_bytes())], given)
+def imported(name: str, overrides: Overrides = DOLLARS) -> ImportedMenu:
+    return read_menu([(name, (DATA / name).read_bytes())], overrides)
 
 
-def written(text: str | bytes, given: Given = GIVEN, name: str = "menu.csv") -> ImportedMenu:
-    return read_menu([(name, text if isinstance(text, bytes) else text.encode())], given)
+def read(text: str | bytes, overrides: Overrides = DOLLARS, name: str = "menu.csv") -> ImportedMenu:
+    return read_menu([(name, text if isinstance(text, bytes) else text.encode())], overrides)
 
 
 def figures(menu: Menu) -> dict[str, dict[str, int]]:
-    """Prices by ref: of items by size (or ""), of options within their groups."""
+    """Return prices by size (or "") by ref: items by their own, options by group and option."""
     found = {
         ref: {size: price}
         for item in menu.items
@@ -47,69 +47,13 @@ def figures(menu: Menu) -> dict[str, dict[str, int]]:
     return found
 
 
-SIZES = "23c02762-9d6a-4d3f-a298-71c989bf31b0"
-TOPPINGS, SINGLE = "58b79986-f88f-411d-ba18-14b1e2441e9d", "a1778e92-7ce9-4b1e-867d-c1effd7478b8"
-FIGURES = {
-    "square-published.json": {
-        "NAYHET5R52MIYCEF34ZMAHFM": {"": 150},
-        "OTYDX45SPG7LJQUVCBZI4INH": {"regular": 250},
-        "GZDA3JB37FYVOPI4AOEBOITI": {"large": 350},
-    },
-    "square-shaped.json": {
-        "V-BURRITO": {"": 1095},
-        "V-BOWL-S": {"small": 895},
-        "V-BOWL-L": {"large": 1195},
-        "L-MEAT M-STEAK": {"": 300},
-        "L-MEAT M-BEANS": {"": 0},
-        "L-SAUCE M-GREEN": {"": 50},
-        "L-SAUCE M-RED": {"": 0},
-        "L-EXTRAS M-GUAC": {"": 250},
-        "L-EXTRAS M-LIME": {"": 0},
-    },
-    "toast-published.json": {
-        f"{SIZES}/352244f2-a952-4a3a-a3ae-7775fa221ce7": {"small": 800},
-        f"{SIZES}/4ff89bca-b448-4892-bc4c-62c37a28ac44": {"large": 1000},
-        f"{TOPPINGS} fa24fee9-76c4-40ba-ae3c-7dfccafdd8d3": {"small": 200, "large": 400},
-        f"{TOPPINGS} afee6be7-8280-4c69-a170-9fdf4c76bf7b": {"small": 200, "large": 400},
-        f"{SINGLE} b53cb945-d790-4386-88b5-c29b4f72141f": {"small": 150, "large": 350},
-    },
-    "toast-shaped.json": {
-        "group-entrees/item-steak": {"": 1935},
-        "grp-temp opt-rare": {"": 0},
-        "grp-temp opt-medium": {"": 0},
-        "grp-sides opt-salad": {"": 325},
-        "grp-sides opt-fries": {"": 250},
-        "grp-dressing opt-ranch": {"": 75},
-        "grp-dressing opt-vinaigrette": {"": 75},
-    },
-    "uber-published.json": {
-        "Coffee": {"": 300},
-        "Tea": {"": 250},
-        "Muffin": {"": 300},
-        "Chicken-sandwich": {"": 700},
-        "Add-milk Milk": {"": 0},
-        "Add-sugar Sugar": {"": 0},
-        "Choose-flavor Blueberry": {"": 0},
-        "Choose-flavor Chocolate-deluxe": {"": 50},
-    },
-    "uber-nested-published.json": {
-        "Burger-combo": {"": 1000},
-        "Choose-a-burger Cheeseburger": {"": 0},
-        "Choose-a-burger Chicken-burger": {"": 200},
-        "Choose-drink Soda": {"": 0},
-        "Choose-drink Water": {"": 0},
-        "Choose-patty Beef": {"": 0},
-        "Choose-patty Veggie": {"": 0},
-        "Choose-type-of-beef Wagyu": {"": 300},
-        "Choose-type-of-beef Ground": {"": 0},
-    },
-}
+FIGURES = json.loads((DATA / "figures.json").read_bytes())
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_ref_and_price_is_the_sources(name: str) -> None:
-    given = Given(currency="USD", time_zone="America/New_York")
-    assert figures(Menu.parse(imported(name, given).document)) == FIGURES[name]
+def test_refs_and_prices_are_those_of_the_source(name: str) -> None:
+    overrides = Overrides(currency="USD", time_zone="America/New_York")
+    assert figures(Menu.parse(imported(name, overrides).document)) == FIGURES[name]
 
 
 @pytest.mark.parametrize(
@@ -120,14 +64,14 @@ def test_every_ref_and_price_is_the_sources(name: str) -> None:
     ],
 )
 def test_menus_of_web_pages(name: str, prices: dict[str, int], diet: tuple[str, ...]) -> None:
-    menu = Menu.parse(imported(name, Given()).document)
+    menu = Menu.parse(imported(name, Overrides()).document)
     assert {item.name: item.price for item in menu.items} == prices
     assert menu.items[0].diet == diet
     assert menu.currency == "USD"
 
 
 NAMING = re.compile(r"/(name|id|price|amount|percentage)$")
-# What goes with a group that is listed, or names what holds the menu's own parts.
+# Parts of a group that is listed, and names of containers.
 GONE = {
     "schema-org-published.json": {"Dine-In Menu", "Dinner"},
     "square-published.json": {"LYT72K3WGJFFCIMB63XARP3I"},
@@ -140,7 +84,7 @@ GONE = {
 
 
 def leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """(place, value) of all that a document says; amounts in minor units."""
+    """Yield (place, value) of everything in a document, with amounts in minor units."""
     for name, below in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(below, dict | list):
             yield from leaves(below, f"{place}/{name}")
@@ -154,7 +98,7 @@ def test_every_name_id_and_amount_is_in_the_menu_or_is_listed(name: str) -> None
     found = imported(name)
     source = json.loads((DATA / name).read_bytes(), parse_float=lambda price: f"{float(price):.2f}")
     known = {value for _, value in leaves(found.document)}
-    listed = tuple(f"{place}/" for place, _ in found.lacking)
+    listed = tuple(f"{place}/" for place, _ in found.not_imported)
     gone = {value for place, value in leaves(source) if NAMING.search(place) and not place.startswith(listed)}
     assert gone - known == GONE[name]
 
@@ -163,7 +107,7 @@ PATTY = "option_groups/choose-patty"
 
 
 def part(menu: Menu, path: str) -> Any:
-    """What a path such as `items/latte/tax` leads to, parts by their ids."""
+    """Return what a path such as `items/latte/tax` leads to; parts by their ids."""
     found: Any = menu
     for step in path.split("/"):
         if isinstance(found, tuple):
@@ -204,7 +148,7 @@ def part(menu: Menu, path: str) -> Any:
         ("uber-nested-published.json", f"{PATTY}/options/beef/option_groups", ("choose-type-of-beef",)),
     ],
 )
-def test_what_a_vendors_field_becomes(name: str, path: str, value: object) -> None:
+def test_fields_of_vendors(name: str, path: str, value: object) -> None:
     assert part(Menu.parse(imported(name).document), path) == value
 
 
@@ -242,8 +186,8 @@ def test_an_item_on_two_menus_has_the_hours_of_both() -> None:
         ("schema-org-published.html", "/0/hasMenu/hasMenuSection/hasMenuItem/nutrition", "`nutrition`"),
     ],
 )
-def test_what_the_menu_file_lacks_is_listed(name: str, place: str, words: str) -> None:
-    assert words in " ".join(what for where, what in imported(name).lacking if where == place)
+def test_fields_without_a_place_are_listed(name: str, place: str, words: str) -> None:
+    assert words in " ".join(what for where, what in imported(name).not_imported if where == place)
 
 
 TITLE = {"translations": {"en": "Soup", "es": "Sopa"}}
@@ -277,15 +221,15 @@ def test_fields_of_uber_that_its_examples_lack(more: dict[str, Any], path: str, 
         "items": [UBER_ITEM | more],
         "modifier_groups": None,
     }
-    assert part(Menu.parse(written(json.dumps(menu)).document), path) == value
+    assert part(Menu.parse(read(json.dumps(menu)).document), path) == value
 
 
 def test_the_tables_of_the_template_are_a_menu() -> None:
     """As CSV and as a spreadsheet, with the prices, groups and names of the menu file's template."""
     tables = CliRunner().invoke(app, ["template", "--format", "csv"]).stdout_bytes
     book = CliRunner().invoke(app, ["template", "--format", "xlsx"]).stdout_bytes
-    menu = Menu.parse(written(tables, Given()).document)
-    assert Menu.parse(written(book, Given(), "menu.bin").document) == menu
+    menu = Menu.parse(read(tables, Overrides()).document)
+    assert Menu.parse(read(book, Overrides(), "menu.bin").document) == menu
     json_menu = Menu.parse(json.loads(TEMPLATE.read_text(encoding="utf-8")))
     names = [(item.sku, item.name, item.price, item.number) for item in json_menu.items]
     assert [(item.sku, item.name, item.price, item.number) for item in menu.items] == names[: len(menu.items)]
@@ -299,8 +243,37 @@ def test_the_tables_of_the_template_are_a_menu() -> None:
 def test_two_files_are_tables_of_one_menu() -> None:
     items = ("a.csv", b"name;price;groups\nlatte;4,50;milk\n")
     options = ("b.csv", b"group;option;price\nmilk;oat;0,60\n")
-    menu = Menu.parse(read_menu([items, options], GIVEN).document)
+    menu = Menu.parse(read_menu([items, options], DOLLARS).document)
     assert (menu.items[0].price, menu.groups_of(menu.items[0])[0].options[0].price) == (450, 60)
+
+
+SIZED = """Field,Value
+Currency,EUR
+tax food,9
+tax drink,9
+
+group,option,price L
+Milk,oat,1
+milk,soy,2
+
+name,price S,price L; large,groups,tax
+tea,3,4,Milk,drink
+"""
+
+
+def test_sizes_have_all_aliases_and_taxes_of_one_rate_their_names() -> None:
+    menu = Menu.parse(read(SIZED, Overrides()).document)
+    assert menu.items[0].prices == {"s": 300, "l": 400}
+    assert [(size.name, size.aliases) for size in menu.sizes] == [("l", ("large",)), ("s", ())]
+    assert [tax.name for tax in menu.taxes] == ["food", "drink"]
+    assert menu.items[0].tax == "drink"
+    assert [option.name for option in menu.option_groups[0].options] == ["oat", "soy"]
+
+
+def test_an_id_may_be_given_to_a_document_without_one() -> None:
+    assert read('{"name": "m", "items": []}', Overrides(id="m")).document["id"] == "m"
+    with pytest.raises(InputError, match="it has no `id`"):
+        read('{"name": "m", "items": []}')
 
 
 @pytest.mark.parametrize(
@@ -314,10 +287,11 @@ def test_two_files_are_tables_of_one_menu() -> None:
     ],
 )
 def test_prices_are_exact(cell: str, currency: str, minor: int) -> None:
-    menu = written(f'name,price\nsoup,"{cell}"\n', Given(currency=currency)).document
+    menu = read(f'name,price\nsoup,"{cell}"\n', Overrides(currency=currency)).document
     assert Menu.parse(menu).items[0].price == minor
 
 
+BREAD = "name,price,groups\nsoup,4,bread\n\ngroup,option\n"
 OURS = """{"id": "menu", "name": "m", "currency": "USD",
  "items": [{"sku": "a", "name": "pie", "aliases": ["Pie"], "price": 1}]}"""
 
@@ -329,8 +303,19 @@ OURS = """{"id": "menu", "name": "m", "currency": "USD",
         ("name,price\nsoup,free\n", "row 2, column price: “free” is not a price in USD, such as 4.50"),
         ("name,price,available\nsoup,4,maybe\n", "row 2, column available: “maybe” is neither yes nor no"),
         ("name,price,number\nsoup,4,three\n", "row 2, column number: “three” is not a whole number"),
-        ("name,price,groups\nsoup,4,bread\n", "row 2, column groups (0): no group 'bread'"),
-        ("name,price\nsoup,4\nSoup,5\n", "row 3, column name: item name or alias 'soup' is already used"),
+        ("name,price,groups\nsoup,4,big bread\n", "row 2, column groups: no group is called “big bread”"),
+        ("name,price,tax\nsoup,4,City tax\n", "row 2, column tax: no tax is called “City tax”"),
+        ("name,price,price L\nsoup,4,5\n", "row 2: give either `price` or `prices`"),
+        ("field,value\nTax a,x\n\nname,price\nsoup,4\n", "row 2, column value (rate): must be basis points"),
+        (
+            f"{BREAD}bread,rye\nbread,Rye\n",
+            "row 6, column option: option name or alias 'rye' is already used at menu.csv row 5",
+        ),
+        (f"{BREAD}bread,rye\n,wheat\n", "row 6, column group: must not be empty"),
+        (
+            "name,price\nsoup,4\nSoup,5\n",
+            "item name or alias 'soup' is already used at menu.csv row 2, column name",
+        ),
         ("name,price\n,5\n", "row 2, column name: must not be empty"),
         ("name,price,color\nsoup,4,red\n", "menu.csv row 2: not imported: the column “color”"),
         (OURS, "menu: 1 items, 0 option groups, no problems"),
@@ -350,16 +335,16 @@ def test_problems_are_listed_with_their_place(tmp_path: Path, text: str, line: s
 
 def test_a_source_without_a_currency_asks_for_it() -> None:
     with pytest.raises(InputError, match="names no currency"):
-        imported("toast-shaped.json", Given())
+        imported("toast-shaped.json", Overrides())
 
 
 def test_a_converted_menu_is_a_menu_file() -> None:
-    given = ["--id", "pizza", "--name", "Pizza", "--currency", "EUR"]
-    shown = CliRunner().invoke(app, ["convert", str(DATA / "toast-published.json"), *given])
+    words = ["--id", "pizza", "--name", "Pizza", "--currency", "EUR"]
+    shown = CliRunner().invoke(app, ["convert", str(DATA / "toast-published.json"), *words])
     assert "Goat Cheese" in shown.stderr
     menu = Menu.parse(json.loads(shown.stdout))
     assert (menu.id, menu.name, menu.currency) == ("pizza", "Pizza", "EUR")
-    assert written(shown.stdout, Given()).document == json.loads(shown.stdout)
+    assert read(shown.stdout, Overrides()).document == json.loads(shown.stdout)
 
 
 NAMED = """name,aliases,price,groups
@@ -382,17 +367,17 @@ TOP3,mozzarella cheese,1,
 """
 
 
-def test_names_that_will_be_confused_are_warned_of(tmp_path: Path) -> None:
+def test_confusing_names_give_warnings(tmp_path: Path) -> None:
     file = tmp_path / "menu.csv"
     file.write_text(NAMED)
     shown = CliRunner().invoke(app, ["check", str(file), "--currency", "USD"])
     assert shown.output.splitlines() == [
         "menu.csv row 17: not imported: the options “TOP3”, which no item leads to",
-        "menu.csv row 2, column name: who says only “latte” gets this, not “vanilla latte”",
-        "menu.csv row 12 (options/0/name): who says only “cheese” gets this, not “goat cheese”",
+        "menu.csv row 2, column name: “latte” alone means this, not “vanilla latte”",
+        "menu.csv row 12, column option: “cheese” alone means this, not “goat cheese”",
         "menu.csv row 4, column name: “beet salad” sounds like “beat salad”",
         "menu.csv row 6, column name: “B12” is a code: add an alias to say",
-        "menu.csv row 12 (name): “MOD2 GRP” is a code, and customers are asked for it",
-        "menu.csv row 12 (options/2/name): “K1” is a code: customers choose a MOD2 GRP by its name",
+        "menu.csv row 12, column group: “MOD2 GRP” is a code, and customers are asked for it",
+        "menu.csv row 14, column option: “K1” is a code: customers choose a MOD2 GRP by its name",
         "menu: 8 items, 1 option groups, no problems",
     ]

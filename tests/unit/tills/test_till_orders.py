@@ -1,5 +1,5 @@
-"""Orders in the forms of tills. Square's are read by its SDK's models; Toast and Deliverect offer no file of
-their schemas, so `data/` has what their public references say."""
+"""Orders in the formats of tills. Square's are checked by its SDK's models. Toast and Deliverect publish no
+schema files, so `data/` has schemas written from their public references."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ ALLERGY = {"kind": "allergy", "heard": "nuts"}
 
 def cart_of(*lines: dict[str, Any], notes: tuple[dict[str, Any], ...] = ()) -> Cart:
     draft = CartDraft.model_validate({"lines": lines, "notes": notes})
-    said = Transcript(text=" ".join(one["heard"] for one in (*lines, *notes)), confidence=1.0)
-    return price_cart(draft, Menu.parse(MENU), 1, said, [])
+    transcript = Transcript(text=" ".join(one["heard"] for one in (*lines, *notes)), confidence=1.0)
+    return price_cart(draft, Menu.parse(MENU), 1, transcript, [])
 
 
-def sold(cart: Cart, **changed: Any) -> TillCart:
+def prepared(cart: Cart, **changed: Any) -> TillCart:
     return till_cart("ord_01", cart, Menu.parse(MENU | changed))
 
 
 def unknown_fields(model: object) -> Iterator[str]:
-    """Fields that a published model lacks: its SDK takes any."""
+    """Yield fields that Square's models lack; the SDK accepts any."""
     for part in model if isinstance(model, list) else [model]:
         if isinstance(part, BaseModel):
             yield from part.model_extra or ()
@@ -68,7 +68,7 @@ def unknown_fields(model: object) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ["square-published.json", "square-shaped.json"])
-def test_the_catalogs_that_are_imported_are_of_squares_own_models(name: str) -> None:
+def test_the_imported_catalogs_fit_squares_own_models(name: str) -> None:
     catalog = json.loads((DATA / name).read_bytes())
     for part in [*catalog["objects"], *catalog.get("related_objects", ())]:
         assert list(unknown_fields(TypeAdapter(CatalogObject).validate_python(part))) == []
@@ -78,7 +78,7 @@ BOTH = cart_of(LATTES, PIE, notes=(ALLERGY,))
 
 
 def test_a_square_order_names_variations_modifiers_and_taxes_of_the_catalog() -> None:
-    order = square_order(sold(BOTH), "LOCATION")
+    order = square_order(prepared(BOTH), "LOCATION")
     assert not order.refusals
     body = order.body
     free = {"amount": 0, "currency": "USD"}
@@ -113,7 +113,7 @@ def test_a_square_order_names_variations_modifiers_and_taxes_of_the_catalog() ->
 
 
 def test_a_toast_order_has_sizes_and_portions_as_modifiers_and_notes_as_special_requests() -> None:
-    order = toast_order(sold(BOTH), "DINING")
+    order = toast_order(prepared(BOTH), "DINING")
     assert not order.refusals
     body = order.body
     jsonschema.validate(body, json.loads((DATA / "toast-order.schema.json").read_text()))
@@ -130,7 +130,7 @@ def test_a_toast_order_has_sizes_and_portions_as_modifiers_and_notes_as_special_
 
 
 def test_a_deliverect_order_has_items_whose_prices_add_up_to_the_payment() -> None:
-    order = deliverect_order(sold(BOTH), None)
+    order = deliverect_order(prepared(BOTH), None)
     assert not order.refusals
     body = order.body
     jsonschema.validate(body, json.loads((DATA / "deliverect-order.schema.json").read_text()))
@@ -146,8 +146,8 @@ def test_a_deliverect_order_has_items_whose_prices_add_up_to_the_payment() -> No
     assert items + body["taxes"][0]["total"] == body["payment"]["amount"] == BOTH.total
 
 
-def test_defaults_that_were_not_named_are_sent() -> None:
-    plain = sold(cart_of(line("latte", size="S")))
+def test_defaults_are_sent() -> None:
+    plain = prepared(cart_of(line("latte", size="S")))
     [_size, milk] = toast_order(plain, "D").body["checks"][0]["selections"][0]["modifiers"]
     assert milk["item"] == {"guid": "WHOLE"}
 
@@ -158,8 +158,8 @@ MEALS = cart_of(
 )
 
 
-def test_what_is_inside_an_option_is_inside_it_at_the_till() -> None:
-    square = square_order(sold(MEALS), "L").body["order"]["line_items"]
+def test_nested_options_are_nested_at_the_till() -> None:
+    square = square_order(prepared(MEALS), "L").body["order"]["line_items"]
     assert [
         [(one["catalog_object_id"], one.get("parent_modifier_uid")) for one in meal["modifiers"]]
         for meal in square
@@ -167,17 +167,17 @@ def test_what_is_inside_an_option_is_inside_it_at_the_till() -> None:
         [("COFFEE", None), ("SIZES/LATTE-L", "0-0.0"), ("OAT", "0-0.0")],
         [("COLA", None), ("LEMON", "1-0.0"), ("COLA", None), ("LEMON", "1-0.1")],
     ]
-    toast = toast_order(sold(MEALS), "D").body["checks"][0]["selections"]
+    toast = toast_order(prepared(MEALS), "D").body["checks"][0]["selections"]
     assert [
         [(one["item"]["guid"], [i["item"]["guid"] for i in one["modifiers"]]) for one in meal["modifiers"]]
         for meal in toast
     ] == [[("COFFEE", ["LATTE-L", "OAT"])], [("COLA", ["LEMON"])] * 2]
-    items = deliverect_order(sold(MEALS), None).body["items"]
+    items = deliverect_order(prepared(MEALS), None).body["items"]
     assert sum(map(total, items)) == MEALS.total
 
 
 def total(item: dict[str, Any]) -> int:
-    """What a Deliverect item comes to with all that is in it."""
+    """Return the price of a Deliverect item with everything in it."""
     return item["quantity"] * (item["price"] + sum(map(total, item["subItems"])))
 
 
@@ -208,9 +208,11 @@ Till = tuple[Callable[[TillCart, str | None], TillOrder], str | None]
         pytest.param(cart_of(line("latte")), {}, ["missing_size"], id="no size"),
     ],
 )  # fmt: skip
-def test_what_no_till_takes(cart: Cart, changed: dict[str, Any], codes: list[str], till: Till) -> None:
+def test_orders_that_every_till_refuses(
+    cart: Cart, changed: dict[str, Any], codes: list[str], till: Till
+) -> None:
     form, location = till
-    found = [one.code for one in form(sold(cart, **changed), location).refusals]
+    found = [one.code for one in form(prepared(cart, **changed), location).refusals]
     assert [code for code in found if code != "other_total"][: len(codes)] == codes
     assert bool(found) == bool(codes)
 
@@ -234,11 +236,11 @@ def test_what_no_till_takes(cart: Cart, changed: dict[str, Any], codes: list[str
         ),
     ],
 )  # fmt: skip
-def test_what_one_till_takes_and_another_does_not(
+def test_orders_that_only_some_tills_refuse(
     till: Till, cart: dict[str, Any], changed: dict[str, Any], codes: list[str]
 ) -> None:
     form, location = till
-    assert [one.code for one in form(sold(cart_of(cart), **changed), location).refusals] == codes
+    assert [one.code for one in form(prepared(cart_of(cart), **changed), location).refusals] == codes
 
 
 @pytest.mark.parametrize(
@@ -249,14 +251,14 @@ def test_what_one_till_takes_and_another_does_not(
 def test_square_rounds_tax_half_to_even_as_its_developers_published(
     price: int, rate: str, tax: int, rounding: str
 ) -> None:
-    """Half up is another cent in the first two: the till would charge another total."""
+    """In the first two, rounding half up gives another cent."""
     pie = {"sku": "pie", "name": "pie", "price": price, "tax": "food", "ref": "PIE"}
     menu = MENU | {"taxes": [TAX | {"rate": rate, "rounding": rounding}], "items": [pie], "option_groups": []}
     draft = CartDraft.model_validate({"lines": [PIE]})
     cart = price_cart(draft, Menu.parse(menu), 1, Transcript(text="pie", confidence=1), [])
-    one = till_cart("ord_01", cart, Menu.parse(menu))
-    assert one.total(lambda _: price, round) == price + tax
-    refused = [found.code for found in square_order(one, "L").refusals]
+    order = till_cart("ord_01", cart, Menu.parse(menu))
+    assert order.total(lambda _: price, round) == price + tax
+    refused = [found.code for found in square_order(order, "L").refusals]
     assert refused == ([] if cart.total == price + tax else ["other_total"])
     assert rounding == "half_up" or not refused
 
