@@ -16,14 +16,14 @@ again, which has no answers: the customer says or types it."""
 
 class Choice(Described, frozen=True):
     """One answer. `id` is a size or option of the order's menu version; of a question about the whole
-    order `yes` or `no`."""
+    order `yes`, `no`, or `instead/` and the SKU of another item."""
 
     id: str
     text: str
     """As the menu names it, or yes or no in words."""
     price: int | None = None
-    """In minor units: what one of the item costs with this answer, or, for the yes to a whole cart, what that
-    costs without what can't be had; else null."""
+    """In minor units: what one of the item costs with this answer, or, of a question about the whole order,
+    what the order costs with it, without what can't be had; else null."""
     price_is_minimum: bool = False
     """True while something else about the item is open."""
 

@@ -23,7 +23,7 @@ from schemas.sentences.sentences import sentences
 from services.pipeline.ask_customer import answers_so_far, with_answer
 from services.validation.decide import decide, judge_chosen
 from services.validation.questions import NOTHING, WHOLE, answered
-from services.validation.whole_cart import NO, YES, without_missing
+from services.validation.whole_cart import INSTEAD, NO, YES, with_instead, without_missing
 
 # Limits that a human may overrule; without the other checks a cart couldn't be made or priced.
 OVERRULED = frozenset({"quantity_over_limit", "item_unavailable", "item_outside_hours", "option_unavailable"})
@@ -78,14 +78,28 @@ def settle_by_answer(
         except ValueError as error:
             raise _unknown(question) from error
         return _after_choice(order, draft, menu, policy, detail)
-    if question.id not in WHOLE or answer.answer not in (YES, NO):
+    if question.id == NOTHING and answer.answer.startswith(INSTEAD):
+        return _after_choice(order, with_instead(order.draft, answer.answer), menu, policy, detail)
+    return _after_whole(order, order.draft, question, answer.answer, menu, detail)
+
+
+def _after_whole(
+    order: OrderRecord,
+    draft: CartDraft,
+    question: Question,
+    answer: str,
+    menu: MenuVersion,
+    detail: dict[str, Any],
+) -> Outcome:
+    """Apply a "yes" or "no" to the whole cart."""
+    if question.id not in WHOLE or answer not in (YES, NO):
         raise _unknown(question)
-    if answer.answer == NO:
+    if answer == NO:
         declined = _declined(order.findings, question, menu.menu)
         return Outcome(Event.DECLINED, findings=tuple(declined), detail=detail)
     if question.id == NOTHING:
         return Outcome(Event.CANCELLED, findings=(), detail=detail)
-    draft = without_missing(order.draft, order.findings, question)
+    draft = without_missing(draft, order.findings, question)
     return _priced(Event.ANSWERED, order, draft, menu, detail)
 
 

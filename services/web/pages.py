@@ -6,6 +6,7 @@ from a customer or a menu can never run. All HTML is rendered by `page()`.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
 import secrets
@@ -43,7 +44,11 @@ _HEADERS = {
     "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Vary": "HX-Request, Cookie, Accept-Encoding",
 }
+# Pages that grow with the menu, and hold no text of other visitors.
+_COMPRESSED = ("customer/", "menu/", "docs/")
+_GZIP_LEVEL = 4
 
 
 @cache
@@ -78,36 +83,24 @@ def page(
     headers: dict[str, str] | None = None,
     **context: Any,
 ) -> HTMLResponse:
-    """Render `template` with the policy's headers.
-
-    `style_nonce` in the context is for wavesurfer.js, which adds a style element to its shadow root.
-    """
-    nonce = secrets.token_urlsafe(16)
-    text = TEMPLATES.get_template(template).render(
-        {
-            "path": request.url.path,
-            "staff": getattr(request.state, "staff", None),
-            "style_nonce": nonce,
-            **context,
-        }
-    )
+    """Render `template`. Its `style_nonce` allows the styles of wavesurfer.js and of a shop's colour."""
+    nonce, staff = secrets.token_urlsafe(16), getattr(request.state, "staff", None)
+    context = {"path": request.url.path, "staff": staff, "style_nonce": nonce, **context}
+    text = TEMPLATES.get_template(template).render(context)
     # The nonce is sent only if the page uses it; otherwise no inline style is allowed.
     policy = _POLICY.format(nonce=f" 'nonce-{nonce}'" if nonce in text else "")
-    return HTMLResponse(
-        text,
-        status_code=status,
-        headers={
-            **_HEADERS,
-            "Content-Security-Policy": policy,
-            "Cache-Control": "no-store",
-            "Vary": "HX-Request, Cookie",
-            **(headers or {}),
-        },
-    )
+    headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store", **(headers or {})}
+    body = text.encode()
+    # A session's token next to text of the URL's choice would leak by the length (BREACH).
+    leaks = staff is not None and staff.csrf in text and request.url.query
+    accepted = "gzip" in request.headers.get("accept-encoding", "")
+    if template.startswith(_COMPRESSED) and accepted and not leaks:
+        body, headers["Content-Encoding"] = gzip.compress(body, _GZIP_LEVEL), "gzip"
+    return HTMLResponse(body, status_code=status, headers=_HEADERS | headers)
 
 
 def is_fragment(request: Request) -> bool:
-    """Return whether htmx sent the request, to update part of a page."""
+    """Return True if htmx sent the request, to update part of a page."""
     return "hx-request" in request.headers
 
 
@@ -125,15 +118,9 @@ def redirect(request: Request, where: str) -> Response:
 
 
 def filled(
-    request: Request,
-    template: str,
-    error: SaycartError | None,
-    *,
-    status: int | None = None,
-    **shown: Any,
+    request: Request, template: str, error: SaycartError | None, *, status: int | None = None, **shown: Any
 ) -> Response:
-    """Return a page with forms. `error`: what was wrong with the one that was sent, which sets the status
-    unless `status` does."""
+    """Return a page with forms. `error`: what was wrong in one; it sets the status unless `status` does."""
     if error is None:
         return page(request, template, **shown)
     problem, headers = problems.describe(request, error)
@@ -180,6 +167,10 @@ class Form:
     def get(self, name: str, default: str = "") -> str:
         return self.fields.get(name, [default])[0].strip()
 
+    def password(self, name: str) -> str:
+        """Return a password, which may begin with a space."""
+        return self.fields.get(name, [""])[0]
+
     def all(self, name: str) -> list[str]:
         return self.fields.get(name, [])
 
@@ -195,11 +186,7 @@ class Form:
 
 
 async def read_form(request: Request) -> Form:
-    """Return the request's form. Starlette caches it, so the CSRF check may read it first.
-
-    Raises:
-        RequestRefused: another content type (415), too long or of unknown length (413), or unreadable (400).
-    """
+    """Return the request's form, which Starlette caches for later readers; raises RequestRefused."""
     kind = media_type(request)
     if kind not in ("application/x-www-form-urlencoded", "multipart/form-data"):
         raise RequestRefused(

@@ -1,8 +1,8 @@
-"""A real Chromium in front of real pages.
+"""Fixtures for tests in Chromium.
 
-Every tab is watched: a script error, a breach of the content security policy, or a request to another host
-fails the test that opened it. `stack` is the whole system with its workers; `cafe` is the API alone with
-nobody working, for tests that set an order's state themselves.
+Every tab is watched: a script error, a violation of the content security policy, or a request to another
+host fails its test. `stack` is the whole system with its workers; `cafe` is the API without workers, for
+tests that set an order's state themselves.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ import av
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
-from tests.integration.api_world import World, running
+from tests.integration.api_world import MENU, World, running
 from tests.processes.running_stack import RECORDINGS
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
-# What a page shows in a moment may take a busy machine longer.
+# A busy machine may take long to show a page.
 expect.set_options(timeout=20_000)
+LONG_MENU = MENU | {"id": "long", "name": "Long Menu", "items": [*MENU["items"], *(
+    {"sku": f"dish-{n}", "name": f"dish number {n}", "prices": {"S": 450 + n, "L": 600 + n},
+     "category": f"course {n // 20}", "description": f"Roasted {n} times with herbs and a small salad."}
+    for n in range(148)
+)]}  # fmt: skip
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 INSTALL = "Chromium is missing: apt-get install chromium (Debian), or brew install chromium"
@@ -41,42 +46,42 @@ FLAGS = [
 
 @dataclass
 class Watch:
-    """What a tab did that no page of ours may do."""
+    """Record what none of our pages may do."""
 
     host: str
     faults: list[str] = field(default_factory=list)
 
     def follow(self, context: BrowserContext) -> None:
-        context.on("request", lambda request: self._asked(request.url))
+        context.on("request", lambda request: self._on_request(request.url))
         context.on("weberror", lambda error: self.faults.append(f"script error: {error.error}"))
-        context.on("console", lambda message: self._said(message.type, message.text))
+        context.on("console", lambda message: self._on_console(message.type, message.text))
         context.expose_binding("violated", lambda _source, what: self.faults.append(f"policy: {what}"))
         context.add_init_script(
             "addEventListener('securitypolicyviolation', e =>"
             " violated(`${e.effectiveDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber}`))"
         )
 
-    def _asked(self, url: str) -> None:
+    def _on_request(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("data", "blob") and parts.netloc != self.host:
-            self.faults.append(f"asked another host: {url}")
+            self.faults.append(f"request to another host: {url}")
 
-    def _said(self, kind: str, text: str) -> None:
-        # A refused form is told by its status; Chromium logs each 4xx as an error of its own.
+    def _on_console(self, kind: str, text: str) -> None:
+        # Chromium logs every 4xx response as an error.
         if "Content Security Policy" in text or (kind == "error" and "status of 4" not in text):
             self.faults.append(f"console: {text}")
 
 
 @pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
-    # Not for the whole session: its event loop would be in the way of other tests' loops.
+    # Not for the whole session: its event loop would conflict with those of other tests.
     with sync_playwright() as started:
         yield started
 
 
 @pytest.fixture(scope="package")
 def launch(playwright: Playwright) -> Callable[..., Browser]:
-    """Start a Chromium, with a recording for its microphone or none."""
+    """Return a function that starts Chromium, with a recording as its microphone or none."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
         pytest.skip(INSTALL)
@@ -97,7 +102,7 @@ def browser(launch: Callable[..., Browser]) -> Iterator[Browser]:
 
 @contextmanager
 def watched(browser: Browser, base_url: str, **options: Any) -> Iterator[Page]:
-    """A tab in a fresh profile; fails at its end if it did what no page of ours may do."""
+    """Open a tab in a fresh profile, and fail at its end on anything that `Watch` recorded."""
     watch = Watch(urlsplit(base_url).netloc)
     context = browser.new_context(base_url=base_url, viewport=options.pop("viewport", DESKTOP), **options)
     watch.follow(context)
@@ -109,7 +114,7 @@ def watched(browser: Browser, base_url: str, **options: Any) -> Iterator[Page]:
 
 
 def spoken_wav(name: str, folder: Path) -> Path:
-    """A shipped recording as 48 kHz mono WAV, which is what Chromium's fake microphone takes."""
+    """Convert a shipped recording to 48 kHz mono WAV for Chromium's fake microphone."""
     target = folder / f"{name}.wav"
     with av.open(str(RECORDINGS / f"{name}.flac")) as source, av.open(str(target), "w") as out:
         stream = out.add_stream("pcm_s16le", rate=48_000, layout="mono")
@@ -123,17 +128,17 @@ def spoken_wav(name: str, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def cafe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The API and its pages alone: orders stay where a test puts them."""
+    """Run the API without workers: orders stay in the state that a test sets."""
     with running(tmp_path_factory.mktemp("cafe"), max_audio_s=4) as world:
         yield world
 
 
 def assert_accessible(page: Page) -> None:
-    """No fault by axe-core, in light and in dark."""
+    """Assert that axe-core finds nothing, in light and in dark."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.evaluate(AXE)
-        # Its preload copies style sheets of shadow roots (the waveform's) inline, which the policy forbids.
+        # Preload would copy the waveform's style sheets inline, which the policy forbids.
         found = page.evaluate("axe.run({preload: false}).then(r => r.violations)")
         bad = [(v["id"], v["help"], [n["target"] for n in v["nodes"]]) for v in found]
         assert not bad, f"{page.url} in {scheme}: {bad}"
@@ -141,13 +146,13 @@ def assert_accessible(page: Page) -> None:
 
 
 def assert_fits(page: Page) -> None:
-    """Nothing sticks out to the side: a phone must not scroll sideways."""
+    """Assert that the page doesn't scroll sideways."""
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0, f"{page.url} is {wide} px too wide"
 
 
 def assert_light(page: Page, address: str) -> None:
-    """Open a page: all that it loads, but for its recording, comes in 60 kB."""
+    """Open a page and assert that it loads at most 60 kB, as transferred, without its recording."""
     page.goto(address, wait_until="load")
     loaded = page.evaluate(
         "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
@@ -157,6 +162,6 @@ def assert_light(page: Page, address: str) -> None:
 
 
 def assert_usable(page: Page) -> None:
-    """Accessible, and no wider than its window."""
+    """Assert that the page is accessible and fits its window."""
     assert_accessible(page)
     assert_fits(page)

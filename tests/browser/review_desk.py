@@ -1,6 +1,6 @@
 """Orders in review as the pipeline leaves them: a shipped recording, its words, a draft, findings, a price.
 
-Only the recogniser's and the decoder's answers are made up here; checking, pricing and storing are real.
+Only the answers of recognizer and decoder are invented; checks, prices and storage are real.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SURE = ModelAnswer(probability=1.0)
 
 @contextmanager
 def signed_in(browser: Browser, base_url: str, name: str, **options: Any) -> Iterator[Page]:
-    """A watched tab in which `name` has signed in, on the queue."""
+    """Open a watched tab with the queue, signed in as `name`."""
     with watched(browser, base_url, **options) as page:
         page.goto("/review")
         page.get_by_label("Name").fill(name)
@@ -51,9 +51,9 @@ def signed_in(browser: Browser, base_url: str, name: str, **options: Any) -> Ite
 
 
 def take(page: Page, review_id: str) -> None:
-    """Open this very order and take it, by its key."""
+    """Open an order and take it by its shortcut."""
     page.goto(f"/review/{review_id}")
-    with page.expect_navigation():  # to its end: a key that is pressed before the scripts run is lost
+    with page.expect_navigation():  # a key pressed before the scripts run is lost
         page.keyboard.press("c")
     expect(page.locator("#settle")).to_be_visible()
 
@@ -65,7 +65,7 @@ def decoded(
     notes: Sequence[dict[str, str]] = (),
     more: Sequence[Finding] = (),
 ) -> tuple[OrderRecord, Cart, tuple[Finding, ...]]:
-    """The order once this draft was decoded, with the cart and the findings that its menu makes of it."""
+    """Return the order after this draft was decoded, with its cart and findings."""
     menu = world.parts.menus.get(order.menu_id, order.menu_version)
     draft = CartDraft.model_validate({"lines": lines, "notes": notes})
     findings = (*check_facts(draft, menu.menu), *more)
@@ -76,7 +76,7 @@ def decoded(
 
 @dataclass
 class Desk:
-    """One café with staff, and orders put in front of them."""
+    """A café with staff and orders for review."""
 
     world: World
     names: list[str] = field(default_factory=list)
@@ -97,8 +97,8 @@ class Desk:
         more: tuple[Finding, ...] = (),
         notes: Sequence[dict[str, str]] = (),
     ) -> ReviewRecord:
-        """An order in review; `sure` gives the probability of single words, the rest have 0.97. `second` is
-        what a second recogniser heard, `more` findings that nothing else here would make."""
+        """Add an order in review. `sure` sets the probability of single words, else 0.97; `second` is the
+        second recognizer's transcript, `more` are further findings."""
         parts, menu = self.world.parts, menu or self.menu
         heard = self._heard(said, sure or {}, spoken=recording is not None)
         heard = heard.model_copy(update={"second": second})
@@ -122,7 +122,7 @@ class Desk:
 
     @contextmanager
     def staff(self, browser: Browser, name: str = "Ann", **options: Any) -> Iterator[Page]:
-        """A watched tab in which `name` has signed in."""
+        """Open a watched tab, signed in as `name`."""
         if name not in self.names:
             self.world.parts.staff.add(name, PASSWORD)
             self.names.append(name)
@@ -130,7 +130,7 @@ class Desk:
             yield page
 
     def clear(self) -> None:
-        """Leave nothing for the next test."""
+        """Cancel all orders in review."""
         for entry in self.world.parts.reviews.queue(500).entries:
             self.world.parts.orders.cancel(entry.review.order_id)
 

@@ -1,6 +1,6 @@
 """The customer's page in a real browser: what each state of an order says, and how a cart is confirmed.
 
-Nobody works behind `cafe`, so the tests move the orders themselves; `test_customer_stack.py` has the real
+Nothing runs behind `cafe`, so the tests move the orders themselves; `test_customer_stack.py` has the real
 workers.
 """
 
@@ -44,7 +44,7 @@ def page(browser: Browser, cafe: World) -> Iterator[Page]:
 
 
 def placed(cafe: World, text: str = "a large latte", menu: dict[str, Any] = MENU) -> OrderRecord:
-    """An order as the page makes one: to be confirmed by its customer."""
+    """Return a new order as the page makes it, to be confirmed by its customer."""
     stored, _ = cafe.parts.menus.put(Menu.parse(menu), by=TESTER)
     new = NewOrder(
         menu_id=stored.menu.id,
@@ -60,7 +60,7 @@ def placed(cafe: World, text: str = "a large latte", menu: dict[str, Any] = MENU
 def propose(
     cafe: World, order: OrderRecord, *lines: dict[str, Any], notes: Sequence[dict[str, str]] = ()
 ) -> OrderRecord:
-    """The order once every stage has passed it, with this draft."""
+    """Return the order with this draft, proposed to its customer."""
     order, cart, _ = decoded(cafe, order, lines, notes)
     final: OrderRecord = cafe.parts.orders.commit(order, Outcome(Event.PROPOSED, cart=cart))
     assert final.state is State.PROPOSED
@@ -70,7 +70,7 @@ def propose(
 def proposed(
     cafe: World, *lines: dict[str, Any], notes: Sequence[dict[str, str]] = (), **placing: Any
 ) -> OrderRecord:
-    """A new order that every stage has passed."""
+    """Return a new order, proposed to its customer."""
     return propose(cafe, placed(cafe, **placing), *(lines or (LATTE,)), notes=notes)
 
 
@@ -149,7 +149,7 @@ def test_a_bad_file_is_refused_in_words_without_scripts(browser: Browser, cafe: 
 
 
 def drop_file(page: Page, target: str, name: str, body: bytes) -> None:
-    """Let a file go over `target`, as from the desktop."""
+    """Drop a file on `target`, as from the desktop."""
     made = page.evaluate_handle(
         """([name, bytes]) => {
             const dragged = new DataTransfer();
@@ -168,7 +168,7 @@ def test_a_dropped_file_is_sent(page: Page, cafe: World) -> None:
     page.goto(f"/?menu={MENU['id']}")
     drop_file(page, "h1", "notes.wav", b"this is no recording at all")
     expect(page.get_by_role("alert")).to_contain_text("Unsupported audio")
-    # Looked at here: a file that is taken leads to another page, which has no such field.
+    # Checked here: an accepted file leads to another page, which has no such field.
     expect(page.locator("#drop")).not_to_have_class(re.compile("over"))
     body = wav(0.2)
     drop_file(page, "#drop", "order.wav", body)
@@ -179,7 +179,7 @@ def test_a_dropped_file_is_sent(page: Page, cafe: World) -> None:
 
 @pytest.mark.parametrize("way", ["finger", "space"])
 def test_a_tap_begins_and_another_ends_a_recording(browser: Browser, cafe: World, way: str) -> None:
-    """The microphone is Chromium's own, which beeps."""
+    """Uses Chromium's own microphone, which beeps."""
     with watched(browser, cafe.url, viewport=PHONE, has_touch=True) as page:
         page.goto(f"/?menu={MENU['id']}")
         mic = page.get_by_role("button", name="Hold to talk")
@@ -241,7 +241,7 @@ def test_the_policy_is_strict_on_every_page(cafe: World) -> None:
 
 
 def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
-    """What happens while a panel is on its way is not lost: its event came to the panel before."""
+    """An event that arrives while a panel is being loaded isn't lost."""
     order = placed(cafe, "a large latte")
     page.goto(cafe.link(order.id))
     expect(page.locator("[aria-current=step]")).to_have_text(sentences("en")("step_decode"))
@@ -249,7 +249,7 @@ def test_a_panel_that_comes_late_asks_again(page: Page, cafe: World) -> None:
     moved: list[OrderRecord] = []
 
     def late(route: Route) -> None:
-        """The panel of before, after the next event has come."""
+        """Answer with the old panel, after the next event."""
         panel = route.fetch()
         if len(moved) == 1:
             moved.append(cafe.parts.orders.commit(moved[0], stages.validate(moved[0], cafe.parts.tools)))
@@ -270,8 +270,9 @@ def test_the_end_of_the_events_is_no_fault(page: Page, cafe: World) -> None:
     page.goto(cafe.link(order.id))
     expect(page.get_by_role("heading", name="One moment")).to_be_visible()
     page.route(f"**/orders/{order.id}", lambda route: held.append(route))
-    cafe.parts.orders.cancel(order.id)
-    # The server ends its stream now, and a browser comes back after a second; the new panel is still to come.
+    with page.expect_request(f"**/orders/{order.id}"):
+        cafe.parts.orders.cancel(order.id)
+    # The server ends its stream now, and a browser would reconnect after a second; no panel has come.
     page.wait_for_timeout(RECONNECT_MS + 1_500)
     assert (len(held), len(listened)) == (1, 1)
     held[0].continue_()

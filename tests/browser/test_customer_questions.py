@@ -1,4 +1,4 @@
-"""Open choices and corrections on the customer's page: nothing is made at a total that was not shown."""
+"""Open choices and corrections on the customer's page: nothing is made at a total that wasn't shown."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def doubted(
     menu: dict[str, Any] = TAQUERIA,
     text: str = SAID,
 ) -> OrderRecord:
-    """An order of the page in review, with what the menu leaves open of these lines."""
+    """Return an order in review, with the choices that these lines leave open."""
     order, cart, findings = decoded(cafe, placed(cafe, text, menu), lines)
     outcome = Outcome(Event.DOUBTED, cart=cart, findings=findings, reasons=reasons)
     final: OrderRecord = cafe.parts.orders.commit(order, outcome)
@@ -77,7 +77,7 @@ def doubted(
 
 
 def judged(cafe: World, order: OrderRecord, *lines: dict[str, Any], sure: ModelAnswer = SURE) -> OrderRecord:
-    """The order with this cart, as the pipeline decides about it."""
+    """Return the order with this cart, decided by the pipeline."""
     draft = CartDraft.model_validate({"lines": lines})
     order = cafe.parts.orders.commit(order, Outcome(Event.DECODED, draft=draft, answer=sure))
     final: OrderRecord = cafe.parts.orders.commit(order, stages.validate(order, cafe.parts.tools))
@@ -152,6 +152,7 @@ def test_the_rest_of_an_order_is_priced_and_what_is_near_the_sold_out_is_offered
         f"{offer} Is the rest right: 1 × large latte, $5.50 total?"
     )
     expect(page.locator(".lines .price")).to_have_text(["$5.50", "–"])
+    expect(page.locator(".lines .doubt")).to_have_count(0)  # the question says it
     expect(page.locator(".cart .total")).to_have_count(0)
     expect(page.get_by_label("Or type it")).to_be_visible()
     assert_usable(page)
@@ -161,6 +162,16 @@ def test_the_rest_of_an_order_is_priced_and_what_is_near_the_sold_out_is_offered
     alone = judged(cafe, placed(cafe, "a bagel", SOLD_OUT), BAGEL)
     page.goto(cafe.link(alone.id))
     expect(page.locator("#question h2")).to_have_text(f"{offer} What would you like instead?")
+    assert_usable(page)
+    answers = page.locator("#question").get_by_role("button")
+    expect(answers).to_have_text(["everything bagel, $4.25", "Ask our staff", "Nothing, thanks"])
+    press(page, "everything bagel, $4.25")
+    expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+    expect(page.locator(".lines .name")).to_have_text("everything bagel")
+    page.get_by_role("button", name="Yes, order for $4.25").click()
+    expect(page.get_by_role("heading", name="Thanks")).to_be_visible()
+    none = judged(cafe, placed(cafe, "a bagel", SOLD_OUT), BAGEL)
+    page.goto(cafe.link(none.id))
     press(page, "Nothing, thanks")
     expect(page.get_by_role("heading", name="This order was cancelled")).to_be_visible()
 

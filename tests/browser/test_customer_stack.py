@@ -15,7 +15,7 @@ from services.workers.stack import Stack
 from tests.browser.conftest import PHONE, assert_usable, spoken_wav, watched
 
 pytestmark = [pytest.mark.models, pytest.mark.stack]
-# The stages take seconds on a small machine; this is a bound, and not what is measured.
+# A bound only: the stages take seconds on a small machine.
 SETTLE_MS = 300_000
 
 
@@ -23,7 +23,7 @@ SETTLE_MS = 300_000
 def speaking(
     launch: Callable[..., Browser], tmp_path: Path
 ) -> Iterator[Callable[[str], tuple[Browser, float]]]:
-    """A Chromium that hears one of the shipped recordings, and how many seconds that takes."""
+    """Return a function that starts Chromium with a shipped recording, and returns its seconds."""
     started: list[Browser] = []
 
     def start(name: str) -> tuple[Browser, float]:
@@ -39,7 +39,7 @@ def speaking(
 
 
 def confirmed(page: Page, client: httpx.Client) -> dict[str, Any]:
-    """Say yes on the order's page; the order as the API has it then."""
+    """Say yes on the order's page, and return the order by the API."""
     expect(page.get_by_role("heading", name="Is this right?")).to_be_visible(timeout=SETTLE_MS)
     page.get_by_role("button", name="Yes, order for").click()
     expect(page.get_by_role("heading", name="Thanks, your order is in")).to_be_visible()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from schemas.lifecycle import State
 from schemas.shops.brand import logo_url, parse_colour
-from tests.browser.conftest import PHONE, assert_accessible, assert_light, assert_usable, watched
+from tests.browser.conftest import LONG_MENU, PHONE, assert_accessible, assert_light, assert_usable, watched
 from tests.browser.test_customer import LATTE, placed, propose, proposed
 from tests.browser.test_customer_questions import BURRITO, HORCHATAS, doubted
 from tests.integration.api_world import MENU, World
@@ -20,7 +20,7 @@ from tests.stand_ins import TESTER
 
 KIOSK = f"/kiosk/main?menu={MENU['id']}"
 BAGEL: dict[str, Any] = {"kind": "item", "heard": "and a bagel", "sku": "bagel", "quantity": 1}
-# Chromium has no voice here: what it is to say is written down, and null where it is to be silent.
+# Chromium has no voice here: record what it should say, and null for silence.
 VOICE = (
     "window.spoken = []; Object.defineProperty(window, 'speechSynthesis',"
     " {value: {speak: (one) => spoken.push(one.text), cancel: () => spoken.push(null)}})"
@@ -80,7 +80,7 @@ def test_a_kiosk_counts_down_before_it_cancels_and_starts_over(page: Page, cafe:
     page.goto(KIOSK)
     order = proposed(cafe)
     page.goto(cafe.link(order.id))
-    # Paused, or a busy machine would look when it is over.
+    # Paused: a busy machine might look too late.
     page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
     page.clock.run_for(46_000)
     expect(page.get_by_text("Starting over in")).to_have_text(re.compile("Starting over in 1[0-3] s"))
@@ -180,17 +180,18 @@ def test_a_kiosk_shows_pictures_of_its_own_host_alone(page: Page, cafe: World) -
 @pytest.mark.parametrize("colour", ["#fc0", "#000"])
 def test_text_is_readable_in_any_colour_of_the_shop(page: Page, cafe: World, colour: str) -> None:
     looks = {"colour": parse_colour(colour), "logo": logo_url(b"<svg xmlns='http://www.w3.org/2000/svg'/>")}
-    cafe.parts.shops.paint("main", looks, by=TESTER)
+    cafe.parts.shops.set_brand("main", looks, by=TESTER)
     try:
         for address in (KIOSK, cafe.link(proposed(cafe).id), "/"):
             page.goto(address)
             expect(page.locator("header .brand")).to_have_text("Main shop")
             assert_accessible(page)
     finally:
-        cafe.parts.shops.paint("main", {"colour": None, "logo": None}, by=TESTER)
+        cafe.parts.shops.set_brand("main", {"colour": None, "logo": None}, by=TESTER)
 
 
-def test_a_customer_sees_no_way_to_the_review_and_light_pages(page: Page, cafe: World) -> None:
-    for address in (KIOSK, "/", cafe.link(proposed(cafe).id)):
+def test_a_customer_of_a_long_menu_sees_light_pages_and_no_way_to_the_review(page: Page, cafe: World) -> None:
+    order = proposed(cafe, menu=LONG_MENU)
+    for address in ("/kiosk/main?menu=long", "/?menu=long", cafe.link(order.id), "/menu/long"):
         assert_light(page, address)
         expect(page.get_by_role("link", name="Review")).to_have_count(0)

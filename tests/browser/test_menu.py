@@ -16,7 +16,15 @@ from playwright.sync_api import Browser, Page, expect
 from schemas.errors import Conflict
 from schemas.menu import Menu
 from schemas.shops.access import Role
-from tests.browser.conftest import PHONE, assert_accessible, assert_fits, assert_usable, watched
+from tests.browser.conftest import (
+    LONG_MENU,
+    PHONE,
+    assert_accessible,
+    assert_fits,
+    assert_light,
+    assert_usable,
+    watched,
+)
 from tests.browser.review_desk import PASSWORD, signed_in
 from tests.integration.api_world import MENU, World
 from tests.stand_ins import TESTER
@@ -32,7 +40,7 @@ def page(browser: Browser, cafe: World) -> Iterator[Page]:
 
 @pytest.fixture
 def menu_id(cafe: World, request: pytest.FixtureRequest) -> str:
-    """A menu of the test's own."""
+    """Return the id of the test's own menu."""
     own = f"menu-{abs(hash(request.node.nodeid))}"
     cafe.parts.menus.put(Menu.parse({**MENU, "id": own}), by=TESTER)
     return own
@@ -40,7 +48,7 @@ def menu_id(cafe: World, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def staff(browser: Browser, cafe: World) -> Iterator[Page]:
-    """A tab of someone who has signed in."""
+    """Open a tab, signed in as an administrator."""
     with suppress(Conflict):
         cafe.parts.staff.add("barista", PASSWORD, role=Role.ADMIN)
     with signed_in(browser, cafe.url, "barista") as tab:
@@ -223,6 +231,15 @@ def test_a_file_is_refused_with_its_places_and_stores_nothing_on_an_old_version(
     staff.get_by_role("button", name="Store this version").click()
     expect(staff.get_by_role("alert")).to_contain_text("has changed")
     assert newest(cafe, menu_id).name == "Renamed"
+
+
+def test_a_long_menu_is_compressed_but_not_next_to_what_was_searched(staff: Page, cafe: World) -> None:
+    cafe.parts.menus.put(Menu.parse(LONG_MENU), by=TESTER)
+    assert_light(staff, "/menu/long")
+    for address, encoding in (("/menu/long", "gzip"), ("/menu/long?q=dish", None), ("/review", None)):
+        answer = staff.goto(address)
+        assert answer is not None
+        assert answer.headers.get("content-encoding") == encoding
 
 
 def test_the_menu_pages_are_accessible_and_fit_a_phone(staff: Page, cafe: World, menu_id: str) -> None:

@@ -1,4 +1,4 @@
-"""What staff do with their accounts and an administrator with the shop, on a phone."""
+"""Staff accounts and the administration, on a phone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from tests.servers.oidc_provider import oidc_provider
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One account a test, as each changes its own for good: Ann's, an administrator; Bob's, bound to a
-    provider; and Cem's."""
+    """Run the API with an account per test: Ann, an administrator; Bob, bound to a provider; and Cem."""
     home = tmp_path_factory.mktemp("desk")
     with (
         oidc_provider() as provider,
@@ -80,12 +79,12 @@ def test_the_four_pages_of_the_administration(desk: World, browser: Browser) -> 
 
 
 class Between(Watch):
-    """Two sites are asked here, ours and the provider's; what the other does is its own business."""
+    """Allow requests to the provider too, and ignore what its pages do."""
 
-    def _asked(self, url: str) -> None:
+    def _on_request(self, url: str) -> None:
         pass
 
-    def _said(self, kind: str, text: str) -> None:
+    def _on_console(self, kind: str, text: str) -> None:
         if "Content Security Policy" in text:
             self.faults.append(text)
 

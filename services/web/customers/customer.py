@@ -30,13 +30,16 @@ from services.api.routes.orders import read
 from services.shop_scope import ShopScope
 from services.validation.decide import judge_chosen
 from services.web.customers import customer_view
-from services.web.customers.kiosk import KIOSK_COOKIE, home, is_kiosk, looks
 from services.web.customers.order_access import (
+    KIOSK_COOKIE,
     Acting,
     Holding,
     Opened,
     Visiting,
     grant_order,
+    home,
+    is_kiosk,
+    looks,
     name_visitor,
     visitor_name,
 )
@@ -132,10 +135,7 @@ def order(order_id: str, request: Request, box: Opened) -> Response:
 
 @router.get("/orders/{order_id}/events")
 async def events(
-    order_id: str,
-    request: Request,
-    box: Holding,
-    last_event_id: Annotated[str | None, Header()] = None,
+    order_id: str, request: Request, box: Holding, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
     """Stream the order's events to its page."""
     return await stream(request, box, order_id, last_event_id)

@@ -67,7 +67,7 @@ def of_order(record: OrderRecord, review: ReviewRecord | None, menu: Menu) -> di
 
 
 def _not_caught(order: Order) -> bool:
-    """Return whether nothing was understood of what was added last."""
+    """Return True if nothing was understood of what was added last."""
     newest = order.utterances[-1] if len(order.utterances) > 1 else None
     return newest is not None and newest.transcript is not None and not newest.transcript.text.strip()
 

@@ -57,14 +57,16 @@ class LineForm:
 def line_forms(cart: Cart, keys: list[str], menu: Menu) -> list[LineForm]:
     """Return the form of each line that is on the menu."""
     return [
-        LineForm(key, line, item, _groups(line, item, menu))
+        LineForm(
+            key,
+            line,
+            item,
+            [_group(line, group, menu.language) for group in open_groups(line, menu.groups_of(item))],
+        )
         for key, line in zip(keys, cart.lines, strict=True)
         if line.sku is not None and (item := menu.item(line.sku)) is not None
+        for groups in [open_groups(line, menu.groups_of(item))]
     ]
-
-
-def _groups(line: CartLine, item: Item, menu: Menu) -> list[GroupChoices]:
-    return [_group(line, group, menu.language) for group in open_groups(line, menu.groups_of(item))]
 
 
 def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
@@ -84,15 +86,10 @@ def _group(line: CartLine, group: OptionGroup, language: str) -> GroupChoices:
 
 
 def read_draft(form: Form, current: CartDraft, shown: Cart, menu: Menu) -> tuple[CartDraft, list[str]]:
-    """Parse a form into a draft and the keys of its lines.
-
-    `current` is the order's draft and `shown` its cart: a defaulted size stays unspecified.
-
-    Raises:
-        InvalidCart: the cart is empty, or the form names something unknown.
-    """
+    """Return a form's draft and the keys of its lines; raises InvalidCart. `current` is the order's draft and
+    `shown` its cart: a defaulted size stays unspecified."""
     wanted = form.all("line") + ([f"{ADDED}{sku}"] if (sku := form.get("add")) else [])
-    # An item that is added twice stays one line, whose quantity can be raised.
+    # An item added twice stays one line, whose quantity can be raised.
     keys = [key for key in dict.fromkeys(wanted) if f"remove/{key}" not in form]
     try:
         lines = [_read_line(form, key, current, shown, menu) for key in keys]

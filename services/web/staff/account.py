@@ -1,7 +1,6 @@
 """The staff member's own account: password, two-step sign-in, sessions.
 
-Changes that outlast the session require the password again: an unattended page or a stolen cookie must not
-be enough.
+Changes that outlast the session require the password again: a stolen cookie must not be enough.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from schemas.errors import Conflict, InputError, SaycartError
 from services.api.deps import Wired
 from services.bootstrap import Container
 from services.web.pages import Fields, Form, PageRoute, filled, page, redirect
-from services.web.staff.leaving import provider_name, signed_out
+from services.web.staff.sign_in import provider_name, signed_out
 from services.web.staff.staff import COOKIE, ENROL, Enrolling, Signed, SignedIn, read_cookie
 
 router = APIRouter(prefix="/account", include_in_schema=False, route_class=PageRoute)
@@ -38,9 +37,9 @@ def account(request: Request, box: Wired, staff: Signed, done: str = "") -> Resp
 @router.post("/password")
 def change_password(request: Request, box: Wired, staff: Signed, fields: Fields) -> Response:
     """Change the password; all other sessions end."""
-    new, repeated = _typed(fields, "new"), _typed(fields, "again")
+    new = fields.password("new")
     try:
-        if new != repeated:
+        if new != fields.password("again"):
             raise InputError("The new passwords don't match")
         prove_password(box, staff, fields)
         own = staff.session
@@ -54,7 +53,7 @@ def change_password(request: Request, box: Wired, staff: Signed, fields: Fields)
 async def sign_out_everywhere(request: Request, box: Wired, staff: Signed) -> Response:
     """End all sessions, including this one."""
     id_token = await run_in_threadpool(box.sessions.end, read_cookie(request, COOKIE))
-    await run_in_threadpool(box.sessions.end_all, staff.name)
+    await run_in_threadpool(box.sessions.end_all, staff.name, by=staff.shop_scope.by)
     return await signed_out(request, box, id_token)
 
 
@@ -113,20 +112,10 @@ def turn_off(request: Request, box: Wired, staff: Signed, fields: Fields) -> Res
 
 
 def prove_password(box: Container, staff: SignedIn, fields: Form) -> None:
-    """Check that the form's `current` is the account's password.
-
-    Raises:
-        InputError: it is not.
-        TooManyAttempts, SignInBusy: it was not checked.
-    """
-    current = _typed(fields, "current")
-    if not box.sign_ins.proves(staff.session, current):
+    """Check that the form's `current` is the account's password; raises InputError if it isn't, and
+    TooManyAttempts or SignInBusy if it wasn't checked."""
+    if not box.sign_ins.proves(staff.session, fields.password("current")):
         raise InputError("That's not your current password", hint="Type the one that you sign in with.")
-
-
-def _typed(fields: Form, name: str) -> str:
-    """Return a password with its spaces."""
-    return (fields.all(name) or [""])[0]
 
 
 def _page(
@@ -166,8 +155,7 @@ def _enrol(request: Request, box: Container, staff: SignedIn, error: SaycartErro
 
 
 def _qr(secret: str, name: str) -> Markup:
-    """Return the QR code for an authenticator app as inline SVG: an image would have a URL, and a secret must
-    not be in a URL."""
+    """Return the QR code for an authenticator app as inline SVG: no secret may be in the URL of an image."""
     uri = pyotp.TOTP(secret).provisioning_uri(name=name, issuer_name=ISSUER)
     svg = segno.make_qr(uri, error="m").svg_inline(scale=5, light="#fff", svgclass="qr", lineclass=None)
     return Markup(svg)  # noqa: S704 (drawn by us, from base 32 and a percent-encoded name)

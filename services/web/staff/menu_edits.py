@@ -15,11 +15,13 @@ from starlette.responses import Response
 
 from schemas.errors import InvalidMenu, NotFound
 from schemas.menu import Item, Menu, Option
+from schemas.menus.checks import Note
 from schemas.menus.hours import DAYS
 from schemas.wording import minor_units
 from services.api.problems import invalid
 from services.api.routes.menus import publish
-from services.tills.menus.imported import new_id
+from services.shop_scope import ShopScope
+from services.tills.menus.draft import slug
 from services.web.pages import Fields, Form, PageRoute, in_main, is_fragment, page, redirect
 from services.web.staff.menus import browsed
 from services.web.staff.staff import MenuScope, PublishScope
@@ -27,7 +29,7 @@ from services.web.staff.staff import MenuScope, PublishScope
 router = APIRouter(prefix="/menu", include_in_schema=False, route_class=PageRoute)
 
 MORNING = time(4)
-"""When what is sold out until tomorrow comes back, in the menu's time zone."""
+"""When items that are sold out until tomorrow come back, in the menu's time zone."""
 _HOURS = re.compile(r"(?:([a-z, ]+) )?(\d\d:\d\d) ?[-–] ?(\d\d:\d\d)")
 
 
@@ -44,25 +46,39 @@ def edit(
 
 @router.post("/{menu_id}/edit")
 def save(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Response:
-    """Save that form, or mark an item or option: `available` is yes, no or tomorrow."""
+    """Save that form."""
     menu = box.menus.get(menu_id).menu
     part = _part(menu, form.get("sku"), form.get("group"), form.get("option"))
-    changed = (
-        _marked(part, menu, form.get("available"))
-        if part and "available" in form
-        else _filled(part, menu, form)
-    )
-    edited = _with(menu, part, changed).model_copy(
-        update={"time_zone": menu.time_zone or form.get("time_zone") or None}
-    )
-    new, notes = Menu.read(edited.model_dump(mode="json", exclude_none=True, warnings=False))
-    publish(box, new, after=form.version, edited=True)
-    if "available" in form and is_fragment(request):
-        return browsed(request, box, menu_id, form.get("q"))
+    new, notes = _publish(box, menu, part, _filled(part, menu, form), form)
     where = f"/menu/{menu_id}"
     if not notes:
         return redirect(request, where)
     return page(request, "menu/tidied.html", headers=in_main(request), menu=new, where=where, notes=notes)
+
+
+@router.post("/{menu_id}/mark")
+def mark(menu_id: str, request: Request, box: PublishScope, form: Fields) -> Response:
+    """Mark an item (`SKU///no`) or an option (`/GROUP/OPTION/no`) as available: yes, no or tomorrow."""
+    menu = box.menus.get(menu_id).menu
+    sku, group, option, available = [*form.get("mark").split("/"), "", "", ""][:4]
+    part = _part(menu, sku, group, option)
+    if part is None:
+        raise invalid([("/mark", "names no item and no option")])
+    _publish(box, menu, part, _marked(part, menu, available), form)
+    if is_fragment(request):
+        return browsed(request, box, menu_id, form.get("q"))
+    return redirect(request, f"/menu/{menu_id}")
+
+
+def _publish(
+    box: ShopScope, menu: Menu, part: Item | Option | None, changed: Item | Option, form: Form
+) -> tuple[Menu, tuple[Note, ...]]:
+    """Publish the menu with one part changed; return it with the names that were dropped."""
+    zone = menu.time_zone or form.get("time_zone") or None
+    edited = _with(menu, part, changed).model_copy(update={"time_zone": zone})
+    new, notes = Menu.read(edited.model_dump(mode="json", exclude_none=True, warnings=False))
+    publish(box, new, after=form.version, edited=True)
+    return new, notes
 
 
 def _part(menu: Menu, sku: str, group_id: str, option_id: str) -> Item | Option | None:
@@ -100,7 +116,7 @@ def _marked(part: Item | Option, menu: Menu, available: str) -> Item | Option:
 
 
 def _filled(part: Item | Option | None, menu: Menu, form: Form) -> Item | Option:
-    """Return an item or option with the values of its form; of these only amounts and hours are checked."""
+    """Return an item or option with the values of its form, of which only amounts and hours are checked."""
     prices = _prices(form, menu.currency)
     if isinstance(part, Option):
         return part.model_copy(update=prices)
@@ -117,7 +133,7 @@ def _filled(part: Item | Option | None, menu: Menu, form: Form) -> Item | Option
         return part.model_copy(update=fields)
     return Item.model_construct(
         **fields,
-        sku=new_id(form.get("name"), [item.sku for item in menu.items]),
+        sku=slug(form.get("name"), [item.sku for item in menu.items]),
         category=form.get("category") or "other",
         option_groups=tuple(form.all("option_groups")),
         tax=form.get("tax") or None,

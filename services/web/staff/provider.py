@@ -18,12 +18,11 @@ from starlette.responses import Response
 
 from schemas.errors import NotBegunHere, NotFound, NotLetIn, ProviderAway, SaycartError
 from services.api.deps import Wired, address, own_address
-from services.api.gate.access import acting
-from services.api.gate.rates import by_address
+from services.api.gate.access import actor_of
+from services.api.gate.rates import count_address
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, problem_page
-from services.web.staff.leaving import leave, provider_name
-from services.web.staff.sign_in import entered
+from services.web.staff.sign_in import entered, leave, provider_name
 from services.web.staff.staff import (
     HOME,
     SESSION_S,
@@ -41,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 router = APIRouter(prefix="/sign-in/oidc", include_in_schema=False, route_class=PageRoute)
 
-OPEN = [Depends(by_address)]
+OPEN = [Depends(count_address)]
 FLOW_COOKIE = "saycart_oidc"
 # Time to sign in at the provider, perhaps with a code or a password change.
 FLOW_S = 600
@@ -77,7 +76,7 @@ async def back(
     error: Parameter = None,
     iss: Parameter = None,
 ) -> Response:
-    """Handle the provider's response. Any error ends in a page, never in a session."""
+    """Handle the provider's response; an error ends in a page, never in a session."""
     provider = _provider(box)
     token, _, after = read_cookie(request, FLOW_COOKIE).partition(".")
     if not token or not provider.began(token, state or ""):
@@ -96,10 +95,6 @@ async def back(
 async def _sign_in(
     request: Request, box: Container, provider: Provider, token: str, code: str, iss: str | None, after: str
 ) -> Response:
-    """
-    Raises:
-        TooManyAttempts, ProviderAway, NotLetIn: the sign-in is refused.
-    """
     store = box.provider_accounts
     counted = await run_in_threadpool(store.count, address(request))
     try:
@@ -108,7 +103,7 @@ async def _sign_in(
         await run_in_threadpool(store.give_back, counted)
         raise
     name, got = await run_in_threadpool(
-        store.enter, who, SESSION_S, counted=counted, by=partial(acting, request)
+        store.enter, who, SESSION_S, counted=counted, by=partial(actor_of, request)
     )
     return await entered(request, box, got, name, after)
 

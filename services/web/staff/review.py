@@ -19,18 +19,17 @@ from services.api.gate.bodies import validated
 from services.pipeline.ask_customer import answers_so_far, ready_questions
 from services.shop_scope import ShopScope
 from services.validation.explained import explain
-from services.web.pages import TEMPLATES, Fields, Form, PageRoute, is_fragment, page, redirect
+from services.web.pages import TEMPLATES, Fields, Form, PageRoute, filled, is_fragment, page, redirect
 from services.web.staff import review_view as view
-from services.web.staff.doubts import doubt, in_short, row_doubts
 from services.web.staff.review_form import FilledForm, read
 from services.web.staff.staff import Reviewer, ReviewScope
 
 router = APIRouter(prefix="/review", include_in_schema=False, route_class=PageRoute)
 
-TEMPLATES.filters |= {"reason": in_short, "lasted": wording.lasted, "percent": wording.percent}
+TEMPLATES.filters |= {"reason": view.in_short, "lasted": wording.lasted, "percent": wording.percent}
 
 SHOWN = 50
-# Of the first free reviews, as many as colleagues may take at the same moment.
+# Free reviews to try in turn: colleagues may claim some at the same moment.
 CANDIDATES = 20
 
 
@@ -38,7 +37,7 @@ CANDIDATES = 20
 def queue(request: Request, box: ReviewScope, staff: Reviewer, after: str = "", show: str = "") -> Response:
     """Show the queue: allergies, then the longest waiting. Its rows alone are polled every few seconds."""
     waiting = box.reviews.queue(SHOWN, show, staff.name)
-    doubts = {entry.review.id: row_doubts(entry, waiting.now) for entry in waiting.entries}
+    doubts = {entry.review.id: view.row_doubts(entry, waiting.now) for entry in waiting.entries}
     template = "review/rows.html" if is_fragment(request) else "review/queue.html"
     return page(request, template, queue=waiting, show=show, doubts=doubts, last=_last(box, after))
 
@@ -61,7 +60,7 @@ def claim(request: Request, review_id: str, box: ReviewScope, staff: Reviewer) -
     try:
         box.reviews.claim(review_id, staff.name, box.settings.review_lease_s)
     except Conflict as error:
-        return _screen(request, box, staff.name, view.case(box, review_id), status=409, refused=error)
+        return _screen(request, box, staff.name, view.case(box, review_id), error)
     return redirect(request, f"/review/{review_id}")
 
 
@@ -109,8 +108,7 @@ def ask(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fie
     try:
         box.ask_customer(review_id, validated(StaffQuestion, values))
     except (InputError, StaleState) as error:
-        status = 409 if isinstance(error, Conflict | StaleState) else 422
-        return _screen(request, box, staff.name, view.case(box, review_id), status=status, refused=error)
+        return _screen(request, box, staff.name, view.case(box, review_id), error)
     return _to_next(request, box, staff.name, after=review_id)
 
 
@@ -118,33 +116,33 @@ def ask(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fie
 def decide(request: Request, review_id: str, box: ReviewScope, staff: Reviewer, fields: Fields) -> Response:
     """Store the decision and continue with the next review; on a conflict show the order as it is now."""
     shown = view.case(box, review_id)
-    filled = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
+    entered = None if fields.get("action") == "reject" else read(fields, shown.menu.menu)
     try:
-        decision = _decision(shown, fields, filled)
-        if filled is None and fields.get("all") == "yes":
+        decision = _decision(shown, fields, entered)
+        if entered is None and fields.get("all") == "yes":
             box.reject_visitor(review_id, decision.reason or "")
         else:
             box.decide_review(review_id, decision)
     except InvalidCart as error:
-        return _screen(request, box, staff.name, shown, status=422, refused=error, filled=filled)
+        return _screen(request, box, staff.name, shown, error, entered=entered)
     except (Conflict, StaleState) as error:
         now = view.case(box, review_id)
-        return _screen(request, box, staff.name, now, status=409, refused=error, filled=filled)
+        return _screen(request, box, staff.name, now, error, entered=entered)
     return _to_next(request, box, staff.name, after=review_id)
 
 
-def _decision(shown: view.Case, fields: Form, filled: FilledForm | None) -> ReviewDecision:
+def _decision(shown: view.Case, fields: Form, entered: FilledForm | None) -> ReviewDecision:
     """Parse the form's decision; raises InvalidCart or InputError for the reviewer."""
     values: dict[str, Any] = {"reason": fields.get("reason")[:500] or None, "version": fields.version}
-    if filled is None:
+    if entered is None:
         if not values["reason"]:
             raise InputError("A rejection needs a reason", hint="Say why in a few words.")
         return ReviewDecision(action="reject", **values)
-    if filled.draft is None:
-        raise InvalidCart([(f"line {n + 1}", text) for n, all_ in filled.problems.items() for text in all_])
-    if same_order(filled.draft, shown.order.draft):
+    if entered.draft is None:
+        raise InvalidCart([(f"line {n + 1}", text) for n, all_ in entered.problems.items() for text in all_])
+    if same_order(entered.draft, shown.order.draft):
         return ReviewDecision(action="approve", **values)
-    return ReviewDecision(action="correct", cart=filled.draft, **values)
+    return ReviewDecision(action="correct", cart=entered.draft, **values)
 
 
 def _to_next(request: Request, box: ShopScope, who: str, after: str = "") -> Response:
@@ -164,17 +162,16 @@ def _screen(
     box: ShopScope,
     who: str,
     shown: view.Case,
-    *,
-    status: int = 200,
     refused: SaycartError | None = None,
-    filled: FilledForm | None = None,
+    *,
+    entered: FilledForm | None = None,
     last: view.Case | None = None,
 ) -> Response:
     now = box.reviews.queue(1)
-    return page(
+    return filled(
         request,
         "review/one.html",
-        status=status,
+        refused,
         mine=shown.review.holder(now.now) == who,
         holder=shown.review.holder(now.now),
         age_s=(now.now - shown.review.created_at).total_seconds(),
@@ -182,7 +179,7 @@ def _screen(
         level=view.level,
         findings=view.findings(shown.order),
         unsaid=wording.unsaid(shown.review.reasons, shown.order.findings),
-        doubt=doubt,
+        doubt=view.doubt,
         unsure=view.unsure(shown.order),
         ready=ready_questions(shown.order, shown.menu.menu),
         answers=answers_so_far(shown.order),
@@ -194,13 +191,13 @@ def _screen(
         refused=refused,
         last=last,
         of_visitor=len(box.reviews.of_visitor(shown.review.id)),
-        **_cart(shown, filled),
+        **_cart(shown, entered),
         **_lease(box, shown, None),
     )
 
 
-def _cart(shown: view.Case, filled: FilledForm | None) -> Mapping[str, Any]:
-    return {"review_id": shown.review.id, "cart": view.cart_view(shown, filled)}
+def _cart(shown: view.Case, entered: FilledForm | None) -> Mapping[str, Any]:
+    return {"review_id": shown.review.id, "cart": view.cart_view(shown, entered)}
 
 
 def _lease(box: ShopScope, shown: view.Case, lost: str | None) -> Mapping[str, Any]:

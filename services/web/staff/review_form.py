@@ -1,21 +1,30 @@
-"""The staff's form for a cart: its fields as text, and the draft that they make.
+"""The staff's form for a cart: its fields as text, the choices of its selects, and the draft that they make.
 
-The choices are in `review_controls.py`, the controls in `review/cart.html`. Fields are named
-`line-<n>-<field>`, `line-<n>-option-<m>-<field>` and `note-<n>-<field>`. What the menu and `schemas/cart.py`
-allow is checked like any other cart.
+The controls are in `review/cart.html`. Fields are named `line-<n>-<field>`, `line-<n>-option-<m>-<field>` and
+`note-<n>-<field>`. What the menu and `schemas/cart.py` allow is checked like any other cart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from schemas.cart import MAX_LINES, MAX_NOTES, Amount, CartDraft, ItemLine, LineDraft, NoteKind, Portion
+from schemas.cart import (
+    MAX_LINES,
+    MAX_NOTES,
+    MAX_OPTIONS,
+    Amount,
+    CartDraft,
+    ItemLine,
+    LineDraft,
+    NoteKind,
+    Portion,
+)
 from schemas.field_problems import sentence
-from schemas.menu import Menu
+from schemas.menu import Item, Menu
 from services.web.pages import Form
 
 ADDED = "added by staff"
@@ -159,3 +168,69 @@ def _problems(error: ValidationError) -> dict[int, list[str]]:
         text = sentence(fault["type"], fault["msg"], fault.get("ctx", {}))
         problems.setdefault(line, []).append(f"{label}: {text}")
     return problems
+
+
+Groups = dict[str, dict[str, str]]
+"""The entries of a select, values with their labels, by group."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionRow:
+    """An option of a line, what it may be changed to, and whether it may go on a half."""
+
+    filled: OptionFields
+    choices: Groups
+    halves: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LineChoices:
+    """The sizes of a line's item, if it has any, a row for each option, and the options that may be added."""
+
+    sizes: dict[str, str]
+    options: tuple[OptionRow, ...]
+    more: Groups
+
+
+def line_choices(line: LineFields, menu: Menu) -> LineChoices:
+    """Return the choices of a line."""
+    item = menu.item(line.sku)
+    rows = tuple(
+        OptionRow(chosen, _options(item, menu, chosen.key), _halves(chosen, menu)) for chosen in line.options
+    )
+    rest = _options(item, menu, without={chosen.key for chosen in line.options})
+    sizes = _sizes(item, menu, line.size) if item and item.prices else {}
+    return LineChoices(sizes, rows, rest if len(rows) < MAX_OPTIONS else {})
+
+
+def items(menu: Menu) -> Groups:
+    """Return the menu's items by category."""
+    groups: Groups = {}
+    for item in menu.items:
+        label = item.name if item.available else f"{item.name} (not available)"
+        groups.setdefault(item.category, {})[item.sku] = label
+    return groups
+
+
+def _halves(chosen: OptionFields, menu: Menu) -> bool:
+    group = menu.group(chosen.group)
+    return chosen.portion != Portion.WHOLE or (group is not None and group.halves)
+
+
+def _sizes(item: Item, menu: Menu, value: str) -> dict[str, str]:
+    default = menu.size(item.default_size) if item.default_size else None
+    unspecified = {"": f"not said ({default.name})" if default else "Choose a size…"}
+    named = {i: size.name if (size := menu.size(i)) else i for i in item.size_ids}
+    # Once a size is chosen, "choose" isn't offered; "not said" still is if the menu has a default.
+    return named if value and default is None else unspecified | named
+
+
+def _options(item: Item | None, menu: Menu, chosen: str = "", without: Set[str] = frozenset()) -> Groups:
+    """Return the item's options by group: those available, but for some, and the `chosen` one."""
+    groups: Groups = {}
+    for group in menu.groups_of(item) if item else ():
+        for option in group.options:
+            key = f"{group.id}/{option.id}"
+            if key == chosen or (option.available and key not in without):
+                groups.setdefault(group.name, {})[key] = option.name
+    return groups

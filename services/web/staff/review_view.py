@@ -1,10 +1,12 @@
-"""The content of the review page: words, doubts, the cart as a form, and its changes."""
+"""The content of the review pages: words, doubts in staff's words, the cart as a form, and its changes."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from schemas import cart as cart_schema
 from schemas import wording
@@ -14,15 +16,24 @@ from schemas.menu import MenuVersion
 from schemas.open_questions import STAFF_ANSWERED, STAFF_ASK
 from schemas.priced_cart import Cart, CartLine, Finding
 from schemas.records.orders import OrderRecord
-from schemas.records.reviews import ReviewRecord
-from schemas.review import HARD_TO_HEAR
+from schemas.records.reviews import QueueEntry, ReviewRecord
+from schemas.review import HARD_TO_HEAR, ReviewReason
+from schemas.sentences.sentences import ENGLISH, sentences
 from schemas.transcript import Word
 from services.shop_scope import ShopScope
 from services.validation.decide import judge_chosen
+from services.validation.dietary import allergen_in
 from services.web.pages import TEMPLATES
-from services.web.staff.doubts import doubt
-from services.web.staff.review_controls import Groups, LineChoices, items, line_choices
-from services.web.staff.review_form import FilledForm, LineFields, NoteFields, filled_from
+from services.web.staff.review_form import (
+    FilledForm,
+    Groups,
+    LineChoices,
+    LineFields,
+    NoteFields,
+    filled_from,
+    items,
+    line_choices,
+)
 
 TEMPLATES.globals |= {
     "cart_schema": cart_schema,
@@ -32,7 +43,10 @@ TEMPLATES.globals |= {
 
 # A word is marked below this probability, and marked strongly below `HARD_TO_HEAR`.
 UNSURE = 0.85
-# Findings whose sentence names a group or a number that staff need to mend the line.
+MOST_IN_ROW = 2
+# Findings that quote the customer; what the others quote is on the menu.
+_OF_CUSTOMER = frozenset({"allergy_said", "heard_quietly", "not_on_menu", "reading_unsure", STAFF_ANSWERED})
+# Findings whose sentence names a group or a number that staff need to fix the line.
 COUNTED = {
     "missing_required_option",
     "missing_more_options",
@@ -146,3 +160,43 @@ def _described(cart: Cart | None) -> Counter[str]:
     # Without its line number, which may change while the note stays the same.
     notes = [note.model_copy(update={"line": None}) for note in cart.notes]
     return Counter([*lines, *(wording.note(note, cart) for note in notes)])
+
+
+def in_short(code: str) -> str:
+    """Return a reason or finding in a few words of English, for staff."""
+    texts = sentences(ENGLISH).texts
+    return texts.get(f"doubt_{code}", texts["doubt_blocking_finding"])
+
+
+def doubt(found: Finding, unsure: Sequence[str] = ()) -> str:
+    """Return a finding in a few words, as in `sold out: flan`. `unsure` are the model's least sure words."""
+    words = re.findall("“([^”]+)”", found.message)[:1]
+    if found.code == "allergy_said" and words and (allergen := allergen_in(words[0])):
+        return f"allergy: {allergen}"
+    if found.code == "reading_unsure":
+        words = list(unsure)
+    short = in_short(found.code)
+    return _quoting(short, words) if found.code in _OF_CUSTOMER else ": ".join([short, *words])
+
+
+def row_doubts(entry: QueueEntry, now: datetime) -> list[str]:
+    """Return the doubts that a row of the queue has room for: the customer's answer, then allergies."""
+    by_customer = {STAFF_ANSWERED} if entry.review.asks(now) else {STAFF_ANSWERED, STAFF_ASK}
+    shown = [doubt(found) for found in entry.findings if found.code in by_customer][:1]
+    for found in entry.findings:
+        if found.code == "reading_unsure" and entry.unused:
+            shown.append(f"{_quoted(entry.unused[:2])} unused")
+        elif found.blocks:
+            shown.append(doubt(found, entry.unsure))
+    for cause in wording.unsaid(entry.review.reasons, entry.findings):
+        unheard = cause is ReviewReason.LOW_ASR_CONFIDENCE
+        shown.append(_quoting(in_short(cause), entry.unsure if unheard else ()))
+    return list(dict.fromkeys(shown))[:MOST_IN_ROW]
+
+
+def _quoting(doubt: str, words: Sequence[str]) -> str:
+    return f"{doubt}: {_quoted(words)}" if words else doubt
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return ", ".join(f"“{one}”" for one in words)

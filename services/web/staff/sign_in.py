@@ -9,14 +9,13 @@ from fastapi import APIRouter, Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from schemas.errors import InputError, NotFound, SaycartError, SignInBusy, TooManyAttempts
+from schemas.errors import InputError, NotFound, ProviderAway, SaycartError, SignInBusy, TooManyAttempts
 from schemas.shops.staff import Entered, Halfway
-from services.api.deps import Wired, address
-from services.api.gate.access import acting
-from services.api.gate.rates import by_address
+from services.api.deps import Wired, address, container, own_address
+from services.api.gate.access import actor_of
+from services.api.gate.rates import count_address
 from services.bootstrap import Container
 from services.web.pages import Fields, PageRoute, filled, page, redirect
-from services.web.staff.leaving import provider_name, signed_out
 from services.web.staff.staff import (
     COOKIE,
     HOME,
@@ -35,7 +34,7 @@ log = structlog.get_logger(__name__)
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 # No credential is needed to sign in.
-OPEN = [Depends(by_address)]
+OPEN = [Depends(count_address)]
 STEP_COOKIE = "saycart_step"
 # As long as storage accepts the code.
 STEP_S = 300
@@ -55,8 +54,7 @@ async def ask(request: Request, next: str = HOME, late: str = "") -> Response:
 async def sign_in(request: Request, box: Wired, fields: Fields) -> Response:
     """Check name and password. The middleware has refused other sites' forms already."""
     name, after = fields.get("name"), safe_next(fields.get("next"))
-    # Not `get`, which strips: a password may begin with a space.
-    password = (fields.all("password") or [""])[0]
+    password = fields.password("password")
     form = {"template": "staff/sign_in.html", "next": after, "name": name}
     try:
         result = await run_in_threadpool(
@@ -89,7 +87,7 @@ async def sign_in_by_code(request: Request, box: Wired, fields: Fields) -> Respo
     code = fields.get("code")
     name = await run_in_threadpool(box.sign_ins.halfway, token)
     form = {"template": "staff/code.html", "next": after}
-    by = acting(request, f"staff:{name}")
+    by = actor_of(request, f"staff:{name}")
     try:
         session = await run_in_threadpool(
             box.sign_ins.by_code, token, code, address(request), SESSION_S, by=by
@@ -119,6 +117,38 @@ async def entered(request: Request, box: Container, session: Entered, name: str,
     log.info("staff.signed_in", staff=name)
     answer = redirect(request, after)
     set_cookie(request, answer, host_name(request, COOKIE), session.token, SESSION_S)
+    return answer
+
+
+def provider_name(request: Request) -> str | None:
+    """Return the provider's name, or None if none is configured."""
+    provider = container(request).settings.oidc
+    return provider.name if provider else None
+
+
+def leave(request: Request, where: str, *, signing_out: bool = False) -> Response:
+    """Return the page that leads to the provider: `form-action 'self'` forbids a form to redirect there."""
+    return page(
+        request,
+        "staff/leaving.html",
+        where=where,
+        provider=provider_name(request),
+        signing_out=signing_out,
+        staff=None,
+    )
+
+
+async def signed_out(request: Request, box: Container, id_token: str | None) -> Response:
+    """Delete the session cookie; continue to the sign-out page of the provider that started the session."""
+    answer = redirect(request, "/sign-in")
+    if id_token is not None and box.provider is not None:
+        try:
+            where = await box.provider.sign_out_address(id_token, own_address(request, "/sign-in"))
+        except ProviderAway:
+            where = None  # it is down; our session is over anyway
+        if where:
+            answer = leave(request, where, signing_out=True)
+    drop_cookie(request, answer, COOKIE)
     return answer
 
 

@@ -22,9 +22,9 @@ from schemas.errors import Forbidden
 from schemas.shops.access import Scope
 from schemas.shops.staff import StaffSession
 from services.api.deps import container
-from services.api.gate.access import asking, shop_scope
+from services.api.gate.access import requiring, shop_scope
 from services.api.gate.origin import is_https
-from services.api.gate.rates import by_address, rates_of
+from services.api.gate.rates import count_address, rates_of
 from services.shop_scope import ShopScope
 from services.web.pages import is_fragment, read_form
 
@@ -39,8 +39,7 @@ _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Who asks: the account's name, the CSRF token of this session, the session, and their shop's
-    scope."""
+    """A signed-in person; `csrf` is the token of their session."""
 
     name: str
     csrf: str
@@ -48,17 +47,12 @@ class SignedIn:
     shop_scope: ShopScope
 
     def may(self, scope: str) -> bool:
-        """Return whether their role has a scope; for templates."""
+        """Return True if their role has a scope; for templates."""
         return scope in self.shop_scope.access.scopes
 
 
 async def signed_in(request: Request) -> SignedIn:
-    """Return the signed-in staff member.
-
-    Raises:
-        HTTPException: 303 to the sign-in page or to the second step's, or 403 for a missing or wrong CSRF
-            token.
-    """
+    """Return the signed-in staff member; raises HTTPException: 303 to sign in, 403 for a wrong CSRF token."""
     staff = await enrolling(request)
     if _must_enrol(staff):
         raise HTTPException(303, "Set up two-step sign-in first.", {"Location": ENROL})
@@ -70,7 +64,7 @@ async def enrolling(request: Request) -> SignedIn:
     staff = await _counted(request)
     request.state.staff = staff
     if staff is None:
-        await by_address(request)
+        await count_address(request)
         raise _to_sign_in(request)
     if request.method not in _SAFE_METHODS:
         token = request.headers.get(CSRF_HEADER) or (await read_form(request)).get(CSRF_FIELD)
@@ -80,8 +74,7 @@ async def enrolling(request: Request) -> SignedIn:
 
 
 def _signed(*scopes: Scope) -> Any:
-    """Return a dependency on a signed-in person whose role has these scopes; raises as `signed_in`, and
-    Forbidden if it doesn't."""
+    """Return a dependency on a signed-in person whose role has these scopes; else it raises Forbidden."""
 
     async def holding(staff: Annotated[SignedIn, Depends(signed_in)]) -> SignedIn:
         if not staff.shop_scope.access.scopes.issuperset(scopes):
@@ -91,7 +84,7 @@ def _signed(*scopes: Scope) -> Any:
             )
         return staff
 
-    return asking(holding, *scopes)
+    return requiring(holding, *scopes)
 
 
 Reviewer = Annotated[SignedIn, _signed(Scope.REVIEWS)]
@@ -99,7 +92,7 @@ Manager = Annotated[SignedIn, _signed(Scope.MENUS_WRITE)]
 Admin = Annotated[SignedIn, _signed(Scope.ADMIN)]
 # Any role, for pages of one's own account.
 Signed = Annotated[SignedIn, _signed(Scope.MENUS_READ)]
-Enrolling = Annotated[SignedIn, asking(enrolling, Scope.MENUS_READ)]
+Enrolling = Annotated[SignedIn, requiring(enrolling, Scope.MENUS_READ)]
 
 
 def _reviews(staff: Reviewer) -> ShopScope:
@@ -123,12 +116,7 @@ PublishScope = Annotated[ShopScope, Depends(_publishes)]
 
 
 async def visitor(request: Request) -> SignedIn | None:
-    """Return the signed-in staff member, counted against their limit, or None; for pages that are open to
-    everyone.
-
-    Raises:
-        TooManyRequests: over the limit.
-    """
+    """Return the signed-in staff member or None, for pages open to everyone; raises TooManyRequests."""
     staff = await _counted(request)
     if staff is not None and _must_enrol(staff):
         staff = None
@@ -166,10 +154,7 @@ def set_cookie(
     path: str = "/",
     samesite: Literal["lax", "strict"] = "lax",
 ) -> Response:
-    """Set a cookie that scripts can't read and other sites' forms don't send.
-
-    Behind a TLS proxy uvicorn takes the scheme from X-Forwarded-Proto.
-    """
+    """Set a cookie that scripts can't read and other sites' forms don't send."""
     age = None if age_s is None else int(age_s)
     secure = is_https(request)
     answer.set_cookie(name, value, max_age=age, path=path, httponly=True, samesite=samesite, secure=secure)
@@ -182,10 +167,7 @@ def drop_cookie(request: Request, answer: Response, name: str) -> None:
 
 
 def host_name(request: Request, name: str) -> str:
-    """Return the name of a cookie that only this host can set, over https; another host of the domain can't.
-
-    Over plain http, on loopback, browsers would refuse the prefix.
-    """
+    """Return the name of a cookie that, over https, no other host of the domain can set."""
     return f"__Host-{name}" if is_https(request) else name
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from services.web.pages import PageRoute, page
-from services.web.staff.doubts import in_short
+from services.web.staff.review_view import in_short
 from services.web.staff.staff import ReviewScope
 
 # Registered before `review.py`, where "stats" would be a review's id.
@@ -42,7 +42,4 @@ def stats(request: Request, box: ReviewScope) -> Response:
 
 def _commonest(codes: Counter[str]) -> list[tuple[str, int]]:
     """Return the most common doubts in staff's words, which several codes may share."""
-    found = Counter[str]()
-    for code, orders in codes.items():
-        found[in_short(code)] += orders
-    return found.most_common(COMMONEST)
+    return Counter(in_short(code) for code in codes.elements()).most_common(COMMONEST)

@@ -1,4 +1,4 @@
-"""One's own account over HTTP: setting the second step up, signing in with it, sessions and the password."""
+"""Account pages over HTTP: second factor, sessions and password."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def world(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """As `world`, where the shop requires a second step."""
+    """Like `world`, but the shop requires a second factor."""
     cheap(monkeypatch)
     with running(tmp_path) as world:
-        world.parts.shops.need_second_step("main", True, by=TESTER)
+        world.parts.shops.require_second_step("main", True, by=TESTER)
         world.parts.staff.add("Ann", PASSWORD)
         sign_in(world.http)
         yield world
@@ -48,7 +48,7 @@ def strict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @pytest.fixture
 def other(world: World) -> Iterator[httpx.Client]:
-    """Another browser, in which nobody signed in yet."""
+    """Another browser, not signed in."""
     with httpx.Client(base_url=world.url, timeout=40, headers={"Origin": world.url}) as http:
         yield http
 
@@ -58,7 +58,7 @@ def sign_in(http: httpx.Client, password: str = PASSWORD, next: str = "/review")
 
 
 def act(http: httpx.Client, path: str, **fields: str) -> httpx.Response:
-    """Send a form of the account's pages, with the session's token."""
+    """Send a form of the account pages with the session's CSRF token."""
     csrf = csrf_in(http.get("/account", follow_redirects=True))
     return http.post(f"/account/{path}", data={"csrf": csrf, **fields})
 
@@ -70,7 +70,7 @@ def secret_in(page: httpx.Response) -> str:
 
 
 def enrol(world: World) -> tuple[str, list[str]]:
-    """Set the second step up; its secret and the recovery codes."""
+    """Set up the second factor; return its secret and recovery codes."""
     begun = act(world.http, "second-step", current=PASSWORD)
     assert (begun.status_code, begun.headers["location"]) == (303, "/account/second-step")
     secret = secret_in(world.http.get("/account/second-step"))
@@ -88,7 +88,7 @@ def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client)
     assert secret not in page
     assert codes[0] not in page
     assert world.http.get("/account/second-step").status_code == 303
-    # The password alone opens nothing, and says where to go on.
+    # The password alone gives no access, and leads to the next step.
     half = sign_in(other, next="/review/stats")
     assert half.headers["location"] == "/sign-in/code?next=%2Freview%2Fstats"
     assert COOKIE not in other.cookies
@@ -109,9 +109,7 @@ def test_enrolling_and_signing_in_with_a_code(world: World, other: httpx.Client)
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "0" * 43])
-def test_a_code_without_the_first_step_is_worth_nothing(
-    world: World, other: httpx.Client, cookie: str
-) -> None:
+def test_a_code_without_a_password_is_useless(world: World, other: httpx.Client, cookie: str) -> None:
     secret, _ = enrol(world)
     if cookie:
         other.cookies.set("saycart_step", cookie)
@@ -132,7 +130,7 @@ def test_every_change_needs_a_session_and_its_token(world: World, other: httpx.C
 
 
 @pytest.mark.parametrize("path", ["password", "second-step", "second-step/codes", "second-step/off"])
-def test_what_lasts_longer_than_a_session_needs_the_password(world: World, path: str) -> None:
+def test_lasting_changes_need_the_password(world: World, path: str) -> None:
     answer = act(world.http, path, current="a wrong guess", new=NEW, again=NEW)
     assert answer.status_code == 422
     assert "not your current password" in answer.text
@@ -143,7 +141,7 @@ def test_what_lasts_longer_than_a_session_needs_the_password(world: World, path:
     assert int(answer.headers["retry-after"]) > 0
 
 
-def test_changing_the_password_ends_the_others(world: World, other: httpx.Client) -> None:
+def test_changing_the_password_ends_other_sessions(world: World, other: httpx.Client) -> None:
     sign_in(other)
     unlike = act(world.http, "password", current=PASSWORD, new=NEW, again=NEW + "r")
     assert (unlike.status_code, "The new passwords" in unlike.text) == (422, True)
@@ -165,12 +163,12 @@ def test_signing_out_everywhere(world: World, other: httpx.Client) -> None:
     assert COOKIE not in world.http.cookies
 
 
-def test_where_it_is_required_it_comes_before_anything_else(strict: World) -> None:
+def test_a_required_second_factor_comes_first(strict: World) -> None:
     for path in ("/review", "/review/stats", "/account", "/menu/corner-cafe/edit"):
         answer = strict.http.get(path)
         if answer.status_code != 404:
             assert (answer.status_code, answer.headers["location"]) == (303, "/account/second-step"), path
-    # To pages that are open to all they are a stranger.
+    # Public pages don't recognize them.
     assert "Ann" not in strict.http.get("/menu").text
     assert "Everyone here needs a code to sign in" in strict.http.get("/account/second-step").text
     csrf = {"csrf": csrf_in(strict.http.get("/account/second-step"))}
@@ -182,21 +180,19 @@ def test_where_it_is_required_it_comes_before_anything_else(strict: World) -> No
     assert (kept.status_code, "Everyone here" in kept.text) == (409, True)
 
 
-def test_a_shop_s_requirement_holds_in_open_sessions_and_for_its_own_staff_alone(
-    world: World, other: httpx.Client
-) -> None:
+def test_a_shops_requirement_applies_to_its_open_sessions(world: World, other: httpx.Client) -> None:
     world.parts.shops.add("elsewhere", "Elsewhere", by=TESTER)
     world.parts.staff.add("Bob", PASSWORD, shop="elsewhere")
     other.post("/sign-in", data={"name": "Bob", "password": PASSWORD})
     assert [http.get("/review").status_code for http in (world.http, other)] == [200, 200]
-    world.parts.shops.need_second_step("main", True, by=TESTER)
+    world.parts.shops.require_second_step("main", True, by=TESTER)
     assert world.http.get("/review").headers["location"] == "/account/second-step"
     assert other.get("/review").status_code == 200
     (entry,) = world.parts.audit.newest(5, shop="main", action="shop.second_step")
     assert entry.after == '{"needed":true}'
 
 
-def test_who_must_enrol_may_leave(strict: World) -> None:
+def test_a_person_who_must_enrol_may_sign_out(strict: World) -> None:
     csrf = csrf_in(strict.http.get("/account/second-step"))
     assert strict.http.post("/sign-out", data={"csrf": csrf}).headers["location"] == "/sign-in"
     assert COOKIE not in strict.http.cookies
@@ -212,6 +208,8 @@ def test_the_command_line_signs_out_and_resets(
         assert re.search(r"Ann .* on", CliRunner().invoke(app, ["staff", "list"]).output)
         done = CliRunner().invoke(app, ["staff", "sign-out", "Ann"])
         assert (done.exit_code, done.output) == (0, "Ann is signed out everywhere\n")
+        (entry,) = world.parts.audit.newest(1, action="account.signed_out")
+        assert (entry.object_id, entry.actor.partition(":")[0]) == ("Ann", "operator")
         assert world.http.get("/review").status_code == 303
         assert CliRunner().invoke(app, ["staff", "totp-reset", "Ann"]).exit_code == 0
         assert sign_in(other).headers["location"] == "/review"

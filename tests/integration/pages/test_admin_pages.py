@@ -1,4 +1,4 @@
-"""Administration over HTTP: who may, what each action does and logs, and that a secret is shown once."""
+"""Administration over HTTP: permissions, effects and audit entries of each action, secrets shown once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOGO = {"logo": ("a.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>")}
 
 @pytest.fixture
 def world(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """Ann is an admin, and Oscar of another shop."""
+    """An API with the admins Ann and, in another shop, Oscar."""
     cheap(monkeypatch)
     login = {"oidc_url": "https://login.example/?client_id=x&name=Login", "oidc_client_secret": "x"}
     with running(tmp_path, database_url, webhook_endpoints="private", **login) as world:
@@ -52,7 +52,7 @@ def signed_in(world: World, name: str = "Ann") -> Iterator[httpx.Client]:
 
 
 def act(http: httpx.Client, action: str, password: str = PASSWORD, **fields: Any) -> httpx.Response:
-    """Send a form of the section, by what follows `/staff/admin/`."""
+    """Send a form to a path below `/staff/admin/`."""
     files = fields.pop("files", None)
     data = {"csrf": csrf_in(http.get("/account")), "current": password, **fields}
     return http.post(f"/staff/admin/{action}", data=data, files=files)
@@ -65,13 +65,13 @@ def secret_in(answer: httpx.Response) -> str:
 
 
 def acts(world: World, name: str = "Ann") -> list[str]:
-    """What the audit log has of a person."""
+    """Return a person's audit entries."""
     return [one.action for one in world.parts.audit.entries() if one.actor == f"staff:{name}"]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("role", [Role.REVIEWER, Role.MANAGER, Role.ADMIN])
-def test_a_role_by_pages_and_actions(world: World, role: Role) -> None:
+def test_roles_limit_pages_and_actions(world: World, role: Role) -> None:
     may = role is Role.ADMIN
     world.parts.staff.add("Cleo", PASSWORD, role=role)
     calls = [(page, action) for page, (_, actions) in PAGES.items() for action in actions]
@@ -104,7 +104,7 @@ def test_a_key_is_shown_once_and_works_until_it_is_revoked(world: World) -> None
     assert acts(world) == ["key.added", "key.revoked"]
 
 
-def test_a_person_gets_a_password_a_role_and_an_end(world: World) -> None:
+def test_the_life_of_an_account(world: World) -> None:
     def signs_in(password: str) -> bool:
         return world.parts.sign_ins.by_password("Dan <b>", password, "192.0.2.1", 60) is not None
 
@@ -142,10 +142,10 @@ def test_a_person_who_lost_their_phone_signs_in_with_the_password(world: World) 
         assert world.parts.sessions.of(token, 60) is not None
         assert act(http, "people/sign-out", account="Dan").status_code == 303
         assert world.parts.sessions.of(token, 60) is None
-    assert acts(world) == ["second_step.off"]
+    assert acts(world) == ["second_step.off", "account.signed_out"]
 
 
-def test_an_endpoint_gets_a_secret_a_test_and_an_end(world: World) -> None:
+def test_the_life_of_an_endpoint(world: World) -> None:
     got: list[tuple[dict[str, str], bytes]] = []
 
     class Receiver(Handler):
@@ -193,12 +193,12 @@ REFUSED: list[tuple[str, dict[str, str], int, str]] = [
     ("keys/add", {"name": "x", "scope": "metrics"}, 403, "needs the scope metrics"),
     ("keys/add", {"name": "x", "scope": "admin", "days": "soon"}, 422, "is not a number of days"),
     ("keys/revoke", {"key": "KEY"}, 404, "No api key"),
-    ("people/add", {"name": "Bea", "role": "owner"}, 422, "There is no such role"),
+    ("people/add", {"name": "Bea", "role": "owner"}, 422, "Unknown role"),
     ("people/invite", {"account": "Oscar", "email": "a@b.c"}, 404, "No account"),
     ("people/sign-out", {"account": "Oscar"}, 404, "No account"),
     ("people/second-step", {"account": "Oscar"}, 404, "No account"),
     ("people/unbind", {"account": "Oscar"}, 404, "No account"),
-    ("people/add", {"name": "OSCAR", "role": "reviewer"}, 409, "account &#39;OSCAR&#39; already exists"),
+    ("people/add", {"name": "Oscar", "role": "reviewer"}, 409, "account &#39;Oscar&#39; already exists"),
     ("people/role", {"account": "Ann", "role": "reviewer"}, 409, "change your own account"),
     ("people/role", {"account": "Oscar", "role": "reviewer"}, 404, "No account"),
     ("webhooks/add", {"url": "https://8.8.8.8/", "till": "square"}, 422, "Name its location"),
@@ -206,8 +206,8 @@ REFUSED: list[tuple[str, dict[str, str], int, str]] = [
 ]
 
 
-def test_what_is_refused_says_why_and_changes_nothing(world: World) -> None:
-    """Among it what belongs to the other shop: it isn't there."""
+def test_refusals_explain_and_change_nothing(world: World) -> None:
+    """This includes objects of the other shop, which are not found."""
     ids = {
         "KEY": world.parts.keys.add("other", "theirs", [Scope.ADMIN], by=TESTER)[0].id,
         "ENDPOINT": world.parts.endpoints.add("other", "https://8.8.8.8/", by=TESTER)[0].id,
@@ -223,7 +223,7 @@ def test_what_is_refused_says_why_and_changes_nothing(world: World) -> None:
             assert not re.search(r"theirs|Oscar|8\.8\.8", http.get(f"/staff/admin/{page}").text)
 
 
-def test_without_a_password_the_sign_in_must_be_fresh(world: World) -> None:
+def test_without_a_password_a_recent_sign_in_is_needed(world: World) -> None:
     with signed_in(world) as http:
         for age_s, status in ((60, 200), (700, 403)):
             end = datetime.now(UTC) + timedelta(seconds=SESSION_S - age_s)

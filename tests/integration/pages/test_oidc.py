@@ -1,4 +1,4 @@
-"""Signing in by a provider: the whole way over HTTP, what may not come in on it, and how one leaves."""
+"""Sign-in through an OpenID Connect provider over HTTP: the whole flow, attacks, and sign-out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ at_work, provider, nothing_kept = oidc_world.at_work, oidc_world.provider, oidc_
 shared, world, strict = oidc_world.shared, oidc_world.world, oidc_world.strict
 
 
-def test_the_whole_way_there_and_back(world: World, provider: OidcProvider) -> None:
+def test_signing_in_and_out(world: World, provider: OidcProvider) -> None:
     world.parts.staff.add("Cat", None)
     provider.knows("cat-1", email="Cat@example.com", email_verified=True)
     world.parts.provider_accounts.invite("Cat", provider.url, email="cat@example.com", by=TESTER)
@@ -50,7 +50,7 @@ def test_the_whole_way_there_and_back(world: World, provider: OidcProvider) -> N
     assert ("staff:Cat", "Cat", f'{{"issuer":"{provider.url}"}}') in audited(world, "sign_in.by_provider")
 
 
-def test_people_who_are_not_invited_get_no_account(world: World, provider: OidcProvider) -> None:
+def test_uninvited_people_get_no_account(world: World, provider: OidcProvider) -> None:
     with browser(world) as http:
         refused(come_back(http, provider, "ann-1"), 403, "You have no invitation here")
     assert "Ann" not in [one.name for one in world.parts.staff.list()]
@@ -58,7 +58,7 @@ def test_people_who_are_not_invited_get_no_account(world: World, provider: OidcP
     assert audited(world, "sign_in.refused")[-1] == ("oidc:ann-1", "ann-1", entry)
 
 
-def test_a_disabled_account_stays_out(world: World, provider: OidcProvider) -> None:
+def test_a_disabled_account_can_not_sign_in(world: World, provider: OidcProvider) -> None:
     oidc_world.bind(world, provider, "Hal", "hal-1")
     with browser(world) as http:
         come_back(http, provider, "hal-1")
@@ -67,7 +67,7 @@ def test_a_disabled_account_stays_out(world: World, provider: OidcProvider) -> N
         refused(come_back(http, provider, "hal-1"), 403, "is shut")
 
 
-def test_a_password_may_be_for_those_alone_who_are_not_bound(strict: World, provider: OidcProvider) -> None:
+def test_passwords_may_be_disabled_for_bound_accounts(strict: World, provider: OidcProvider) -> None:
     for name in ("Cat", "Zoe"):
         strict.parts.staff.add(name, PASSWORD)
     strict.parts.provider_accounts.invite("Cat", provider.url, email="ann@example.com", by=TESTER)
@@ -79,7 +79,7 @@ def test_a_password_may_be_for_those_alone_who_are_not_bound(strict: World, prov
 
         assert by_password("Cat") == 303, "an invitation is no binding yet"
         assert come_back(http, provider, "ann-1").status_code == 303
-        # The second step is the provider's matter for whoever comes from there, and only for them.
+        # The provider is responsible for the second factor of its users, and only of them.
         assert http.get("/review").status_code == 200
         assert by_password("Cat") == 401
         assert by_password("Zoe") == 303
@@ -93,13 +93,13 @@ def test_without_a_provider_there_is_no_button(tmp_path: Path) -> None:
         assert http.get(CALLBACK).status_code == 404
 
 
-def test_the_cookie_of_a_sign_in_under_way(world: World, provider: OidcProvider) -> None:
+def test_the_cookie_of_a_pending_sign_in(world: World, provider: OidcProvider) -> None:
     with browser(world) as http:
         answer = http.post("/sign-in/oidc", data={"next": "/review"})
         (cookie,) = (one for one in answer.headers.get_list("set-cookie") if one.startswith(FLOW_COOKIE))
         for mark in ("HttpOnly", "SameSite=lax", "Path=/", "Max-Age=600"):
             assert mark in cookie
-        # Nothing of what the provider sees is what the cookie holds.
+        # The provider sees nothing that is in the cookie.
         assert secret_in(cookie) not in address_in(answer)
         for after in ("https://evil.example/", "/" + "a" * 5000):
             assert come_back(http, provider, "bob-1", after).headers["location"] == "/review"
@@ -113,14 +113,14 @@ def secret_in(cookie: str) -> str:
     return cookie.partition("=")[2].strip('"').partition(".")[0]
 
 
-def test_behind_a_proxy_the_way_back_is_over_https(strict: World) -> None:
+def test_behind_a_proxy_the_callback_uses_https(strict: World) -> None:
     headers = {"X-Forwarded-Proto": "https", "Origin": strict.url.replace("http:", "https:")}
     answer = httpx.post(f"{strict.url}/sign-in/oidc", data={"next": "/review"}, headers=headers)
     assert answer.headers["set-cookie"].startswith(f"__Host-{FLOW_COOKIE}=")
     assert query_of(address_in(answer))["redirect_uri"] == headers["Origin"] + CALLBACK
 
 
-def test_no_log_line_holds_what_opens_anything(
+def test_no_log_line_has_secrets(
     world: World, provider: OidcProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
@@ -132,7 +132,7 @@ def test_no_log_line_holds_what_opens_anything(
         refused(come_back(http, provider, "bob-1"), 403, "be verified")
         where = address_in(http.post("/sign-out", data={"csrf": csrf_in(http.get("/review"))}))
     assert "oidc.not_believed" in str(lines)
-    # The provider's own lines are its own business, and so are this test's requests.
+    # Ignore the logs of the provider and of this test's client.
     ours = [one for one in caplog.records if one.name not in ("werkzeug", "oidc_provider_mock")]
     text = str(lines) + "".join(one.getMessage() for one in ours if provider.url in one.getMessage())
     sent = next(one for one in provider.asked if one.path == "/oauth2/token").fields["code_verifier"]
@@ -140,8 +140,8 @@ def test_no_log_line_holds_what_opens_anything(
         assert secret not in text
 
 
-def test_an_answer_counts_in_the_browser_that_asked_for_it(world: World, provider: OidcProvider) -> None:
-    """Somebody who has a colleague follow the link to their own account, and a forged state."""
+def test_a_callback_is_bound_to_its_browser(world: World, provider: OidcProvider) -> None:
+    """An attacker sends a colleague the callback for the attacker's account, or forges the state."""
     with browser(world) as mine, browser(world) as theirs:
         back = provider.consent(begin(mine), "bob-1")
         refused(theirs.get(back), 400, "started in this browser")
@@ -151,14 +151,14 @@ def test_an_answer_counts_in_the_browser_that_asked_for_it(world: World, provide
         for odd in ("", "?state=", "?code=x", "?state=%C3%A9&code=x"):
             refused(mine.get(CALLBACK + odd), 400, "started in this browser")
         assert provider.count("/oauth2/token") == 0
-        # None of it has ended what was begun here.
+        # The attempts don't interrupt the flow that was started here.
         kept = {"Cookie": f"{FLOW_COOKIE}={mine.cookies[FLOW_COOKIE]}"}
         assert mine.get(back).status_code == 303
-    # Replayed with the cookie of the browser that began it: the provider takes a code once.
+    # A replay in the same browser fails: the provider accepts a code once.
     refused(httpx.get(back, headers=kept), 403, "be verified")
 
 
-def test_a_code_of_another_sign_in_is_refused_by_its_pkce(world: World, provider: OidcProvider) -> None:
+def test_pkce_rejects_the_code_of_another_sign_in(world: World, provider: OidcProvider) -> None:
     with browser(world) as ours, browser(world) as stolen:
         code = query_of(provider.consent(begin(stolen), "ann-1"))["code"]
         back = provider.consent(begin(ours), "bob-1")
@@ -166,10 +166,8 @@ def test_a_code_of_another_sign_in_is_refused_by_its_pkce(world: World, provider
 
 
 @pytest.mark.parametrize("named", [None, True])
-def test_an_answer_of_another_provider_is_not_given_in(
-    world: World, provider: OidcProvider, named: bool | None
-) -> None:
-    """Mix-up: what another provider sends here must not reach this one's token endpoint (RFC 9207)."""
+def test_mix_up_attacks_are_refused(world: World, provider: OidcProvider, named: bool | None) -> None:
+    """Mix-up attack (RFC 9207): another provider's code must not reach this one's token endpoint."""
     provider.metadata["authorization_response_iss_parameter_supported"] = named
     world.parts.provider._kept.clear()
     with browser(world) as http:
@@ -202,7 +200,7 @@ def test_errors_of_the_provider(
         assert "<script>alert" not in answer.text
 
 
-def test_signing_out_goes_on_to_the_provider(world: World, provider: OidcProvider) -> None:
+def test_signing_out_continues_at_the_provider(world: World, provider: OidcProvider) -> None:
     with browser(world) as http:
         come_back(http, provider, "bob-1")
         kept = http.cookies[COOKIE]
@@ -218,7 +216,7 @@ def test_signing_out_goes_on_to_the_provider(world: World, provider: OidcProvide
 
 
 @pytest.mark.parametrize("place", [None, "javascript:alert(1)", "http://evil.example/out"])
-def test_signing_out_is_here_alone_where_the_provider_has_no_place_for_it(
+def test_signing_out_is_local_without_provider_support(
     world: World, provider: OidcProvider, place: str | None
 ) -> None:
     provider.metadata["end_session_endpoint"] = place
@@ -229,14 +227,14 @@ def test_signing_out_is_here_alone_where_the_provider_has_no_place_for_it(
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
 
 
-def test_too_many_that_lead_nowhere_have_to_wait(
+def test_too_many_failed_attempts_must_wait(
     world: World, provider: OidcProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempts, "FIRST_WAIT_S", 60)
     monkeypatch.setattr(attempts, "WIDE", replace(WIDE, free=3))
     with browser(world) as stranger:
         provider.lie = lambda claims: {**claims, "nonce": "another"}
-        # Those of the tests before count as well: it is the same address.
+        # Attempts of earlier tests count too: same address.
         assert 429 in [come_back(stranger, provider, "bob-1").status_code for _ in range(4)]
         provider.lie = None
         answer = come_back(stranger, provider, "bob-1")

@@ -1,4 +1,4 @@
-"""What a provider, or somebody in its place, may answer over HTTP. Its tokens: `test_oidc_token.py`."""
+"""Responses of a provider or its impostor over HTTP. `test_oidc_token.py` tests tokens."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ours(issuer: str, secret: str = SECRET) -> Provider:
 
 
 def sign_in(there: OidcProvider, ours_: Provider | None = None) -> Identity:
-    """The whole flow without the API around it."""
+    """Run the whole flow without the API."""
 
     async def flow() -> Identity:
         us, token = ours_ or ours(there.url), secrets.token_urlsafe(32)
@@ -57,7 +57,7 @@ def sign_in(there: OidcProvider, ours_: Provider | None = None) -> Identity:
     return asyncio.run(flow())
 
 
-def test_new_keys_are_fetched_for_a_token_that_they_signed(there: OidcProvider) -> None:
+def test_rotated_keys_are_fetched(there: OidcProvider) -> None:
     us = ours(there.url)
     sign_in(there, us)
     there.sign = lambda claims, _: jwt.encode({"alg": "RS256", "kid": "other"}, claims, OTHER)
@@ -90,7 +90,7 @@ def text(body: str | bytes, status: int = 200, **headers: str) -> Callable[[], f
         text(b"\xff\xfe{}"),
     ],
 )
-def test_odd_documents_are_no_answer(
+def test_malformed_documents_are_rejected(
     there: OidcProvider, path: str, answer: Callable[[], flask.Response]
 ) -> None:
     there.answers[path] = answer
@@ -111,13 +111,13 @@ def test_odd_documents_are_no_answer(
         {"jwks_uri": "https://[::1"},
     ],
 )
-def test_a_provider_that_names_another_or_no_safe_place(there: OidcProvider, lie: Claims) -> None:
+def test_unsafe_provider_metadata_is_rejected(there: OidcProvider, lie: Claims) -> None:
     there.metadata |= lie
     with pytest.raises(ProviderAway):
         sign_in(there)
 
 
-def test_answers_of_the_token_endpoint_that_are_none(there: OidcProvider) -> None:
+def test_invalid_token_responses_are_rejected(there: OidcProvider) -> None:
     for answer in (text('{"access_token": "x"}'), text('{"id_token": 7}'), text('{"error": "<b>"}', 400)):
         there.answers["/oauth2/token"] = answer
         with pytest.raises(NotLetIn) as refused:
@@ -125,7 +125,7 @@ def test_answers_of_the_token_endpoint_that_are_none(there: OidcProvider) -> Non
         assert "<b>" not in str(refused.value)
 
 
-def test_one_that_drips_or_is_not_there_is_given_up(
+def test_slow_and_unreachable_providers_time_out(
     there: OidcProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dripping() -> flask.Response:
@@ -155,7 +155,7 @@ def test_one_that_drips_or_is_not_there_is_given_up(
         ("s3cret+", None, (True, None)),
     ],
 )
-def test_the_secret_goes_where_the_provider_takes_it(
+def test_the_secret_is_sent_as_the_provider_supports(
     there: OidcProvider, secret: str, takes: list[str] | None, shown: tuple[bool, str | None]
 ) -> None:
     there.metadata["token_endpoint_auth_methods_supported"] = takes
@@ -177,6 +177,6 @@ def test_the_secret_goes_where_the_provider_takes_it(
         {"client_id": ""},
     ],
 )
-def test_a_registration_that_can_not_be(wrong: dict[str, Any]) -> None:
+def test_invalid_registrations_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         Registration(**{"issuer": "https://login.example", "client_id": "saycart", **wrong})

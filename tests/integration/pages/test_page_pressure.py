@@ -1,4 +1,4 @@
-"""Orders that pile up from pages: whose, and who is still let in."""
+"""Floods of orders from pages, and who can still order."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from schemas.lifecycle import Event, State
 from schemas.records.orders import Outcome
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
+from services.bootstrap import bootstrap
 from services.storage.base.tables import TurnRow
 from services.storage.orders.store import OrderStore
 from tests.integration.api_world import MENU, World, running
@@ -24,7 +25,7 @@ BY = Actor("tests")
 
 @contextmanager
 def visitor(world: World, address: str) -> Iterator[httpx.Client]:
-    """A browser that opened the order page from this address."""
+    """A browser on the order page at this address."""
     transport = httpx.HTTPTransport(local_address=address)
     headers = {"Origin": world.url}
     with httpx.Client(base_url=world.url, transport=transport, headers=headers, timeout=20) as client:
@@ -37,7 +38,7 @@ def place(client: httpx.Client) -> int:
 
 
 def flood(world: World, address: str, orders: int) -> list[int]:
-    """Anonymous orders that keep no cookie, so that each seems to be another browser."""
+    """Anonymous orders without cookies, so that each looks like a new browser."""
     transport = httpx.HTTPTransport(local_address=address)
     with httpx.Client(base_url=world.url, transport=transport, headers={"Origin": world.url}) as client:
         answers = []
@@ -47,7 +48,7 @@ def flood(world: World, address: str, orders: int) -> list[int]:
         return answers
 
 
-def test_a_hundred_anonymous_orders_shut_out_their_own_address_alone(tmp_path: Path) -> None:
+def test_a_flood_blocks_only_its_own_address(tmp_path: Path) -> None:
     with running(tmp_path) as world:
         answers = flood(world, "127.0.0.9", 100)
         assert answers == [303] * 30 + [429] * 70
@@ -57,7 +58,7 @@ def test_a_hundred_anonymous_orders_shut_out_their_own_address_alone(tmp_path: P
         assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202
 
 
-def test_a_page_key_has_room_of_its_own_at_the_same_address(tmp_path: Path) -> None:
+def test_a_page_key_has_its_own_backlog(tmp_path: Path) -> None:
     with running(tmp_path, address_backlog=6) as world, visitor(world, "127.0.0.1") as kiosk:
         key = world.parts.keys.add_page("main", "kiosk", by=BY)
         assert kiosk.get(f"/at/{key.id}").status_code == 303
@@ -65,10 +66,11 @@ def test_a_page_key_has_room_of_its_own_at_the_same_address(tmp_path: Path) -> N
         assert [place(kiosk) for _ in range(4)] == [303] * 3 + [429], "half of it is one browser's"
 
 
-def test_an_address_that_took_too_many_seconds_of_work_waits_a_minute(
-    tmp_path: Path, database_url: str
-) -> None:
+def test_an_address_over_its_seconds_waits_a_minute(tmp_path: Path, database_url: str) -> None:
     with running(tmp_path, database_url, model_seconds_per_minute=24) as world:
+        assert bootstrap(world.parts.settings).orders._page_s == 3.0, (
+            "those that wait are held back by the same setting"
+        )
         assert flood(world, "127.0.0.9", 1) == [303]
         orders = OrderStore(world.parts.database, "main")
         assert orders.claim_next(State.TRANSCRIBED, owner="h:1:1", lease_s=60) is not None
@@ -79,7 +81,32 @@ def test_an_address_that_took_too_many_seconds_of_work_waits_a_minute(
         assert world.http.post("/v1/orders", json=SENTENCE).status_code == 202
 
 
-def test_pages_leave_the_rest_of_a_shops_room_to_its_keys(tmp_path: Path) -> None:
+def test_pages_get_half_of_a_shops_seconds(tmp_path: Path) -> None:
+    with running(tmp_path, model_seconds_per_minute=24) as world:
+
+        def worked(shop: float, *pages: float) -> None:
+            used = {"": shop} | {f"page:/10.0.0.{number}": seconds for number, seconds in enumerate(pages)}
+            with world.parts.database.everywhere().write() as session:
+                session.execute(delete(TurnRow))
+                at = world.parts.database.now(session)
+                clock = {"shop_id": "main", "begun": 0.0, "spent": 0.0, "at": at, "minute": 0}
+                session.add_all(TurnRow(**clock, source=source, used=used[source]) for source in used)
+
+        def till() -> int:
+            return world.http.post("/v1/orders", json=SENTENCE).status_code
+
+        worked(20, 10, 10)
+        assert (flood(world, "127.0.0.9", 1), till()) == ([303], 202)
+        worked(26, 13, 13)
+        until(lambda: flood(world, "127.0.0.9", 1) == [429])
+        assert till() == 202
+        worked(80, 25, 25)
+        until(lambda: till() == 429)
+        worked(60, 25, 25)
+        until(lambda: till() == 202)
+
+
+def test_pages_leave_part_of_the_backlog_to_keys(tmp_path: Path) -> None:
     """From however many addresses: the tills go on, and pages of other shops."""
     with running(tmp_path, shop_backlog=24, address_backlog=3) as world:
         answers = [place for number in range(2, 9) for place in flood(world, f"127.0.0.{number}", 4)]
@@ -94,9 +121,7 @@ def test_pages_leave_the_rest_of_a_shops_room_to_its_keys(tmp_path: Path) -> Non
         assert tills == [202] * 12 + [429]
 
 
-def test_an_address_whose_orders_wait_for_a_person_waits_for_that_person(
-    tmp_path: Path, database_url: str
-) -> None:
+def test_an_address_with_open_reviews_must_wait(tmp_path: Path, database_url: str) -> None:
     """Nonsense by the hundred fills no queue; others at pages, and tills, go on."""
     with running(tmp_path, database_url, address_backlog=2) as world:
         assert flood(world, "127.0.0.9", 2) == [303] * 2

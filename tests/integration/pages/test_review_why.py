@@ -1,4 +1,4 @@
-"""The "Why?" panel of a review over HTTP: asked for when it is opened, escaped, and for staff alone."""
+"""The "Why?" panel of a review over HTTP: loaded when opened, escaped, for staff only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DECISION = Decision(
 def reviewed(
     world: World, said: str, *, answer: ModelAnswer | None = ANSWER, with_noise: str | None = None
 ) -> str:
-    """The id of the review of an order that said so, and that a model read as `answer`."""
+    """Create an order with this transcript and decoded answer; return its review's id."""
     parts = world.parts
     heard = Transcript(text=said, confidence=1.0, with_noise=with_noise)
     order, _ = parts.orders.create(NewOrder("corner-cafe", 1, "en", transcript=heard))
@@ -56,7 +56,7 @@ def panel(world: World, review_id: str) -> httpx.Response:
     return world.http.get(f"/review/{review_id}/why", headers={"HX-Request": "true"})
 
 
-def test_the_panel_is_asked_for_when_it_is_opened(world: World) -> None:
+def test_the_panel_is_loaded_when_opened(world: World) -> None:
     review_id = reviewed(world, SAID)
     assert world.http.get(f"/review/{review_id}/why").status_code == 303, "for staff alone"
     shown = panel(world, review_id)
@@ -76,7 +76,7 @@ def test_the_panel_is_asked_for_when_it_is_opened(world: World) -> None:
     assert "the whole name" not in page, "closed, it costs nothing"
 
 
-def test_the_transcript_with_noise_is_shown_too(world: World) -> None:
+def test_the_second_transcript_is_shown(world: World) -> None:
     review_id = reviewed(world, SAID, with_noise="two <i>lagoons</i>")
     panel(world, review_id)  # signs in
     page = world.http.get(f"/review/{review_id}").text
@@ -90,7 +90,7 @@ def test_an_order_without_a_model_or_with_one_that_is_not_trusted_says_so(world:
     assert "The mask overruled it." in panel(world, reviewed(world, SAID, answer=overruled)).text
 
 
-def test_where_nothing_was_heard_there_is_no_panel(world: World) -> None:
+def test_without_a_transcript_there_is_no_panel(world: World) -> None:
     review_id = reviewed(world, " ")
     panel(world, review_id)  # signs in
     page = world.http.get(f"/review/{review_id}").text

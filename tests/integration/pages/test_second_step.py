@@ -1,4 +1,4 @@
-"""The second step in storage: enrolment, codes that count once, recovery codes. On both databases."""
+"""The second factor in storage: enrolment, one-time codes, recovery codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap, code_at
 
 
 class Ann:
-    """An account, and what its owner does."""
+    """An account and its owner's actions."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -52,7 +52,7 @@ class Ann:
 
     def enrol(self) -> list[str]:
         self.begin()
-        # The half minute before: those of now and of the next one are for signing in.
+        # Use the previous half minute's code: the current and next ones are for signing in.
         return self.steps.confirm(self.session, self.code(-1))
 
     def halfway(self, address: str = HERE) -> str:
@@ -86,7 +86,7 @@ def test_enrolment_needs_the_first_code(ann: Ann) -> None:
     assert len(set(codes)) == RECOVERY_CODES == ann.steps.codes_left(ann.session.staff_id)
     assert ann.session.second_step is True
     assert StaffStore(ann.database).list()[0].second_step is True
-    # The session that came without a code is over, and the one that confirmed goes on.
+    # Sessions without a code end; the one that confirmed continues.
     assert ann.sessions.of(got.token, HOUR_S) is None
     assert ann.enter(typed) is None, "the code that confirmed is used up"
     for again in (ann.steps.begin, lambda by: ann.steps.confirm(by, ann.code(1))):
@@ -94,7 +94,7 @@ def test_enrolment_needs_the_first_code(ann: Ann) -> None:
             again(ann.session)
 
 
-def test_only_the_session_that_began_sees_the_secret(ann: Ann) -> None:
+def test_only_the_enrolling_session_sees_the_secret(ann: Ann) -> None:
     ann.begin()
     got = ann.sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S)
     assert isinstance(got, Entered)
@@ -107,7 +107,7 @@ def test_only_the_session_that_began_sees_the_secret(ann: Ann) -> None:
     assert ann.steps.secret(ann.session) is None
 
 
-def test_a_code_counts_once_and_none_before_it(ann: Ann) -> None:
+def test_a_code_works_once_and_no_earlier_one(ann: Ann) -> None:
     ann.enrol()
     used = ann.code()
     assert ann.enter(used) is not None
@@ -118,7 +118,7 @@ def test_a_code_counts_once_and_none_before_it(ann: Ann) -> None:
 
 
 @pytest.mark.parametrize("kind", ["phone", "recovery"])
-def test_one_code_in_many_hands_lets_one_in(ann: Ann, race: Any, kind: str) -> None:
+def test_concurrent_uses_of_a_code_let_one_in(ann: Ann, race: Any, kind: str) -> None:
     codes = ann.enrol()
     code = ann.code() if kind == "phone" else codes[0]
     addresses = [f"192.0.2.{n}" for n in range(8)]
@@ -127,14 +127,14 @@ def test_one_code_in_many_hands_lets_one_in(ann: Ann, race: Any, kind: str) -> N
     assert Counter(type(end) for end in ends) == {Entered: 1, type(None): 7}
 
 
-def test_one_first_step_lets_one_in(ann: Ann, race: Any) -> None:
+def test_a_first_step_lets_one_in(ann: Ann, race: Any) -> None:
     codes = ann.enrol()
     token = ann.halfway()
     ends = race(5, lambda n: ann.sign_ins.by_code(token, codes[n], HERE, HOUR_S))
     assert sum(isinstance(end, Entered) for end in ends) == 1
 
 
-def test_recovery_codes_count_once_and_are_stored_hashed(ann: Ann) -> None:
+def test_recovery_codes_work_once_and_are_hashed(ann: Ann) -> None:
     codes = ann.enrol()
     with ann.database.read() as session:
         stored = str([*session.execute(text("SELECT * FROM staff_recovery_codes"))])
@@ -149,14 +149,14 @@ def test_recovery_codes_count_once_and_are_stored_hashed(ann: Ann) -> None:
     assert ann.enter(renewed[1]) is not None
 
 
-def test_codes_are_limited_as_passwords_are(ann: Ann) -> None:
+def test_codes_are_limited_like_passwords(ann: Ann) -> None:
     ann.enrol()
     token = ann.halfway()
     for _ in range(CODES.free):
         assert ann.sign_ins.by_code(token, "000000", HERE, HOUR_S) is None
     with pytest.raises(TooManyAttempts):
         ann.sign_ins.by_code(token, ann.code(), HERE, HOUR_S)
-    # Nor does the password, which is right each time, buy more of them.
+    # A correct password does not allow more attempts.
     with pytest.raises(TooManyAttempts):
         ann.enter(ann.code())
 
@@ -169,7 +169,7 @@ def test_codes_from_many_addresses_are_limited_by_name(ann: Ann) -> None:
         ann.enter(ann.code(), "198.51.100.99")
 
 
-def test_a_first_step_ends(ann: Ann) -> None:
+def test_a_first_step_expires(ann: Ann) -> None:
     ann.enrol()
     staff = StaffStore(ann.database)
     for end in (lambda: staff.set_password("Ann", PASSWORD), lambda: ann.sessions.end_all("Ann")):
@@ -186,7 +186,7 @@ def test_a_first_step_ends(ann: Ann) -> None:
     assert ann.sign_ins.halfway(token) is None
 
 
-def test_turning_it_off_takes_the_secret_and_the_sessions(ann: Ann) -> None:
+def test_disabling_deletes_secret_and_sessions(ann: Ann) -> None:
     ann.enrol()
     ann.steps.off("Ann")
     assert ann.sessions.of(ann.token, HOUR_S) is None
@@ -198,8 +198,8 @@ def test_turning_it_off_takes_the_secret_and_the_sessions(ann: Ann) -> None:
         ann.steps.off("nobody")
 
 
-def test_the_audit_log_has_each_turn_and_no_code(ann: Ann) -> None:
-    """Wrong codes and those of the phone are no acts on the account: a used recovery code is."""
+def test_the_audit_log_has_changes_and_no_codes(ann: Ann) -> None:
+    """A used recovery code is an act on the account; codes of the app and wrong codes are not."""
     by, codes = Actor("staff:Ann", "10.0.0.7"), ann.enrol()
     assert ann.enter(codes[0]) is not None
     assert ann.enter(codes[0]) is None

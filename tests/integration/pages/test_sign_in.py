@@ -1,4 +1,4 @@
-"""Attempts to sign in: who has to wait, who need not, and how many are hashed at once. On both databases."""
+"""Sign-in attempts: who must wait, and how many are hashed at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRONG = "a wrong guess"
 
 @pytest.fixture(autouse=True)
 def hasher(monkeypatch: pytest.MonkeyPatch) -> Counting:
-    # Waits are compared, never waited for: a busy machine may take longer than the first.
+    # Delays are compared, never waited for: a busy machine may be slower than the first.
     monkeypatch.setattr(attempts, "FIRST_WAIT_S", 300)
     return cheap(monkeypatch)
 
@@ -58,15 +58,15 @@ def rows(database: Database) -> int:
 
 
 def from_many(sign_ins: SignIns, name: str = "Ann") -> None:
-    """Guess under one name, each time from another address, until strangers have to wait."""
+    """Guess for one name from different addresses until unknown browsers must wait."""
     for number in range(BY_NAME.free):
         guess(sign_ins, f"198.51.100.{number}", name)
     with pytest.raises(TooManyAttempts):
         sign_ins.by_password(name, PASSWORD, "203.0.113.99", HOUR_S)
 
 
-def test_who_guesses_from_one_place_keeps_nobody_out_elsewhere(sign_ins: SignIns) -> None:
-    """One guess a second under one name kept its owner out."""
+def test_guessing_from_one_address_blocks_no_other(sign_ins: SignIns) -> None:
+    """One guess per second must not lock the owner out."""
     guess(sign_ins, times=NARROW.free)
     for _ in range(3 * BY_NAME.free):
         with pytest.raises(TooManyAttempts):
@@ -74,7 +74,7 @@ def test_who_guesses_from_one_place_keeps_nobody_out_elsewhere(sign_ins: SignIns
     assert enter(sign_ins, "203.0.113.7")
 
 
-def test_guesses_from_many_addresses_hold_the_owner_up_for_seconds(sign_ins: SignIns) -> None:
+def test_guesses_from_many_addresses_delay_the_owner_by_seconds(sign_ins: SignIns) -> None:
     from_many(sign_ins)
     for number in range(10):
         with pytest.raises(TooManyAttempts) as held_up:
@@ -82,14 +82,14 @@ def test_guesses_from_many_addresses_hold_the_owner_up_for_seconds(sign_ins: Sig
         assert held_up.value.wait_s <= 10
 
 
-def test_one_address_can_not_try_many_names(sign_ins: SignIns) -> None:
+def test_an_address_can_not_try_many_names(sign_ins: SignIns) -> None:
     for number in range(WIDE.free):
         guess(sign_ins, name=f"nobody {number}")
     with pytest.raises(TooManyAttempts):
         sign_ins.by_password("one more", WRONG, HERE, HOUR_S)
 
 
-def test_an_ipv6_network_is_one_place(sign_ins: SignIns) -> None:
+def test_an_ipv6_network_counts_as_one_address(sign_ins: SignIns) -> None:
     for number in range(WIDE.free):
         guess(sign_ins, f"2001:db8:0:7:{number:x}::1", name=f"nobody {number}")
     with pytest.raises(TooManyAttempts):
@@ -97,7 +97,7 @@ def test_an_ipv6_network_is_one_place(sign_ins: SignIns) -> None:
     assert enter(sign_ins, "2001:db8:0:8::1")
 
 
-def test_an_account_of_ones_own_buys_no_guesses(sign_ins: SignIns, database: Database) -> None:
+def test_ones_own_account_allows_no_extra_guesses(sign_ins: SignIns, database: Database) -> None:
     StaffStore(database).add("Bob", PASSWORD)
     for number in range(WIDE.free):
         guess(sign_ins, name=f"nobody {number}")
@@ -107,12 +107,12 @@ def test_an_account_of_ones_own_buys_no_guesses(sign_ins: SignIns, database: Dat
         sign_ins.by_password("Ann", WRONG, HERE, HOUR_S)
 
 
-def test_success_forgets_what_was_mistyped_there(sign_ins: SignIns, database: Database) -> None:
+def test_success_resets_failures_there(sign_ins: SignIns, database: Database) -> None:
     guess(sign_ins, times=NARROW.free - 1)
     enter(sign_ins)
     guess(sign_ins, times=NARROW.free - 1)
     enter(sign_ins)
-    # Against address and name the eight count on, for a while.
+    # The eight guesses still count for the address and the name.
     assert rows(database) == 2
 
 
@@ -123,7 +123,7 @@ def test_a_new_password_lets_strangers_try_again(sign_ins: SignIns, database: Da
     assert isinstance(found, Entered)
 
 
-def test_guesses_side_by_side_are_counted_each(
+def test_concurrent_guesses_are_all_counted(
     sign_ins: SignIns, race: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passwords, "QUEUE", 100)
@@ -131,10 +131,10 @@ def test_guesses_side_by_side_are_counted_each(
     assert Counter(type(end) for end in ends) == {type(None): NARROW.free, TooManyAttempts: 7}
 
 
-def test_right_ones_side_by_side_leave_nothing_behind(
+def test_concurrent_successes_leave_no_failures(
     sign_ins: SignIns, race: Any, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is taken back in one transaction is not written over by a count in another."""
+    """A concurrent count does not overwrite a reset."""
     monkeypatch.setattr(passwords, "QUEUE", 100)
     monkeypatch.setattr(attempts, "NARROW", WIDE)
     ends = race(12, lambda n: sign_ins.by_password("Ann", PASSWORD, HERE, HOUR_S))
@@ -142,10 +142,10 @@ def test_right_ones_side_by_side_leave_nothing_behind(
     assert rows(database) == 0
 
 
-def test_who_is_signed_in_has_places_in_the_line_of_its_own(
+def test_signed_in_people_have_their_own_queue(
     sign_ins: SignIns, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who fills the line from many addresses does not keep staff from proving their password."""
+    """An attacker who fills the queue from many addresses does not block staff."""
     session = SessionStore(database).of(enter(sign_ins).token, HOUR_S)
     assert session is not None
     hasher = cheap(monkeypatch, pause_s=0.2)
@@ -162,8 +162,8 @@ def test_who_is_signed_in_has_places_in_the_line_of_its_own(
     assert passwords._inside == 0
 
 
-def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, database: Database) -> None:
-    """It began before the one that it waited for was counted: that is no guess from the future."""
+def test_an_attempt_that_waited_is_not_refused(sign_ins: SignIns, database: Database) -> None:
+    """It began before the other attempt was counted, which must not look like clock skew."""
     waiting_sql = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
     key = attempts._key("address", HERE, "password")
     with ThreadPoolExecutor(1) as pool:
@@ -176,7 +176,7 @@ def test_an_attempt_that_waited_for_another_is_not_refused(sign_ins: SignIns, da
         assert attempt.result() is None
 
 
-def test_old_attempts_are_removed_and_nothing_typed_is_stored(sign_ins: SignIns, database: Database) -> None:
+def test_old_attempts_are_deleted_and_stored_hashed(sign_ins: SignIns, database: Database) -> None:
     guess(sign_ins, name=PASSWORD)  # into the wrong field
     with database.read() as session:
         stored = str([*session.execute(text("SELECT * FROM sign_in_attempts"))])
@@ -188,7 +188,7 @@ def test_old_attempts_are_removed_and_nothing_typed_is_stored(sign_ins: SignIns,
     assert rows(database) == 3
 
 
-def test_attempts_are_forgiven_one_by_one(database: Database) -> None:
+def test_attempts_expire_one_by_one(database: Database) -> None:
     counts = Attempts(database)
     for _ in range(NARROW.free):
         counts.count("Ann", HERE)
@@ -205,20 +205,18 @@ def _stamp(seconds: float) -> str:
 
 
 @pytest.mark.parametrize("limit", [NARROW, WIDE, BY_NAME, CODES])
-def test_waits_grow_to_a_bound_within_which_nothing_is_forgotten(
-    limit: attempts.Limit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delays_grow_up_to_a_limit(limit: attempts.Limit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "FIRST_WAIT_S", 2)
     waits = [limit.wait_s(n) for n in range(1, limit.free + 40)]
     assert waits[: limit.free - 1] == [0.0] * (limit.free - 1)
     assert waits[limit.free - 1 : limit.free + 2] == [2.0, 4.0, 8.0]
     assert waits == sorted(waits)
     assert waits[-1] == limit.longest_s < FORGET_S
-    assert limit.left(limit.free, limit.forgive_s * limit.free) == 0
+    assert limit.remaining(limit.free, limit.forgive_s * limit.free) == 0
 
 
-def test_the_decoy_costs_what_a_real_hash_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown name must take as long as a known one, from the first attempt on."""
+def test_unknown_names_take_as_long_as_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown name must take as long as a known one, from the first attempt."""
     monkeypatch.undo()
     real, decoy = PasswordHasher().hash(PASSWORD), passwords._DECOY
     assert decoy.split("$")[:4] == real.split("$")[:4]

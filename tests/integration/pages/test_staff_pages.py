@@ -1,4 +1,4 @@
-"""Signing in over HTTP: the cookies, the CSRF token, where one is sent, and the wait after guesses."""
+"""Sign-in over HTTP: cookies, CSRF token, redirects, and the delay after guesses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sign_in(
     return world.http.post("/sign-in", data={"name": name, "password": password, "next": next})
 
 
-def test_a_page_for_staff_asks_to_sign_in_and_comes_back(world: World) -> None:
+def test_a_staff_page_redirects_to_sign_in_and_back(world: World) -> None:
     sent = world.http.get("/review/stats?days=7")
     assert sent.status_code == 303
     assert sent.headers["location"] == "/sign-in?next=%2Freview%2Fstats%3Fdays%3D7"
@@ -64,11 +64,11 @@ def test_statistics_show_how_many_orders_went_to_staff_and_why(world: World) -> 
 
 
 def cookies_in(answer: httpx.Response) -> dict[str, str]:
-    """Each cookie that an answer sets, by its name, with its attributes."""
+    """Return the cookies that a response sets, with their attributes, by name."""
     return {line.partition("=")[0]: line for line in answer.headers.get_list("set-cookie")}
 
 
-def test_the_cookies_are_out_of_reach_for_scripts(world: World) -> None:
+def test_cookies_are_http_only(world: World) -> None:
     found = cookies_in(sign_in(world))
     session = found.pop(COOKIE)
     for mark in ("HttpOnly", "SameSite=lax", "Path=/", "Max-Age=43200"):
@@ -77,7 +77,7 @@ def test_the_cookies_are_out_of_reach_for_scripts(world: World) -> None:
     assert "Secure" not in session
 
 
-def test_over_https_only_this_very_host_can_set_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cookies_are_host_only_over_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cheap(monkeypatch)
     with (
         running(tmp_path, proxies="127.0.0.1") as world,
@@ -95,21 +95,21 @@ def test_over_https_only_this_very_host_can_set_them(tmp_path: Path, monkeypatch
             assert "Path=/" in cookie
             assert "Domain" not in cookie
         token = found[f"__Host-{COOKIE}"].partition("=")[2].partition(";")[0]
-        http.cookies.clear()  # httpx keeps to Secure, and this hop is plain http
+        http.cookies.clear()  # httpx honors Secure, and this is plain HTTP
         assert http.get("/review", headers={"Cookie": f"__Host-{COOKIE}={token}"}).status_code == 200
-        # What another host of the domain, or plain http, may have slipped in is not looked at.
+        # A cookie that another host of the domain or plain HTTP may have set is ignored.
         assert http.get("/review", headers={"Cookie": f"{COOKIE}={token}"}).status_code == 303
 
 
-def test_each_sign_in_begins_a_session_of_its_own(world: World) -> None:
-    """A token that somebody planted before is worth nothing afterwards."""
+def test_each_sign_in_starts_a_new_session(world: World) -> None:
+    """Session fixation: a token that was planted before sign-in is useless."""
     planted = "0" * 43
     world.http.cookies.set(COOKIE, planted)
     sign_in(world)
     first = cookies_in(sign_in(world))[COOKIE]
     second = cookies_in(sign_in(world))[COOKIE]
     assert len({first, second, planted}) == 3
-    # The session that this browser had before is over with the new one.
+    # A new session ends this browser's old one.
     token = first.partition("=")[2].partition(";")[0]
     answer = httpx.get(f"{world.url}/review", headers={"Cookie": f"{COOKIE}={token}"})
     assert answer.status_code == 303
@@ -133,7 +133,7 @@ def used_at(world: World) -> datetime:
         return session.scalars(select(StaffSessionRow.used_at)).one()
 
 
-def test_htmx_is_sent_to_the_whole_page(world: World) -> None:
+def test_htmx_gets_a_full_redirect(world: World) -> None:
     headers = {"HX-Request": "true", "HX-Current-URL": f"{world.url}/review"}
     answer = world.http.get("/review", headers=headers)
     assert answer.status_code == 204
@@ -148,10 +148,8 @@ def test_a_wrong_name_and_a_wrong_password_look_alike(world: World) -> None:
         assert "set-cookie" not in answer.headers
 
 
-def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sixty side by side took 2.2 GB, and every thread that serves the others."""
+def test_a_burst_of_attempts_blocks_nobody_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty concurrent hashes would take 2.2 GB and all server threads."""
     gate = threading.Event()
 
     class Held(Counting):
@@ -170,7 +168,7 @@ def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
         burst = [pool.submit(attempt, number) for number in range(60)]
         try:
             api_world.until(lambda: sum(one.done() for one in burst) == 60 - AT_ONCE - QUEUE, 30)
-            # All of them wait for their hash now, and the rest has its answer.
+            # All of them wait for a hash now; other requests are answered.
             assert world.http.get("/v1/menus", timeout=10).status_code == 200
             assert httpx.get(f"{world.url}/sign-in", timeout=10).status_code == 200
         finally:
@@ -178,7 +176,7 @@ def test_a_burst_of_attempts_is_hashed_a_few_at_once_and_stops_nobody_else(
         answers = [one.result() for one in burst]
     assert held.most <= AT_ONCE
     codes = Counter(answer.status_code for answer in answers)
-    # Some find so many of their address under way that they have to wait.
+    # Some must wait, since their address has too many attempts in progress.
     assert (codes[401], codes[429] + codes[503]) == (AT_ONCE + QUEUE, 60 - AT_ONCE - QUEUE)
     busy = next(answer for answer in answers if answer.status_code == 503)
     assert busy.headers["retry-after"] == "2"
@@ -206,7 +204,7 @@ def test_signing_out_ends_the_session_in_the_database(world: World) -> None:
 
 
 def doubted(world: World, address: str) -> str:
-    """A doubted order of a browser at this address; the review's id."""
+    """Create an order in review for a browser at this address; return the review's id."""
     words = Transcript(text="a spaceship", confidence=1.0)
     sent = NewOrder(MENU["id"], 1, "en", transcript=words, client=f"page:k/{address}/b")
     order, _ = world.parts.orders.create(sent)
@@ -214,8 +212,8 @@ def doubted(world: World, address: str) -> str:
     return str(world.parts.reviews.by_order(order.id).id)
 
 
-def test_all_of_one_visitor_are_rejected_at_once_with_a_reason(world: World) -> None:
-    """But for one that another reviewer holds."""
+def test_all_orders_of_a_visitor_can_be_rejected(world: World) -> None:
+    """Except one that another reviewer has claimed."""
     flood, other = [doubted(world, "6.6.6.6") for _ in range(4)], doubted(world, "6.6.6.7")
     sign_in(world)
     world.http.headers["X-CSRF-Token"] = token_in(world.http.get("/review"))
@@ -244,5 +242,5 @@ def test_all_of_one_visitor_are_rejected_at_once_with_a_reason(world: World) -> 
         *("/ａ", "/café", "//["),  # no header can carry it; no URL at all
     ],
 )
-def test_the_way_back_is_never_another_site(wanted: str) -> None:
+def test_the_redirect_is_never_to_another_site(wanted: str) -> None:
     assert safe_next(wanted) == "/review"

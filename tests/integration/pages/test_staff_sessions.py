@@ -1,4 +1,4 @@
-"""Sessions of staff in storage: how they begin and end, on SQLite and on PostgreSQL."""
+"""Staff sessions in storage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infra.passwords import hash_password
 from infra.sql.database import Database
 from schemas.shops.staff import Entered, StaffSession
 from services.storage.base.tables_staff import StaffSessionRow
-from services.storage.people.sessions import NOTED_EVERY_S, SessionStore, end_sessions, held
+from services.storage.people.sessions import USED_EVERY_S, SessionStore, end_sessions, lock_account
 from services.storage.people.sign_in import SignIns
 from services.storage.people.staff import StaffStore
 from tests.integration.signing import HERE, HOUR_S, PASSWORD, cheap
@@ -44,7 +44,7 @@ def found(sessions: SessionStore, token: str, idle_s: float = HOUR_S, **more: bo
 
 
 def unused_for(database: Database, seconds: int) -> None:
-    """Put every session's last use so far back."""
+    """Move every session's last use back by this time."""
     with database.write() as session:
         ago = database.now(session) - timedelta(seconds=seconds)
         session.execute(update(StaffSessionRow).values(used_at=ago))
@@ -63,14 +63,14 @@ def test_neither_password_nor_token_is_stored(sessions: SessionStore, database: 
         assert secret not in str(rows)
 
 
-def test_a_session_ends_by_itself(sessions: SessionStore, database: Database) -> None:
+def test_a_session_expires(sessions: SessionStore, database: Database) -> None:
     assert sessions.of(enter(database, lasting_s=0.0).token, HOUR_S) is None
     enter(database)
     with database.read() as session:
         assert session.execute(text("SELECT count(*) FROM staff_sessions")).scalar_one() == 1
 
 
-def test_a_session_that_nobody_uses_ends(sessions: SessionStore, database: Database) -> None:
+def test_an_unused_session_expires(sessions: SessionStore, database: Database) -> None:
     token = enter(database).token
     unused_for(database, 3000)
     found(sessions, token, used=False)
@@ -78,7 +78,7 @@ def test_a_session_that_nobody_uses_ends(sessions: SessionStore, database: Datab
     assert sessions.of(token, HOUR_S) is None
 
 
-def test_use_is_noted_once_a_minute(sessions: SessionStore, database: Database) -> None:
+def test_use_is_recorded_once_per_minute(sessions: SessionStore, database: Database) -> None:
     token = enter(database).token
     written: list[str] = []
 
@@ -91,7 +91,7 @@ def test_use_is_noted_once_a_minute(sessions: SessionStore, database: Database) 
         for _ in range(5):
             found(sessions, token)
         assert written == []
-        unused_for(database, int(NOTED_EVERY_S) + 1)
+        unused_for(database, int(USED_EVERY_S) + 1)
         written.clear()
         for _ in range(5):
             found(sessions, token)
@@ -100,14 +100,12 @@ def test_use_is_noted_once_a_minute(sessions: SessionStore, database: Database) 
         event.remove(database._engine, "before_cursor_execute", note)
 
 
-def test_no_session_begins_behind_the_back_of_a_new_password(
-    sessions: SessionStore, database: Database
-) -> None:
-    """Whoever signs in with the old password while a new one is being stored waits for it, and is out."""
+def test_no_session_starts_during_a_password_change(sessions: SessionStore, database: Database) -> None:
+    """A sign-in with the old password waits while a new one is being stored, and then fails."""
     waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with ThreadPoolExecutor(1) as pool:
         with database.write() as session:
-            row = held(session, _ann(database))
+            row = lock_account(session, _ann(database))
             row.password_hash = hash_password("another long one")
             end_sessions(session, row.id)
             session.flush()

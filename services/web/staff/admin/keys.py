@@ -12,7 +12,7 @@ from services.web.pages import Form
 
 
 def content(shop: ShopScope) -> dict[str, Any]:
-    """What the page shows."""
+    """Return the context of the page."""
     return {
         "keys": shop.keys.list(),
         "scopes": [scope for scope in Scope if scope in shop.access.scopes],

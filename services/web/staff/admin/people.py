@@ -12,12 +12,12 @@ from services.web.pages import Form
 
 
 def content(shop: ShopScope) -> dict[str, Any]:
-    """What the page shows."""
+    """Return the context of the page."""
     return {"people": shop.staff.list(), "roles": list(Role)}
 
 
 def _add(shop: ShopScope, form: Form) -> tuple[str, str] | None:
-    """With a new password, or invited through the provider by an email address."""
+    """Add a person with a new password, or invite one by email address through the provider."""
     name, email = form.get("name"), form.get("email")
     password = None if email and _issuer(shop) else readable_secret()
     shop.staff.add(name, password, shop=shop.shop, role=_role(form), by=shop.by)
@@ -45,7 +45,7 @@ def _block(shop: ShopScope, form: Form) -> None:
 
 
 def _sign_out(shop: ShopScope, form: Form) -> None:
-    shop.sessions.end_all(_other(shop, form), shop=shop.shop)
+    shop.sessions.end_all(_other(shop, form), shop=shop.shop, by=shop.by)
 
 
 def _unbind(shop: ShopScope, form: Form) -> None:
@@ -53,7 +53,7 @@ def _unbind(shop: ShopScope, form: Form) -> None:
 
 
 def _reset_second_step(shop: ShopScope, form: Form) -> None:
-    """For someone who lost phone and codes."""
+    """Turn two-step sign-in off for someone who lost phone and codes."""
     shop.second_steps.off(_other(shop, form), shop=shop.shop, by=shop.by)
 
 
@@ -68,7 +68,7 @@ def _issuer(shop: ShopScope) -> str:
 
 
 def _other(shop: ShopScope, form: Form) -> str:
-    """The account to change, never one's own: so an admin stays."""
+    """Return the account to change, never one's own, so that an admin remains."""
     if (name := form.get("account")) == shop.access.person:
         hint = "Ask another administrator; your password is changed at /account."
         raise Conflict("You can't change your own account here", hint=hint)
@@ -77,7 +77,7 @@ def _other(shop: ShopScope, form: Form) -> str:
 
 def _role(form: Form) -> Role:
     if (role := Role.stored(form.get("role"))) is None:
-        raise InputError("There is no such role", hint=f"Choose one of {', '.join(Role)}.")
+        raise InputError("Unknown role", hint=f"Choose one of {', '.join(Role)}.")
     return role
 
 

@@ -1,7 +1,7 @@
 """Administration at `/staff/admin`, for admins: a page each for keys, people, webhooks and settings.
 
-A page is what it shows of the shop, and its actions, which do what commands of `saycart` do, by the same
-stores. Each asks for the password again. A secret is in the answer to the form that made it, and in no other.
+Actions use the same stores as the commands of `saycart`, and require the password again. A secret is shown
+once, in the response to the form that created it.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from services.shop_scope import ShopScope
 from services.web.pages import Fields, Form, PageRoute, filled, redirect
 from services.web.staff.account import prove_password
 from services.web.staff.admin import keys, people, settings, webhooks
-from services.web.staff.leaving import provider_name
+from services.web.staff.sign_in import provider_name
 from services.web.staff.staff import SESSION_S, Admin, SignedIn
 
 SECTION = "/staff/admin"
 router = APIRouter(prefix=SECTION, include_in_schema=False, route_class=PageRoute)
 
 Action = Callable[[ShopScope, Form], tuple[str, str] | None]
-"""Does what a form says. Returns a secret with what it is, to be shown this once, if it made one."""
+"""Apply a form; return the label and the value of a secret if it created one."""
 PAGES: dict[str, tuple[Callable[[ShopScope], dict[str, Any]], Mapping[str, Action]]] = {
     "keys": (keys.content, keys.ACTIONS),
     "people": (people.content, people.ACTIONS),
     "webhooks": (webhooks.content, webhooks.ACTIONS),
     "settings": (settings.content, settings.ACTIONS),
 }
-# How long a sign-in by the provider, which leaves no password to repeat, is proof enough.
+# Sign-ins through the provider, which have no password to repeat, count as proof for so long.
 FRESH_S = 600.0
-# A receiver may take 15 s. Further tests wait here, and not on the threads that serve customers.
+# A receiver may take 15 s: more tests must not occupy the threads that serve customers.
 _TESTS = CapacityLimiter(2)
 
 
@@ -52,7 +52,7 @@ def show(request: Request, staff: Admin, name: str = "keys", done: str = "") -> 
 
 @router.post("/{name}/{action}")
 def act(name: str, action: str, request: Request, box: Wired, staff: Admin, fields: Fields) -> Response:
-    """Check who is there and carry out an action; with an error the form keeps what was typed."""
+    """Check the person's proof and apply an action; after an error the form keeps its fields."""
     if name not in PAGES or action not in PAGES[name][1]:
         raise HTTPException(404)
     try:
@@ -82,7 +82,7 @@ def _page(request: Request, staff: SignedIn, name: str, **more: Any) -> Response
 
 
 def _prove(box: Container, staff: SignedIn, fields: Form) -> None:
-    """Raises as `prove_password`; Forbidden, where the provider's word is over ten minutes old."""
+    """Raise as `prove_password`, or Forbidden if the sign-in at the provider is over ten minutes old."""
     if not staff.session.by_provider:
         prove_password(box, staff, fields)
     elif (staff.session.expires_at - datetime.now(UTC)).total_seconds() < SESSION_S - FRESH_S:

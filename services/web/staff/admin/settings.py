@@ -11,15 +11,15 @@ from services.web.pages import Form
 
 
 def content(shop: ShopScope) -> dict[str, Any]:
-    """What the page shows."""
+    """Return the context of the page."""
     return {"shop": shop.shops.get(shop.shop), "default": shop.settings.keeps.model_dump()}
 
 
 def _save(shop: ShopScope, form: Form) -> None:
     days = {what: parse_days(form.get(what)) for what in ("recordings", "transcripts", "orders")}
-    shop.shops.paint(shop.shop, _looks(form), by=shop.by)
-    shop.shops.need_second_step(shop.shop, "second_step" in form, by=shop.by)
-    shop.shops.keep(shop.shop, days, by=shop.by)
+    shop.shops.set_brand(shop.shop, _looks(form), by=shop.by)
+    shop.shops.require_second_step(shop.shop, "second_step" in form, by=shop.by)
+    shop.shops.set_retention(shop.shop, days, by=shop.by)
 
 
 def _looks(form: Form) -> dict[str, str | None]:

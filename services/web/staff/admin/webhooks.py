@@ -18,13 +18,13 @@ TILLS = get_args(Till)
 
 
 def content(shop: ShopScope) -> dict[str, Any]:
-    """What the page shows."""
+    """Return the context of the page."""
     allowed = shop.settings.webhook_endpoints != "off"
     return {"endpoints": shop.endpoints.list(), "allowed": allowed, "events": EVENTS, "tills": TILLS}
 
 
 def test(shop: ShopScope, endpoint_id: str) -> PostResult:
-    """Send a signed `order.test` once, with a status that is nothing to make; raises NotFound."""
+    """Send a signed `order.test` once, of a cancelled order, so that nothing is made; raises NotFound."""
     if (target := shop.endpoints.target(endpoint_id)) is None:
         raise NotFound(f"No webhook endpoint {endpoint_id[:60]}")
     data = WebhookOrder(
@@ -43,10 +43,10 @@ def test(shop: ShopScope, endpoint_id: str) -> PostResult:
 
 
 def _add(shop: ShopScope, form: Form) -> tuple[str, str]:
-    """For all events unless some are chosen."""
+    """Add an endpoint, for all events unless some are chosen."""
     till, location = form.get("till") or None, form.get("location") or None
     if till not in (None, *TILLS):
-        raise InputError("There is no such till", hint=f"Choose one of {', '.join(TILLS)}.")
+        raise InputError("Unknown till", hint=f"Choose one of {', '.join(TILLS)}.")
     named, events = cast("Till | None", till), form.all("event") or None
     added, secret = shop.endpoints.add(
         shop.shop, form.get("url"), events, by=shop.by, till=named, location=location

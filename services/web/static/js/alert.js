@@ -1,5 +1,5 @@
-// A sound and the browser's notification when an order comes to the queue, or back to it with its customer's
-// answer, for those who asked for it.
+// A sound and a browser notification, if turned on, when an order joins the queue or returns to it with the
+// customer's answer.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
   const rows = () => [...document.querySelectorAll("#queue [data-row]:not(:has(.asked))")].map((row) => row.id);
   let known = new Set(rows());
   let on = localStorage.getItem("alert") === "true";
-  let context = null; // for sound: a browser allows one after a click on the page
+  let context = null; // browsers allow sound only after a click on the page
 
   const show = () => toggle.setAttribute("aria-pressed", String(on));
   toggle.hidden = false;

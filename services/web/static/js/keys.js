@@ -1,5 +1,5 @@
-// Keys for everything on a page. A thing says its own key (`data-key`) and what it does (`data-help`); the
-// list behind `?` is made from the page as it stands, so that it can't differ from what works.
+// Keyboard shortcuts. An element names its key (`data-key`) and what it does (`data-help`); the list behind `?`
+// is built from the page, so it can't differ from what works.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
   const dialogs = () => document.querySelector("dialog[open]");
   const shown = (thing) => !thing.disabled && thing.getClientRects().length > 0;
   const keyed = (fits) => [...document.querySelectorAll("[data-key]")].find((t) => fits(t.dataset.key) && shown(t));
-  let begun = ""; // the first sign of a key of two, as in "d1"
+  let begun = ""; // the first character of a shortcut of two, such as "d1"
 
   function open(id) {
     const dialog = document.getElementById(id);
@@ -44,15 +44,15 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && typing(event.target)) event.target.blur();
-    // Enter in a field of the cart means "take this value", never "approve".
+    // Enter in a field of the cart confirms the value; it never approves.
     if (event.key === "Enter" && event.target.closest?.("#settle") && typing(event.target)) event.preventDefault();
     const before = begun;
     if (event.key !== "Shift") begun = "";
     if (typing(event.target) || dialogs()) return;
-    // A button that has the focus keeps its own space.
+    // The space bar presses the focused button.
     if (event.key === " " && event.target instanceof HTMLButtonElement && event.target.dataset.key !== " ") return;
     const named = (key) => keyed((k) => k === before + key) ?? keyed((k) => k === key);
-    // Shift and a digit writes another sign on each keyboard, so the digit is taken from the place of the key.
+    // Shift and a digit differ by keyboard layout, so the digit is taken from the key's position.
     const digit = event.shiftKey && !/^\d$/.test(event.key) && event.code.startsWith("Digit");
     const thing = named(event.key) ?? (digit ? named(`⇧${event.code.slice(5)}`) : undefined);
     if (!thing && event.key.length === 1 && keyed((k) => k.length > 1 && k.startsWith(event.key))) begun = event.key;

@@ -1,5 +1,4 @@
-/* A screen that customers share: a page that is left untouched starts over, after a warning that counts
-   down. */
+/* A kiosk's page starts over when nobody touches it, after a countdown. */
 "use strict";
 (() => {
   const IDLE_S = 60;
@@ -10,7 +9,7 @@
   let left = IDLE_S;
   let listening = false;
 
-  // Whether the page waits for its customer, and not they for us.
+  // True while the page waits for the customer.
   function waits() {
     const panel = document.getElementById("panel");
     if (listening) return false;

@@ -1,7 +1,7 @@
-/* The order's page: hear the words of one line, and let go of the events when they end. The rest is htmx. */
+/* The order's page: play the words of a line, and close the event stream when it ends. The rest is htmx. */
 "use strict";
-// The server ends the stream with the event that ends the order. A browser that still listens takes that for
-// a lost connection: it reports an error and comes back, again and again.
+// The server closes the stream after the event that ends the order. A browser that still listens reports a
+// lost connection and reconnects forever.
 let newest = 0;
 htmx.createEventSource = (url) => {
   const source = new EventSource(url, { withCredentials: true });
@@ -13,8 +13,8 @@ htmx.createEventSource = (url) => {
   return source;
 };
 
-// An event that comes while a panel is under way belongs to the one that is replaced, and would be lost: an
-// order can be read, validated and shown within milliseconds. So each new panel asks whether it is late.
+// An event that arrives while a panel is being loaded goes to the old panel and would be lost: an order can
+// pass several stages within milliseconds. So each new panel checks whether it is out of date.
 document.addEventListener("htmx:afterSettle", () => {
   const panel = document.getElementById("panel");
   if (panel?.hasAttribute("hx-get") && Number(panel.dataset.version) < newest) htmx.trigger(panel, "newer");
@@ -40,7 +40,7 @@ document.addEventListener("click", async (event) => {
   recording.play();
 });
 
-// Those who do not see the page hear how it goes on: the headline, and what is read back.
+// For screen readers: the headline and what is read back.
 document.addEventListener("htmx:afterSettle", () => {
   const news = document.getElementById("news");
   const words = window.wordsOfPage();

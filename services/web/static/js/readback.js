@@ -1,7 +1,7 @@
-/* Reads the order's page aloud with the browser's own voice, while the toggle is on: on a kiosk from the
-   start, else as it was left. Silent while the microphone is open. */
+/* Reads the order's page aloud with the browser's own voice while the toggle is on. A kiosk starts with it
+   on; other browsers remember it. Silent while the microphone is open. */
 "use strict";
-// What a voice or a screen reader says of the order's panel.
+// The words of the order's panel for a voice or a screen reader.
 window.wordsOfPage = () => {
   const parts = ["#order h1", "#not-caught", "#read-back"].map((one) => document.querySelector(one)?.textContent.trim());
   return parts.filter(Boolean).map((part) => (/[.!?…]$/.test(part) ? part : `${part}.`)).join(" ");

@@ -1,11 +1,11 @@
-// One order: its sound, its words, and the label of the button that settles it.
+// The page of one order: its recording, its words and its forms.
 "use strict";
 
 (() => {
   const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];
   const box = document.getElementById("wave");
   let wave = null;
-  let until = null; // where a word or a line ends, in seconds; null plays on to the end
+  let until = null; // the end of a word or a line in seconds; null plays to the end
 
   if (box) {
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -18,10 +18,10 @@
     });
     const play = document.getElementById("play");
     const clock = document.getElementById("clock");
-    const told = (now) => { clock.textContent = `${now.toFixed(1)} / ${wave.getDuration().toFixed(1)} s`; };
-    wave.on("ready", () => told(0));
+    const showTime = (now) => { clock.textContent = `${now.toFixed(1)} / ${wave.getDuration().toFixed(1)} s`; };
+    wave.on("ready", () => showTime(0));
     wave.on("timeupdate", (now) => {
-      told(now);
+      showTime(now);
       mark(now);
       if (until !== null && now >= until) { until = null; wave.pause(); }
     });
@@ -36,7 +36,7 @@
     document.getElementById("faster").addEventListener("click", () => speed(1));
   }
 
-  // Each utterance has a recording of its own; without a number it is the newest.
+  // Each utterance has its own recording; without a number, the newest is served.
   function sourceOf(utterance) {
     return utterance === "" ? box.dataset.src : `${box.dataset.src}?utterance=${utterance}`;
   }
@@ -67,7 +67,7 @@
     }
   }
 
-  // One stop of the Tab key for all words; arrows, comma and full stop go from word to word.
+  // All words are one tab stop; arrow keys, comma and full stop move from word to word.
   let at = -1;
   function step(by, sound) {
     const words = [...document.querySelectorAll(".words .word")];
@@ -93,8 +93,8 @@
     if (by) { event.preventDefault(); step(by, false); }
   });
 
-  // A form that was sent is not sent twice. What a key has just taken off may still be on its way to the
-  // server: a decision waits for the cart that comes back, or it would be about the cart before.
+  // Forms are sent once. A change to the cart may still be on its way to the server: a decision waits for the
+  // new cart, or it would be about the old one.
   for (const form of document.querySelectorAll("form[method=post]")) {
     form.addEventListener("submit", (event) => {
       const waits = form.querySelector(".htmx-request") !== null;

@@ -1,7 +1,7 @@
-/* Hold to talk: press the button (mouse, finger, space or enter), speak, let go. A tap of less than TAP_MS
-   starts a recording that another tap ends, for those who cannot hold. The recording goes to the same
-   address as the plain form; the answer is either where to go next, or what was wrong in words. While the
-   microphone is open, the document's event `mic` says so: nothing is read aloud into it. */
+/* Hold to talk: press the button (mouse, finger, space or enter), speak, release. A tap of less than TAP_MS
+   starts a recording that another tap ends, for those who cannot hold. The recording is sent to the URL of
+   the plain form, which answers with the next page or a problem. The document's event `mic` tells when the
+   microphone opens and closes, so that nothing is read aloud into it. */
 "use strict";
 (() => {
   const TAP_MS = 350;
@@ -17,7 +17,7 @@
   const problem = document.getElementById("problem");
   const types = ["audio/webm;codecs=opus", "audio/ogg;codecs=opus", "audio/mp4"];
   let recorder = null;
-  let wanted = false; // whether the button is down, or was tapped
+  let wanted = false; // the button is down, or was tapped
   let pressedAt = 0;
   let timer = 0;
   let key = "";
@@ -45,7 +45,7 @@
       return;
     }
     if (!wanted) {
-      // Let go while the browser was still asking.
+      // Released while the browser was still asking for permission.
       stream.getTracks().forEach((track) => track.stop());
       say(words.hold, "off");
       return;
@@ -73,7 +73,7 @@
     if (recorder && recorder.state !== "inactive") recorder.stop();
   }
 
-  // How loud it is, so that a customer sees that they are heard; nothing of it leaves the page.
+  // Show the level, so that customers see that the microphone works; no sound leaves the page.
   function meter(stream) {
     const bar = document.querySelector("#level i");
     const context = new AudioContext();
@@ -96,7 +96,7 @@
     };
   }
 
-  // Where the answer leads next; null if it was refused, which is shown.
+  // Return the next page's URL, or null after showing a problem.
   async function post(url, body) {
     const headers = { "HX-Request": "true", "Idempotency-Key": key };
     const answer = await fetch(url, { method: "POST", body, headers });
@@ -105,7 +105,7 @@
     return next;
   }
 
-  // On a kiosk what was tapped goes first: it is one order with what is spoken.
+  // On a kiosk, send what was tapped first: it belongs to the spoken order.
   async function sendTapped() {
     const form = document.getElementById("words");
     if (!document.body.matches(".kiosk") || !form.elements.transcript.value.trim()) return words.action;
@@ -177,7 +177,7 @@
     return event.key === " " && !event.target.closest("input, textarea, select, button, a, summary");
   }
 
-  // Anywhere on the page: a file dropped next to the field would be opened by the browser in the page's place.
+  // Anywhere on the page: the browser would open a file that is dropped next to the field.
   function takeDrops(zone, input) {
     const files = (event) => event.dataTransfer.types.includes("Files");
     for (const kind of ["dragenter", "dragover"]) {

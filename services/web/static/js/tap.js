@@ -1,4 +1,4 @@
-/* Taps on the menu become words of the order, to be sent with what is typed. */
+/* Taps on the menu become words in the order's text field. */
 "use strict";
 (() => {
   const taps = document.getElementById("taps");
