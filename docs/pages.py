@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     *("*.md", "docs/**/*.md", "infra/adr/*.md", "services/*/README.md", "services/clients/*/README.md"),
-    *("tests/told/README.md", "tests/golden/README.md", "tests/golden/speak/README.md"),
+    *("tests/orders/README.md", "tests/golden/README.md", "tests/golden/speak/README.md"),
 )
 LINK = re.compile(r'\]\(([^)\s#]+)[^)]*\)|(?:src|href)="([^"#]+)"')
 LOADED = re.compile(

@@ -10,7 +10,7 @@ Days = Annotated[int, Field(ge=1, le=36_500)] | Literal["forever"]
 
 
 class KeepDays(BaseModel):
-    """Days that an order's data is kept after its end."""
+    """How many days an order's data is kept after the order's end."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,7 +22,7 @@ class KeepDays(BaseModel):
     def of(cls, text: str) -> KeepDays:
         """Parse the setting; raises ValueError if it is invalid."""
         pairs = [pair.partition("=") for pair in text.split(",")]
-        values = {what.strip(): days.strip() for what, _, days in pairs}
+        values = {kind.strip(): days.strip() for kind, _, days in pairs}
         if len(values) < len(pairs):
             raise ValueError("an entry is repeated")
         return cls.model_validate(values)

@@ -1,4 +1,4 @@
-"""Sign-in through one OpenID Connect provider: where it sends people, who they are, where they sign out.
+"""Sign-in through one OpenID Connect provider.
 
 Authorization code flow with PKCE (RFC 7636), state and nonce. All three derive from the secret in the
 browser's cookie, so nothing stored here completes a sign-in. The discovery document and the keys are kept for
@@ -34,18 +34,18 @@ CONNECT_S = 3.0
 TOTAL_S = 10.0
 KEPT_S = 3600.0
 MAX_BYTES = 512_000
-# The machine's own certificates, and not httpx's: a company's provider often has one of its own.
+# The machine's certificates, not httpx's: a company's provider often has a private one.
 _TLS = ssl.create_default_context()
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-# Nothing compressed, so that the length is what it is.
+# Uncompressed, so that `MAX_BYTES` bounds the content too.
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "saycart"}
 
 
 class Provider:
-    """Every coroutine may raise ProviderAway. For one event loop."""
+    """The configured provider, for one event loop. Every coroutine may raise ProviderAway."""
 
     def __init__(self, provider: OidcProvider, client_secret: str) -> None:
-        self._us = provider
+        self._config = provider
         self._client_secret = client_secret
         self._kept: dict[str, tuple[float, dict[str, Any]]] = {}
 
@@ -55,12 +55,12 @@ class Provider:
         return hmac.compare_digest(_derived(token, "state").encode(), state.encode())
 
     async def address(self, token: str, redirect_uri: str) -> str:
-        """Return where a person signs in there; `token` is the secret of this attempt."""
-        scopes = " ".join(dict.fromkeys(["openid", *self._us.scope.split()]))
+        """Return the URL to sign in at; `token` is the secret of this attempt."""
+        scopes = " ".join(dict.fromkeys(["openid", *self._config.scope.split()]))
         return str(
             prepare_grant_uri(
                 (await self._discovery())["authorization_endpoint"],
-                self._us.client_id,
+                self._config.client_id,
                 "code",
                 redirect_uri,
                 scopes,
@@ -72,14 +72,14 @@ class Provider:
         )
 
     async def identify(self, token: str, redirect_uri: str, code: str, issuer: str | None) -> Identity:
-        """Redeem a code for the person's identity. `issuer` is the one that the answer names (RFC 9207).
+        """Redeem a code for the person's identity. `issuer` is that of the callback (RFC 9207).
 
         Raises:
-            NotLetIn: another provider's answer, a refused code, or an ID token that is not valid.
+            NotLetIn: another provider's response, a refused code, or an invalid ID token.
         """
         about = await self._discovery()
         named = about.get("authorization_response_iss_parameter_supported") is True
-        if issuer != self._us.issuer and (named or issuer is not None):
+        if issuer != self._config.issuer and (named or issuer is not None):
             raise self._refused("the answer names another issuer")
         got = await self._redeemed(about, code, redirect_uri, _derived(token, "verifier"))
         for _ in range(2):
@@ -88,8 +88,8 @@ class Provider:
                 claims = checked(
                     got["id_token"],
                     keys,
-                    issuer=self._us.issuer,
-                    client_id=self._us.client_id,
+                    issuer=self._config.issuer,
+                    client_id=self._config.client_id,
                     nonce=_derived(token, "nonce"),
                     access_token=got.get("access_token"),
                 )
@@ -102,16 +102,16 @@ class Provider:
         raise self._refused("signed by a key that the provider does not publish")
 
     async def sign_out_address(self, id_token: str, back: str) -> str | None:
-        """Return where a person signs out there and comes back from; None if it has no such page."""
+        """Return the URL to sign out at, which leads back to `back`; None if there is none."""
         where = (await self._discovery()).get("end_session_endpoint")
         if not is_safe(where):
             return None
-        sent = [("client_id", self._us.client_id), ("post_logout_redirect_uri", back)]
+        sent = [("client_id", self._config.client_id), ("post_logout_redirect_uri", back)]
         hint = [("id_token_hint", id_token)] if id_token else []
         return str(add_params_to_uri(where, [*hint, *sent]))
 
     async def _discovery(self) -> dict[str, Any]:
-        issuer = self._us.issuer
+        issuer = self._config.issuer
         about = await self._get("about", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         if about.get("issuer") == issuer and all(is_safe(about.get(name)) for name in _ENDPOINTS):
             return about
@@ -122,12 +122,12 @@ class Provider:
     async def _redeemed(
         self, about: dict[str, Any], code: str, redirect_uri: str, verifier: str
     ) -> dict[str, Any]:
-        """The token endpoint's answer."""
+        """Redeem a code; return the token endpoint's response."""
         body = prepare_token_request(
             "authorization_code", "", redirect_uri, code=code, code_verifier=verifier
         )
         takes = about.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
-        identity, method = (self._us.client_id, self._client_secret), "client_secret_post"
+        identity, method = (self._config.client_id, self._client_secret), "client_secret_post"
         if not self._client_secret:
             method = "none"
         elif "client_secret_basic" in takes:
@@ -142,7 +142,7 @@ class Provider:
         )
         status, got = await self._ask("POST", url, headers, body)
         if status != 200:
-            # Of a fixed list (RFC 6749, 5.2); whatever else it sends is not for our logs.
+            # Log only errors of a fixed list (RFC 6749, 5.2).
             error = got.get("error")
             known = error in ("invalid_grant", "invalid_client", "unauthorized_client")
             raise self._refused(f"the code was refused: {error if known else 'other'}")
@@ -163,7 +163,7 @@ class Provider:
     async def _ask(
         self, method: str, url: str, headers: dict[str, str], body: str | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """One exchange, whole within `TOTAL_S`: each byte restarts a timeout of httpx."""
+        """Send one request, with a total timeout: a timeout of httpx restarts with every byte."""
         read = b""
         try:
             with anyio.fail_after(TOTAL_S):
@@ -181,18 +181,18 @@ class Provider:
             if not isinstance(found, dict):
                 raise ValueError("its answer is not an object")
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RecursionError) as error:
-            # TimeoutError is an OSError. The kind alone: the message may hold the address with its query.
+            # TimeoutError is an OSError. Without the message, which may have the URL with its query.
             log.warning("oidc.away", host=urlsplit(url).netloc, error=type(error).__name__)
             raise self._away() from None
         return answer.status_code, found
 
     def _away(self) -> ProviderAway:
-        return ProviderAway(f"{self._us.name} is not responding")
+        return ProviderAway(f"{self._config.name} is not responding")
 
     def _refused(self, reason: str) -> NotLetIn:
-        """The error for the person; the reason, which holds nothing of a token, is for the log."""
+        """Return the error for the person, and log the reason, which has nothing of a token."""
         log.warning("oidc.not_believed", reason=reason)
-        return NotLetIn(f"The answer from {self._us.name} couldn't be verified")
+        return NotLetIn(f"The answer from {self._config.name} couldn't be verified")
 
 
 def _derived(token: str, use: str) -> str:

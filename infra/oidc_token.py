@@ -1,4 +1,4 @@
-"""An ID token, checked: who signed it, for whom, for which sign-in, and until when."""
+"""Validation of ID tokens: signature, audience, nonce and expiry."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet, RSAKey
 from joserfc.jws import JWSRegistry
 
-# Signatures by a key pair alone: anyone can sign with `none`, and with HS256 anyone who knows the secret.
+# Asymmetric signatures only: anyone can sign with `none`, and with HS256 anyone who knows the secret.
 ALGORITHMS = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
     "Ed25519",
 )  # fmt: skip
 KEY_TYPES = ("RSA", "EC", "OKP")
 MIN_RSA_BITS = 2048
-# How far two clocks may be apart.
+# Allowed difference between two clocks.
 LEEWAY_S = 60
 MAX_SUBJECT_CHARS = 255  # what OpenID Connect allows
 
@@ -32,8 +32,8 @@ def checked(
     """Return the claims of a valid ID token. `keys` is the provider's JWKS.
 
     Raises:
-        UnknownKey: see there.
-        ValueError: it is not valid. The message names the claim or the fault, and no value of it.
+        UnknownKey: the signing key is not in `keys`.
+        ValueError: it is invalid. The message names the claim or the error, without its value.
     """
     expected = {
         name: {"essential": True, "value": value} for name, value in (("iss", issuer), ("aud", client_id))
@@ -52,7 +52,7 @@ def checked(
         claim = getattr(error, "claim", "")
         raise ValueError(f"invalid ID token: {error.error} {claim}".rstrip()) from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        # What the libraries trip over in a token that is made to trip them.
+        # Errors of the libraries for malformed tokens.
         raise ValueError(f"unreadable ID token: {type(error).__name__}") from None
     if not fits:
         raise ValueError("invalid ID token: sub")
@@ -60,7 +60,7 @@ def checked(
 
 
 def _usable(jwks: dict[str, Any]) -> KeySet:
-    """The keys that may sign. Providers also publish keys of other uses and types."""
+    """Return the signing keys. Providers also publish keys of other uses and types."""
     signing = [key for key in jwks["keys"] if key.get("kty") in KEY_TYPES and key.get("use", "sig") == "sig"]
     found = KeySet.import_key_set({"keys": signing})
     strong = (

@@ -19,7 +19,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from schemas.errors import SignInBusy
 
 AT_ONCE = 2
-# How many may wait: anyone, and known visitors, whose longer queue strangers can't fill.
+# Waiting attempts: of anyone, and of known visitors, whose longer queue strangers can't fill.
 QUEUE, KNOWN_QUEUE = 6, 12
 
 _HASHER = PasswordHasher()
@@ -59,7 +59,7 @@ def hash_password(password: str) -> str:
     """Return the hash to store, with its salt and costs.
 
     Raises:
-        SignInBusy: see there.
+        SignInBusy: the queue is full.
     """
     with _queued(known=True):
         return _HASHER.hash(password)
@@ -71,7 +71,7 @@ def verify_password(stored: str | None, password: str, *, known: bool = False) -
     Without a stored hash a decoy is verified, so that an unknown name takes as long as a known one.
 
     Raises:
-        SignInBusy: see there.
+        SignInBusy: the queue is full.
     """
     with _queued(known=known):
         try:

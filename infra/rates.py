@@ -1,8 +1,7 @@
-"""Counting what comes in a span of time: in this process, or in a Redis that several share.
+"""Sliding-window counters, in this process or in a shared Redis.
 
-Knows no keys and no orders. A sliding window: what counts is the span that runs, and of the one before the
-part that still lies within. All of it runs on one event loop and never waits for long: while the shared Redis
-is away each process counts for itself.
+The count is that of the current span plus the part of the previous span that is still inside the window. For
+one event loop. While the shared Redis is down, each process counts for itself.
 """
 
 from __future__ import annotations
@@ -25,22 +24,21 @@ log = structlog.get_logger(__name__)
 
 Answer = TypeVar("Answer")
 Window = tuple[int, float, int, float]
-"""As the library `limits` has it: count of the span before, seconds until it is forgotten, count of the one
-that runs, seconds until that is."""
+"""As in the library `limits`: count of the previous span and seconds until it expires, then those of the
+current span."""
 
 MINUTE_S = 60
-# Past so many names in a span further ones are not counted: they come from more addresses than a limit by
-# address could hold, and memory must not be theirs.
-MOST_NAMES = 100_000
-# Seconds that a request may wait for the shared Redis; after that it is away, and not asked for some more.
-PATIENCE_S = 0.15
-AGAIN_S = 2.0
+# More names in a span are not counted, to bound memory: no limit by address would stop so many addresses.
+MAX_NAMES = 100_000
+# Seconds that a request waits for the shared Redis, and seconds until it is tried again after a failure.
+TIMEOUT_S = 0.15
+RETRY_S = 2.0
 CONNECTIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """How much of a limit is left now, and in how many seconds what was asked for will fit."""
+    """How much of a limit is left, and the seconds until the requested cost fits."""
 
     remaining: int
     wait_s: float
@@ -54,9 +52,8 @@ class _Span:
 
 
 class Local:
-    """Counts of this process, in the two calls of the library's storages that are needed here. The library's
-    own looks at every name on each hit to find those that are over (5 ms on the event loop with 50,000
-    names); here they go together, with their span."""
+    """Counts of this process, with two methods of the library's storages. The library's own memory storage
+    checks every name on each hit (5 ms with 50,000 names); here names expire with their span."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -70,12 +67,12 @@ class Local:
         span, left_s = self._turn(expiry)
         if floor(span.before[key] * left_s / expiry) + span.now[key] + amount > limit:
             return False
-        if key in span.now or len(span.now) < MOST_NAMES:
+        if key in span.now or len(span.now) < MAX_NAMES:
             span.now[key] += amount
         return True
 
     def _turn(self, length_s: int) -> tuple[_Span, float]:
-        """The span that runs now, and the seconds until it is over."""
+        """Return the current span and the seconds until it ends."""
         at = self._clock()
         number, span = int(at // length_s), self.spans.setdefault(length_s, _Span())
         if number != span.number:
@@ -85,7 +82,7 @@ class Local:
 
 
 class Counts:
-    """One for each event loop. `url` names a Redis; empty: this process counts alone.
+    """Counters for one event loop, in the Redis at `url`, or in this process if it is empty.
 
     Raises:
         ValueError: as `infra.redis.address.checked`.
@@ -95,53 +92,51 @@ class Counts:
         self._local = Local()
         self._pool: redis.asyncio.ConnectionPool | None = None
         self._shared: RedisStorage | None = None
-        self._away_until = 0.0
-        # No more connections than this; others wait for theirs.
-        self._room = asyncio.Semaphore(CONNECTIONS)
+        self._retry_at = 0.0
+        self._connections = asyncio.Semaphore(CONNECTIONS)
         if url:
-            self._pool = pool(url, PATIENCE_S)
+            self._pool = pool(url, TIMEOUT_S)
             self._shared = RedisStorage(
                 "async+redis://",  # the pool knows the address
                 implementation="redispy",
                 key_prefix="saycart",
-                connection_pool=self._pool,  # type: ignore[arg-type]  # passed on to redis-py, which takes it
+                connection_pool=self._pool,  # type: ignore[arg-type]  # passed on to redis-py
             )
 
     async def hit(self, most: int, name: str, *, cost: int = 1, span_s: int = MINUTE_S) -> bool:
-        """Count `cost` against a limit of `most` in a span, unless it is over it: then False, and nothing is
-        counted."""
+        """Count `cost` and return True, or return False if that would exceed `most` in a span."""
         key = f"{name}/{span_s}"
         return await self._ask(lambda at: at.acquire_sliding_window_entry(key, most, span_s, cost))
 
     async def left(self, most: int, name: str, *, cost: int = 1, span_s: int = MINUTE_S) -> Left:
-        """What is left, and when `cost` fits; counts nothing."""
+        """Return what is left, and when `cost` fits, without counting."""
         key = f"{name}/{span_s}"
         return left_of(most, cost, await self._ask(lambda at: at.get_sliding_window(key, span_s)), span_s)
 
     async def close(self) -> None:
-        """Let go of the Redis."""
+        """Close the connections to Redis."""
         if self._pool:
             await self._pool.disconnect()
 
     async def _ask(self, question: Callable[[Local | RedisStorage], Awaitable[Answer]]) -> Answer:
-        if self._shared and time.monotonic() >= self._away_until:
+        if self._shared and time.monotonic() >= self._retry_at:
             try:
-                async with asyncio.timeout(PATIENCE_S), self._room:
+                async with asyncio.timeout(TIMEOUT_S), self._connections:
                     return await question(self._shared)
-            except (redis.RedisError, OSError) as error:  # a timeout is one of them
-                # Not the message: it names the host.
+            except (redis.RedisError, OSError) as error:  # including TimeoutError
+                # Without the message, which names the host.
                 log.warning("rates.counted_here", error=type(error).__name__)
-                self._away_until = time.monotonic() + AGAIN_S
+                self._retry_at = time.monotonic() + RETRY_S
         return await question(self._local)
 
 
 def left_of(most: int, cost: int, window: Window, span_s: int = MINUTE_S) -> Left:
-    """What a window comes to."""
+    """Return what a window leaves of a limit."""
     before, before_s, now, now_s = window
     used = floor(before * before_s / span_s) + now
     room = max(0, most - cost)
     if now <= room:
         wait_s = before_s - (room - now) * span_s / before if before else 0.0
-    else:  # only once this span has become the one before
+    else:  # only after the current span has become the previous one
         wait_s = now_s - span_s + span_s * (1 - room / now)
     return Left(max(0, most - used), max(0.0, wait_s))

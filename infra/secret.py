@@ -17,21 +17,21 @@ KEY_FILE = "key"
 
 
 def signing_keys(setting: str, home: Path) -> list[str]:
-    """Return the secrets, the one that signs last, as itsdangerous takes them.
+    """Return the secrets in itsdangerous's order: the last one signs.
 
-    `setting` lists them, the newest first; if it is empty, the home's own secret is read or generated.
+    `setting` lists them, newest first; if it is empty, the home's own secret is read or generated.
 
     Raises:
         InputError: one is shorter than 32 characters.
         OSError: the home can't be written to.
     """
-    named = setting.split()
-    if any(len(secret) < MIN_CHARS for secret in named):
+    configured = setting.split()
+    if any(len(secret) < MIN_CHARS for secret in configured):
         raise InputError(
             f"SAYCART_SECRET: a secret has at least {MIN_CHARS} characters",
-            hint="Make one with: openssl rand -hex 32",
+            hint="Generate one with: openssl rand -hex 32",
         )
-    return named[::-1] or [_stored(home / "secret")]
+    return configured[::-1] or [_stored(home / "secret")]
 
 
 def _stored(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""Settings of recognisers, decode server and the learned reader; part of `Settings`."""
+"""Settings of recognizers, decode server and the trained model; part of `Settings`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ VLLM = "vllm+"
 
 
 class EngineSettings(OidcSettings):
-    """Which engines there are, where they serve, and which orders they are asked about."""
+    """The engines, their addresses, and their limits."""
 
     whisper_model: str = "faster-whisper-base"
     """A name in the model lock (`faster-whisper-base`, `faster-whisper-tiny.en`), a path, or a hub name."""
 
     whisper_second: str = "faster-whisper-tiny.en"
-    """As `whisper_model`: a second recogniser, asked where the first is in doubt (English). Empty: none."""
+    """As `whisper_model`: a second recognizer, used when the first is in doubt (English). Empty: none."""
 
     denoiser: str = "deepfilternet3.tar.gz"
-    """As `whisper_model`: what turns noise down for one more hearing, where the first leaves doubt and there
-    is noise (where it was measured: Whisper base on a CPU, English). Empty: none."""
+    """As `whisper_model`: reduces noise for another transcription of a noisy recording when the first is in
+    doubt (only as measured: Whisper base on a CPU, English). Empty: none."""
 
     threads: int = 2
     """CPU threads of one transcription, and of the embedded engine."""
@@ -37,16 +37,16 @@ class EngineSettings(OidcSettings):
     """A name in the model lock, a path to a GGUF, or the name that an external server serves."""
 
     llm_api_key: str = ""
-    """Sent as a bearer token to `llm_url`, if set. The embedded engine asks for it; empty: for a new one at
-    each start."""
+    """Sent as a bearer token to `llm_url`, if set. The embedded engine requires it; empty: it gets a new one
+    at each start."""
 
     llm_timeout_s: float = 120.0
-    """One decode; past it the attempt counts as an outage."""
+    """Timeout of one decode, after which it counts as an outage."""
 
     order_tokens: int = Field(128, ge=0)
-    """Tokens of the model that a customer's words may take, some 100 words; the learned reader's answer may
-    take twice as many. The longest of 20,000 test orders takes 97, the longest of their carts 151. Past it no
-    model is asked, and a person takes the order. 0: any number."""
+    """Maximum tokens of a customer's words, about 100 words; the trained model's answer may have twice as
+    many. The longest of 20,000 test orders has 97, the longest of their carts 151. Longer orders go to a
+    person without decoding. 0: any number."""
 
     @field_validator("llm_url")
     @classmethod
@@ -60,10 +60,10 @@ class EngineSettings(OidcSettings):
 
     @property
     def llm_base(self) -> str:
-        """`llm_url` as it is asked, without what says its kind."""
+        """`llm_url` without the prefix for its dialect."""
         return self.llm_url.removeprefix(VLLM)
 
     @property
     def llm_dialect(self) -> str:
-        """How the server of `llm_url` takes a grammar: `llama.cpp` or `vllm`."""
+        """The dialect of the server at `llm_url`: `llama.cpp` or `vllm`."""
         return "vllm" if self.llm_url.startswith(VLLM) else "llama.cpp"

@@ -8,7 +8,7 @@ Two marks tie the shape to an order. `x-values` on a field names where its value
 the transcript. `x-each` on a model says that it stands once for each such entry, so that its fields agree
 (a latte has a latte's sizes). `services/decoding/wire_mask.py` turns all of this into an llguidance grammar.
 
-Six more say how the compact spelling of a draft is written (`services/decoding/spelling.py`), in which the
+Six more say how the compact spelling of a draft is written (`services/decoding/wire_schema.py`), in which the
 menu's names stand for ids: `x-aligned` marks a field that is found afterwards and not written, `x-named-by`
 one that the name of another field tells, `x-implied` the value of a field that is left out, and `x-key` on a
 model the key of its first field, `x-key-from` on a model the field whose value is that key instead, and

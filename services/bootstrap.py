@@ -68,8 +68,9 @@ class Container(EngineParts):
         self.settings = settings
         settings.home.mkdir(parents=True, exist_ok=True)
         self.database = Database(settings.database)
-        # For all shops; what a caller may reach is in its own `ShopScope`.
-        self.orders = OrderStore(self.database, EVERY_SHOP)
+        # For all shops; callers get a `ShopScope`.
+        page_s = settings.address_seconds_per_minute
+        self.orders = OrderStore(self.database, EVERY_SHOP, page_s=page_s)
         self.reviews = ReviewStore(self.database, EVERY_SHOP)
         self.outbox = Outbox(self.database)
         self.load = LoadStore(self.database)
@@ -92,7 +93,7 @@ class Container(EngineParts):
 
     @cached_property
     def signing_keys(self) -> list[str]:
-        """The secrets for customers' links, the one that signs last; raises as `signing_keys`."""
+        """The secrets of customers' links; the last one signs. Raises as `signing_keys`."""
         from infra.secret import signing_keys
 
         return signing_keys(self.settings.secret, self.settings.home)
@@ -161,7 +162,7 @@ class Container(EngineParts):
 
     def wanted_menus(self) -> list[tuple[Menu, int]]:
         """Return the most recently used menus with their newest versions."""
-        return [(stored.menu, stored.version) for stored in self.menus.lately_used(WARM_MENUS)]
+        return [(stored.menu, stored.version) for stored in self.menus.recently_used(WARM_MENUS)]
 
     def warm_menu(self, menu: Menu, called_off: threading.Event | None = None) -> None:
         """Cache the menu's part of the prompt in the decoder; raises as `CartDecoder.warm`."""
@@ -182,7 +183,7 @@ class Container(EngineParts):
             EngineMisconfigured: it doesn't apply it.
         """
         try:
-            self.decoder.prove()
+            self.decoder.verify()
         except EngineUnavailable as error:
             log.warning("decoder.not_proved", error=error.detail)
 
@@ -210,7 +211,7 @@ class Container(EngineParts):
     def _decoder_check(self) -> str:
         if not self.settings.llm_url:
             return "no decode server is set (SAYCART_LLM_URL)"
-        return self.decoder.state(READY_PROBE_S)
+        return self.decoder.status(READY_PROBE_S)
 
     def close(self) -> None:
         self.database.close()

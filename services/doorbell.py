@@ -1,4 +1,4 @@
-"""`Doorbell` over Celery: a message says that some order waits for a stage; the claim decides which one."""
+"""`Doorbell` over Celery. A message only says that an order waits for a stage; the claim decides which."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 class CeleryDoorbell:
-    """Sends to the queue of the stage that an order's state waits for."""
+    """Sends to the queue of the stage that an order waits for."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app

@@ -1,6 +1,6 @@
-"""The engines of one process, wired from settings: recognizers, and the decode server.
+"""The engines of one process, wired from settings: recognizers and the decode server.
 
-Each is made on first use, and imported then: `bootstrap.py` is where they meet the rest.
+Each is created and imported on first use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class EngineParts:
-    """Made of settings alone: neither database nor queue is known here."""
+    """Engines, which depend only on settings, not on database or queue."""
 
     settings: Settings
 
@@ -35,7 +35,7 @@ class EngineParts:
         config = self.settings
         if not config.denoiser:
             return self._transcriber(config.whisper_model)
-        # Looked for when it is needed: an order can do without it.
+        # Resolved when it is needed: orders can do without it.
         denoiser = Denoiser(lambda: Path(resolve(config.denoiser, config.models_dir)), config.threads)
         return self._transcriber(config.whisper_model, denoiser=denoiser)
 
@@ -69,8 +69,7 @@ class EngineParts:
         return ByLanguage(dict.fromkeys(languages(adapter), recognizer(adapter.name)), recognizer(name))
 
     def write_adapted(self, models: Collection[str]) -> None:
-        """Have the weights of those recognizers among `models` that an adapter is worked into written, unless
-        they are there. Else the first part that needs them does.
+        """Write missing adapted weights of recognizers among `models`; otherwise that happens on first use.
 
         Raises:
             EngineMisconfigured, OSError: as `adapted`.
@@ -78,13 +77,13 @@ class EngineParts:
         from services.transcription.adapted import adapter_of, of_name
 
         config = self.settings
-        named = {config.whisper_model, config.whisper_second}.intersection(models)
-        for adapter in filter(None, map(adapter_of, sorted(named))):
+        names = {config.whisper_model, config.whisper_second}.intersection(models)
+        for adapter in filter(None, map(adapter_of, sorted(names))):
             of_name(adapter.name, config.models_dir)
 
     @tracing.span("decode audio")
     def decode_audio(self, file: Path) -> Samples:
-        """Samples of a stored recording; raises as `services.transcription.audio.audio.read`."""
+        """Return the samples of a stored recording; raises as `services.transcription.audio.audio.read`."""
         from services.transcription.audio.audio import DecodeLimits, read
 
         config = self.settings
@@ -93,7 +92,7 @@ class EngineParts:
 
     @cached_property
     def decoder(self) -> OpenAIDecoder:
-        """The server that is asked for carts and masked calls."""
+        """The decoder of carts and masked calls, a client of the decode server."""
         from services.decoding.decoder import OpenAIDecoder
 
         config = self.settings
@@ -110,13 +109,13 @@ class EngineParts:
             api_key=config.llm_api_key,
             adapter=self.adapter.name if self.adapter else "",
             order_tokens=config.order_tokens,
-            # With the full time of a second try it stays under the stage's limit.
+            # With a second try of full length this stays under the stage's limit.
             patience_s=config.llm_timeout_s / 4,
         )
 
     @cached_property
     def adapter(self) -> Path | None:
-        """The learned reader for the model that is set; None where there is none."""
+        """The adapter for the configured model; None if there is none."""
         from infra.weights.adapters import adapter_for
 
         return adapter_for(self.settings.llm_model)

@@ -1,7 +1,7 @@
-"""Everything that a caller may reach: the orders, reviews and menus of the shop that its credential names.
+"""Everything that a caller may access: the orders, reviews and menus of the shop that its credential names.
 
-The API and the pages have no other access. The stores are bound to the shop, so another shop's data is not
-found, whatever id is asked for.
+The API and the pages have no other access. The stores are bound to the shop, so other shops' data isn't found
+under any id.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ShopScope:
             delete_unused(self.blobs, key)
 
     def menu_of(self, order: OrderRecord) -> MenuVersion:
-        """Return the menu version that the order was placed on, as it was at that moment."""
+        """Return the order's menu version, as it was when the order was placed."""
         return self.menus.get(order.menu_id, order.menu_version).at(order.created_at)
 
     def decided(self, days: int) -> Decided:
@@ -121,14 +121,14 @@ class ShopScope:
         return order_statistics(self._box.database, self.shop, days, zone)
 
     def cancel_order(self, order_id: str) -> OrderRecord:
-        """End an order and remove its recording; errors as the order store's `cancel`."""
+        """Cancel an order and delete its recording; raises as the order store's `cancel`."""
         before = self.orders.get(order_id)
         cancelled = self.orders.cancel(order_id, completed_s=self.settings.cancel_completed_s)
         self._drop_recording(before)
         return cancelled
 
     def erase_order(self, order_id: str) -> OrderRecord:
-        """Erase what an order's customer said and remove its recording; errors as the erasure store's."""
+        """Erase an order's words and delete its recording; raises as the erasure store's `erase`."""
         before = self.orders.get(order_id)
         erased = self.erasures.erase(order_id, by=self.by)
         self._drop_recording(before)
@@ -145,11 +145,11 @@ class ShopScope:
             except Conflict:
                 in_progress.append(order_id)
             except NotFound:
-                continue  # retention was faster
+                continue  # already deleted by retention
         return erased, in_progress
 
     def answer_order(self, order_id: str, answer: CustomerAnswer) -> OrderRecord:
-        """Settle an order by the customer's answer to its one question.
+        """Settle an order by its customer's answer.
 
         Raises:
             NotFound, Conflict, InvalidCart, StaleState: as the order store's `answer` and `settle_by_answer`.
@@ -167,13 +167,13 @@ class ShopScope:
         return answered
 
     def confirm_order(self, order_id: str, given: Confirmation) -> OrderRecord:
-        """Complete an order by its customer's yes to the proposed cart, or to the cart that they send.
+        """Complete an order with the proposed cart, or the one that its customer sends.
 
         Raises:
             NotFound, InvalidCart: as `services.pipeline.review.confirm`.
-            Conflict: it has no cart that waits for a yes, or not at this version.
+            Conflict: it has no cart to confirm, or not at this version.
             OtherTotal: the cart costs something else.
-            StaleState: the order changed this moment.
+            StaleState: the order has just changed.
         """
         order = self.orders.get(order_id)
         if order.state is not State.PROPOSED:
@@ -187,8 +187,8 @@ class ShopScope:
         return confirmed
 
     def reject_visitor(self, review_id: str, reason: str) -> None:
-        """Reject every waiting order from the same visitor (address and page) as this review's, but for those
-        that a colleague has claimed, or that change meanwhile. Each is a transaction of its own.
+        """Reject all waiting orders of a review's visitor (address and page), except those that a colleague
+        has claimed or that change meanwhile. Each is a transaction of its own.
 
         Raises:
             Forbidden, NotFound: as `decide_review`.
@@ -205,7 +205,7 @@ class ShopScope:
                 self.decide_review(review.id, decision, held=False)
 
     def decide_review(self, review_id: str, decision: ReviewDecision, *, held: bool = True) -> ReviewRecord:
-        """Settle a review, and return it; `held`: as in the review store.
+        """Decide a review and return it; `held` as in the review store.
 
         Raises:
             Forbidden: the credential is not a person's.
@@ -228,7 +228,7 @@ class ShopScope:
         return decided
 
     def ask_customer(self, review_id: str, given: StaffQuestion) -> ReviewRecord:
-        """Ask an order's customer, which releases its review, and return that; errors as `decide_review`."""
+        """Ask an order's customer and return the review, now released; raises as `decide_review`."""
         order = self.orders.get(self.reviews.get(review_id).order_id)
         outcome = ask(order, given, self.person, self.menu_of(order).menu)
         lease_s = self.settings.review_lease_s
@@ -238,7 +238,7 @@ class ShopScope:
 
 
 def _check_version(order: OrderRecord, version: int) -> None:
-    """Raises Conflict unless the order is at the version that its customer saw."""
+    """Raise Conflict unless the order is at the version that its customer saw."""
     if order.version != version:
         title = "The order has changed since you read it"
         raise Conflict(f"The order is at version {order.version}, not {version}", title=title)

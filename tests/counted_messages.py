@@ -1,7 +1,7 @@
-"""Counts what goes over the wire to the database: statements, begins, commits and rollbacks, each a message.
+"""Count messages to the database: statements, begins, commits and rollbacks.
 
 with counted(database) as messages: ...        # one database of this process
-python -m tests.counted_messages services.api    # a child: a line for each message in the file COUNTED_SQL
+python -m tests.counted_messages services.api    # a child process: one line per message in file COUNTED_SQL
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from sqlalchemy import Engine, event
 from infra.sql.database import Database
 
 
-def listen(target: Any, told: Callable[[str], None]) -> Callable[[], None]:
-    """Tell the first word of each message that `target`, an engine or the class of all, sends; how to stop.
+def listen(target: Any, on_message: Callable[[str], None]) -> Callable[[], None]:
+    """Call `on_message` with the first word of each message that an engine (or `Engine`: every one) sends.
+    Return a function that stops it.
 
-    Transactions begin by a statement of ours (`infra/sql/dialects.py`), in which a shop is named too; a
-    glance, which is none, names it in the message of its statement.
+    BEGIN is a statement of ours (`infra/sql/dialects.py`), which also sets the shop.
     """
 
     def statement(_connection: Any, _cursor: Any, text: str, *_: Any) -> None:
-        told(text.split(None, 1)[0].upper())
+        on_message(text.split(None, 1)[0].upper())
 
     def ends(word: str) -> Callable[[Any], None]:
         def end(connection: Any) -> None:
             if "saycart_begin" in connection.get_execution_options():
-                told(word)
+                on_message(word)
 
         return end
 
@@ -51,7 +51,7 @@ def listen(target: Any, told: Callable[[str], None]) -> Callable[[], None]:
 
 @contextmanager
 def counted(database: Database) -> Iterator[Counter[str]]:
-    """Messages of one database while the block runs, by their first word."""
+    """Messages of one database during the block, by first word."""
     messages: Counter[str] = Counter()
     stop = listen(database._engine, lambda word: messages.update([word]))
     try:
@@ -61,7 +61,7 @@ def counted(database: Database) -> Iterator[Counter[str]]:
 
 
 def to_file() -> None:
-    """A line in the file `COUNTED_SQL` for each message of every database of this process."""
+    """Append a line to the file `COUNTED_SQL` for each message of this process."""
     file = os.open(os.environ["COUNTED_SQL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     listen(Engine, lambda word: (os.write(file, f"{word}\n".encode()), None)[1])
 

@@ -1,4 +1,4 @@
-"""Keys for tests, made as an operator makes them; and no limits on what these may ask."""
+"""API keys for tests, and settings without rate limits."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ Header = dict[str, str]
 _PER = ("_per_minute", "_per_hour", "_per_day")
 UNLIMITED: dict[str, Any] = {name: 0 for name in Settings.model_fields if name.endswith(_PER)}
 UNLIMITED["least_free_bytes"] = 0
-"""Settings for tests that ask thousands of times from one address and with one key, as no till does, on small
-disks."""
+"""Settings for tests that send thousands of requests from one address with one key, on small disks."""
 
 
 def header_for(
     database: Database, *scopes: Scope, person: str | None = "ada", shop: str = MAIN_SHOP
 ) -> Header:
-    """The header of a new key; without scopes it may do everything. `person` gets an account where there is
-    none, in which nobody can sign in."""
+    """Return the header of a new key, by default with all scopes. Creates an account for `person` if there is
+    none; it has no usable password."""
     if person is not None:
         with database.everywhere().write() as session:
             if session.scalars(select(StaffRow).where(StaffRow.name == person)).first() is None:
@@ -39,7 +38,7 @@ def header_for(
 
 
 def header_at(url: str, **more: str | None) -> Header:
-    """As `header_for`, with a key that may do everything, for the database of this URL."""
+    """Return the header of a new key with all scopes for the database at this URL."""
     database = Database(url)
     try:
         return header_for(database, **more)  # type: ignore[arg-type]

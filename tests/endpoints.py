@@ -1,4 +1,4 @@
-"""A webhook endpoint for tests that need messages, without a courier or with one."""
+"""A webhook endpoint for tests that need webhook messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOWHERE = "http://127.0.0.1:9/"
 def till(
     database: Database, url: str = NOWHERE, *, key: str = TILL, shop: str = "main", secret: str = SECRET
 ) -> str:
-    """Give a shop an endpoint that is sent everything; return its id."""
+    """Register an endpoint for all of a shop's events; return its id."""
     everywhere = database.everywhere()
     with everywhere.write() as session:
         now = everywhere.now(session)

@@ -1,4 +1,4 @@
-"""Tiny tasks for tests of masked calls: a model with a rule that no mask can hold, and a grammar."""
+"""Tiny tasks for tests of masked calls: a model with a validator that no mask can enforce, and a grammar."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ticket(BaseModel):
     note: Annotated[str, Field(max_length=40)] = ""
 
     @model_validator(mode="after")
-    def _somebody_looks(self) -> Ticket:
+    def _high_needs_human(self) -> Ticket:
         if self.priority == "high" and not self.needs_human:
             raise ValueError(f"nobody looks at {self.note}")
         return self
@@ -26,13 +26,13 @@ class Ticket(BaseModel):
 
 def word(text: str) -> str:
     if text == "maybe":
-        raise AnswerRejected([("/", "is no answer")], quoted=text)
+        raise AnswerRejected([("/", "is not an answer")], quoted=text)
     return text
 
 
 TICKET = Task(
     name="ticket",
-    about="A ticket's priority, and whether somebody has to look",
+    about="A ticket's priority, and whether a person must look at it",
     output=OutputType.of(Ticket),
     prompt="Sort the ticket.",
     examples=(("Thanks, all is well.", '{"priority":"low","needs_human":false}'),),

@@ -1,4 +1,4 @@
-"""A task that no mask can hold: to import this module raises."""
+"""A task without a mask: importing this module raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from services.decoding.tasks import Task, Tasks
 
 
 class Letter(BaseModel):
-    """Its text may go on for ever."""
+    """A letter of unbounded length."""
 
     text: str
 

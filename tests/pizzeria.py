@@ -1,4 +1,4 @@
-"""A menu whose toppings go on halves, and drafts on it."""
+"""A menu with toppings on halves, and drafts for it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a database would find what a query asks for, by index alone.
+"""Query plans, to test that an index can serve a query in its order.
 
-With few rows PostgreSQL rightly reads them all, or sorts three: what a test asks is whether an index can
-serve the query in its order, so other ways are priced out. A plan that sorts all the same has no such index.
+On few rows PostgreSQL rightly prefers scans and sorts, so they are disabled here. A plan that still sorts has
+no such index.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 
-def plans(session: Session, asked: Sequence[tuple[str, Any]]) -> list[str]:
-    """The plan of each statement with its values, as the database tells it, one step a line."""
+def plans(session: Session, queries: Sequence[tuple[str, Any]]) -> list[str]:
+    """Return each statement's plan as the database prints it."""
     explain = "EXPLAIN QUERY PLAN "
     if session.get_bind().dialect.name == "postgresql":
         explain = "EXPLAIN "
         for way in ("seqscan", "bitmapscan", "sort"):
             session.execute(text(f"SET LOCAL enable_{way} = off"))
     run = session.connection().exec_driver_sql
-    return ["\n".join(map(str, run(explain + statement, values))) for statement, values in asked]
+    return ["\n".join(map(str, run(explain + statement, values))) for statement, values in queries]

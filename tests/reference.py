@@ -1,4 +1,4 @@
-"""Writes docs/reference and the table of docs/quality.md: `make reference`. test_docs.py says when stale."""
+"""Generate docs/reference and the table of docs/quality.md: `make reference`. test_docs.py compares them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from services.cli.main import app
 from tests.gate import quality
 
 FOLDER = REPOSITORY / "docs/reference"
-# Places that differ from machine to machine.
+# Defaults that differ between machines.
 PLACES = {"home": "`.saycart` in the checkout", "models_dir": "`~/.cache/saycart/models`"}
 REFUSED = re.compile(r'RequestRefused\(\s*"(\w+)",\s*(\d{3})')
 HEADS = {
@@ -80,7 +80,7 @@ def tree(error: type[SaycartError]) -> Iterator[type[SaycartError]]:
 
 
 def api() -> Iterator[str]:
-    """Every call of the OpenAPI document."""
+    """Every operation of the OpenAPI document."""
     with tempfile.TemporaryDirectory() as home:
         parts = bootstrap(Settings(home=Path(home)))
         try:

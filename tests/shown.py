@@ -1,4 +1,4 @@
-"""Prometheus text as something to ask: `shown(text)("saycart_orders", state="completed")`."""
+"""Query Prometheus text: `shown(text)("saycart_orders", state="completed")`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Shown = Callable[..., float]
 
 
 def shown(text: str) -> Shown:
-    """Reads the text, and gives what sums the samples of one name that have these labels; 0 without any."""
+    """Parse the text; return a function that sums the samples of a name with given labels."""
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
     def total(name: str, **labels: str) -> float:
@@ -25,12 +25,12 @@ def shown(text: str) -> Shown:
 
 
 def shown_by(registry: CollectorRegistry) -> Shown:
-    """As `shown`, of a registry of this process."""
+    """`shown` for a registry of this process."""
     return shown(generate_latest(registry).decode())
 
 
 def names_in(text: str) -> set[str]:
-    """Every name that a rule may use of what this text shows, also where a metric has no sample yet."""
+    """Every name of these metrics that an alert rule may use, including metrics without samples."""
     endings = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",), "gauge": ("",)}
     return {
         family.name + ending
@@ -40,7 +40,7 @@ def names_in(text: str) -> set[str]:
 
 
 def labels_in(text: str) -> dict[str, set[str]]:
-    """The labels of each name that has a sample."""
+    """Labels by name, for names with samples."""
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

@@ -1,4 +1,4 @@
-"""Stand-ins for engines, menus to try things on, and a works with real stores. Never anybody's default."""
+"""Stand-ins for engines, test menus, and a pipeline with real stores. Not used outside tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from schemas.records.orders import NewOrder, OrderRecord
 from schemas.review import ReviewReason
 from schemas.shops.audit import Actor
 from schemas.transcript import Transcript, Word
-from services.decoding.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, DecodedCart
 from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 from services.pipeline.runner import Runner
@@ -39,16 +39,16 @@ SAMPLE_MENUS = Path(__file__).resolve().parents[1] / "infra" / "samples" / "menu
 
 
 def sample_menu(name: str) -> Menu:
-    """One of the menus that are shipped."""
+    """One of the shipped sample menus."""
     return Menu.parse(json.loads((SAMPLE_MENUS / f"{name}.json").read_text(encoding="utf-8")))
 
 
 def options(*names: str, price: int = 50) -> list[dict[str, Any]]:
-    """Options of these names, ids alike."""
+    """Options with these names, whose ids are derived from them."""
     return [{"id": name.replace(" ", "-"), "name": name, "price": price} for name in names]
 
 
-# Small, yet with every trap: a size word, a drink and a colour inside other names, a required choice.
+# Small, with every trap: a size word, a drink and a colour inside other names, a required choice.
 CAFE = Menu.parse(
     {
         "id": "trap-cafe",
@@ -100,7 +100,7 @@ CAFE = Menu.parse(
 )  # fmt: skip
 
 
-# Names that bite: quotes, backslashes, control characters, line separators, grammar of our own grammar.
+# Hostile names: quotes, backslashes, control characters, line separators, our own grammar's syntax.
 NASTY = Menu.parse(
     {
         "id": "nasty",
@@ -126,7 +126,7 @@ NASTY = Menu.parse(
 
 
 def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Transcript:
-    """A transcript as a recognizer gives it: words 0.4 s apart."""
+    """A transcript with words 0.4 s apart."""
     words = tuple(
         Word(text=word, start_s=round(i * 0.4, 3), end_s=round(i * 0.4 + 0.3, 3), probability=probability)
         for i, word in enumerate(text.split())
@@ -135,7 +135,7 @@ def speech(text: str, probability: float = 0.95, confidence: float = 0.9) -> Tra
 
 
 def in_review(draft: CartDraft) -> OrderRecord:
-    """An order for `CAFE`, version 4, in front of a human with this draft."""
+    """An order for version 4 of `CAFE`, in review with this draft."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     return OrderRecord(
         id="ord_1",
@@ -153,18 +153,18 @@ def in_review(draft: CartDraft) -> OrderRecord:
 
 
 def unheard(file: Path) -> Any:
-    """In place of `Tools.decode_audio`, where no recognizer listens."""
+    """`Tools.decode_audio` that must not be called."""
     raise AssertionError(f"{file} is only a stand-in for a recording")
 
 
 def recorded(file: Path) -> Recording:
-    """A recording for stand-ins to hear."""
+    """A recording for stand-ins."""
     return Recording(file, unheard)
 
 
 @dataclass
 class ScriptedTranscriber:
-    """`Transcriber` that says what is next in its script; the last entry stays."""
+    """`Transcriber` that returns or raises the entries of its script in turn, and repeats the last."""
 
     script: list[Exception | Transcript]
     heard: list[tuple[Path, str]] = field(default_factory=list)
@@ -192,32 +192,32 @@ class ScriptedTranscriber:
 
 @dataclass
 class ScriptedDecoder:
-    """`CartDecoder` that answers what is next in its script; the last entry stays. `meanwhile` runs first,
-    for what happens elsewhere while a decode takes its time."""
+    """`CartDecoder` that returns or raises the entries of its script in turn, and repeats the last.
+    `meanwhile` runs first, to simulate events during a decode."""
 
-    script: list[Exception | CartDraft | Reading]
+    script: list[Exception | CartDraft | DecodedCart]
     asked: list[CartRequest] = field(default_factory=list)
     meanwhile: Callable[[], object] = lambda: None
     name: str = "stand-in"
 
-    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> DecodedCart:
         self.asked.append(asked)
         self.meanwhile()
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(step, Exception):
             raise step
-        return step if isinstance(step, Reading) else read_as(step, self.name)
+        return step if isinstance(step, DecodedCart) else read_as(step, self.name)
 
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
 
 @dataclass(frozen=True)
 class GatedDecoder:
-    """`CartDecoder` in a child process: adds a line to `folder`/asked, answers when `folder`/hold is gone."""
+    """`CartDecoder` in a child process: logs to `folder`/asked and answers once `folder`/hold is removed."""
 
     folder: Path
 
-    def decode(self, asked: CartRequest, *_asked: object, **_how: object) -> Reading:
+    def decode(self, asked: CartRequest, *_asked: object, **_how: object) -> DecodedCart:
         with (self.folder / "asked").open("a") as log:
             log.write(f"{asked.transcript}\n")
         while (self.folder / "hold").exists():
@@ -227,25 +227,25 @@ class GatedDecoder:
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
 
-def read_as(draft: CartDraft, engine: str = "stand-in") -> Reading:
-    """This cart as a reader that has no doubt reads it."""
+def read_as(draft: CartDraft, engine: str = "stand-in") -> DecodedCart:
+    """This cart, decoded with probability 1."""
     lines = tuple(line.model_dump(mode="json", exclude={"heard"}) for line in draft.lines)
-    return Reading(lines, "", 0.0, 0, engine, 7, 9, 0, 0.25, grammar="mask-1")
+    return DecodedCart(lines, "", 0.0, 0, engine, 7, 9, 0, 0.25, grammar="mask-1")
 
 
 @dataclass
 class Bell:
-    """`Doorbell` that remembers; `works = False` is the broker being away."""
+    """`Doorbell` that records rings; `up = False` when the broker is unreachable."""
 
     rung: list[tuple[str, State, float]] = field(default_factory=list)
-    works: bool = True
+    up: bool = True
 
     def ring(self, order_id: str, state: State, *, delay_s: float = 0.0) -> bool:
         self.rung.append((order_id, state, delay_s))
-        return self.works
+        return self.up
 
     def held(self, fresh_s: float) -> Counter[State] | None:
-        return Counter() if self.works else None
+        return Counter() if self.up else None
 
 
 SAID = "a large latte with oat milk and a blueberry muffin"
@@ -256,12 +256,12 @@ RIGHT = CartDraft.model_validate({"lines": [
 ]})  # fmt: skip
 AWAY = EngineUnavailable("The decode server did not answer")
 ATTEMPTS = 3
-AGREEMENT = 0.96  # share of right orders where two recognizers agree
+AGREEMENT = 0.96  # share of correct orders where two recognizers agree
 
 
 @dataclass
-class Works:
-    """Real stores and a real blob folder; engines that follow a script."""
+class Pipeline:
+    """Real stores and blob folder, scripted engines."""
 
     database: Database
     blobs: Blobs
@@ -298,23 +298,23 @@ class Works:
             delete_unused(self.blobs, key)
 
     def stored(self, sound: bytes = b"RIFF") -> str:
-        """A stored recording, its key."""
+        """Store a recording; return its key."""
         with self.blobs.open() as writer:
             writer.write(sound)
             return writer.commit()
 
     def spoken(self) -> str:
-        """An order that came as a recording."""
+        """Create an order from a recording; return its id."""
         new = NewOrder("trap-cafe", 1, "en", audio_key=self.stored(), audio_format="wav")
         return self.orders.create(new)[0].id
 
     def typed(self, text: str = SAID, confidence: float = 1.0) -> str:
-        """An order that came as text."""
+        """Create an order from text; return its id."""
         transcript = Transcript(text=text, confidence=confidence)
         return self.orders.create(NewOrder("trap-cafe", 1, "en", transcript=transcript))[0].id
 
     def until_settled(self, order_id: str) -> OrderRecord:
-        """Run stage after stage, retries without their wait, as workers would."""
+        """Run all stages as workers would, retries without delay."""
         runner = self.runner()
         for _ in range(4 * (ATTEMPTS + 1)):
             order = self.orders.get(order_id)
@@ -322,14 +322,14 @@ class Works:
                 return order
             self.make_due(order_id)
             runner.run(order_id, FLOW[order.state].name)
-        raise AssertionError(f"it never settled: {self.orders.get(order_id).state}")
+        raise AssertionError(f"not settled: {self.orders.get(order_id).state}")
 
     def make_due(self, order_id: str) -> None:
-        """Let the wait before a retry be over."""
+        """End the delay before a retry."""
         self._set(order_id, "next_attempt_at = NULL")
 
     def drop_lease(self, order_id: str) -> None:
-        """A worker died with it in hand, and its lease ran out."""
+        """Let the lease of a worker that died run out."""
         self._set(order_id, "lease_until = NULL")
 
     def _set(self, order_id: str, change: str) -> None:

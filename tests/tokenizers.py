@@ -1,4 +1,4 @@
-"""The tokenizers of the lock's models."""
+"""Tokenizers of the models in the model lock."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from services.decoding.server.vocabulary import ModelVocabulary
 
 @cache
 def tokenizer_of(model: str) -> LLTokenizer:
-    """The tokenizer of a model of the lock. Raises ModelError where its weights are not here."""
+    """Load a model's tokenizer. Raises ModelError if its weights are missing."""
     file = Path(resolve(model, settings().models_dir))
     params = library().llama_model_default_params()
     params.vocab_only = True
-    # Never freed: llguidance goes on to call its tokenizer.
+    # Never freed: llguidance keeps calling its tokenizer.
     return ModelVocabulary(library().llama_model_load_from_file(str(file).encode(), params)).tokenizer()

@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does."""
+"""Wait for other threads and processes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import httpx
 
 
 def until(
-    happens: Callable[[], object],
+    condition: Callable[[], object],
     within_s: float = 20.0,
-    told: Callable[[], object] = lambda: "it did not happen in time",
+    detail: Callable[[], object] = lambda: "it did not happen in time",
     every_s: float = 0.02,
 ) -> None:
-    """Return as soon as `happens` is true, asked every so many seconds; it is asked once at least.
+    """Poll until `condition()` is true; it is called at least once.
 
     Raises:
-        AssertionError: it was not within the time; `told` says what is seen instead.
+        AssertionError: the time is over; the message is `detail()`.
     """
     end = time.monotonic() + within_s
-    while not happens():
-        assert time.monotonic() < end, told()
+    while not condition():
+        assert time.monotonic() < end, detail()
         time.sleep(every_s)
 
 
 def answers(url: str) -> bool:
-    """Whether a server of this machine answers there, and well."""
+    """Return True if a local server answers this URL with success."""
     try:
         return httpx.get(url, trust_env=False).is_success
     except httpx.HTTPError:
@@ -35,7 +35,7 @@ def answers(url: str) -> bool:
 
 
 def read_to_end(connection: socket.socket) -> bytes:
-    """Return all that comes until the server closes; nothing where it closed without a word."""
+    """Return everything received until the server closes the connection."""
     received = b""
     try:
         while piece := connection.recv(65_536):
@@ -46,7 +46,7 @@ def read_to_end(connection: socket.socket) -> bytes:
 
 
 def in_one_minute(seconds: float = 8.0) -> None:
-    """Wait, if the minute ends in less than this: when it turns, a limit a minute has a little room again."""
+    """Wait for the next minute if this one ends within `seconds`: per-minute limits reset then."""
     left_s = 60 - time.time() % 60
     if left_s < seconds:
         time.sleep(left_s + 0.01)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from infra.blobs.store import BlobWriter, is_key, name_of, space
 
-# Seconds since the last write after which no upload goes on.
-_LEFT_S = 3600
+# Seconds since the last write after which an upload counts as abandoned.
+_ABANDONED_S = 3600
 
 
 class BlobFolder:
@@ -66,7 +66,7 @@ class BlobFolder:
         """See `Blobs.clear_leftovers`."""
         for file in self._tmp.iterdir():
             with suppress(OSError):  # another process clears too, or the writer has just committed
-                if time.time() - file.stat().st_mtime > _LEFT_S:
+                if time.time() - file.stat().st_mtime > _ABANDONED_S:
                     file.unlink()
 
 

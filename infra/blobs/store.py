@@ -98,7 +98,7 @@ def space() -> Iterator[None]:
 
 
 class Blobs(Protocol):
-    """A store, which many processes may use at once, of several machines if it is shared.
+    """A store that many processes may use at once, on several machines if it is shared.
 
     Methods with a key raise ValueError for one of another format, such as `../../etc/passwd`, and OSError if
     the store fails.

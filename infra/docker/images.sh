@@ -1,11 +1,11 @@
 #!/bin/sh
-# The images of a release, as `make images` builds them: each under the version of pyproject.toml, with labels, a health
-# check and an SBOM, which lies in the image's /usr/share/doc/saycart and in dist/.
+# Build the images of a release (`make images`), each tagged with the version of pyproject.toml, with labels, a health
+# check and an SBOM, which is in the image's /usr/share/doc/saycart and in dist/; its provenance is in dist/.
 #
 #   infra/docker/images.sh PYTHON [PART...]
 #
-# PYTHON is one of requirements-supply.lock. Each image is built twice: the SBOM lists what is in the first.
-# SOURCE: where the code is published (the git remote, if that is https). ATTEST: options for attestations.
+# PYTHON has requirements-supply.lock installed. Each image is built twice: the SBOM lists the contents of the first.
+# SOURCE: the public repository (default: the git remote, if that is https). ATTEST: options for attestations.
 set -eu
 python=$1
 shift
@@ -22,18 +22,19 @@ docker info >/dev/null 2>&1 || stop "No Docker engine answers: start one (docker
 docker image inspect "$base" >/dev/null 2>&1 || docker pull -q "$base" ||
   stop "$base can't be pulled. Without a registry, tests/containers/base_images.sh makes a stand-in to try images on"
 
-# Attestations need the plugin for BuildKit, and an image store that keeps them.
+# Attached attestations need BuildKit's plugin and an image store that keeps them.
 if ! docker buildx version >/dev/null 2>&1; then
   export DOCKER_BUILDKIT=0
 elif docker info -f '{{.DriverStatus}}' | grep -q io.containerd.snapshotter; then
   : "${ATTEST=--sbom=true --provenance=mode=max}"
 fi
-[ -n "${ATTEST:-}" ] || echo "No attestations: they need buildx and the containerd image store (docs/containers.md)"
+[ -n "${ATTEST:-}" ] || echo "Attestations only in dist/: attaching needs buildx and the containerd image store (docs/containers.md)"
 
+base_digest=$(docker image inspect -f '{{if .RepoDigests}}{{index .RepoDigests 0}}{{else}}{{.Id}}{{end}}' "$base")
 mkdir -p dist
 label=org.opencontainers.image
 for part; do
-  image=saycart-$part:$version sbom=dist/saycart-$part.cdx.json
+  image=saycart-$part:$version sbom=dist/saycart-$part.cdx.json started=$(date -u +%Y-%m-%dT%H:%M:%SZ)
   build() {
     docker build -q -f infra/docker/Dockerfile --target "$part" -t "$image" --build-arg "COMMIT=$commit" \
       --label "$label.title=saycart-$part" --label "$label.version=$version" --label "$label.revision=$commit" \
@@ -45,5 +46,7 @@ for part; do
   rm "$sbom.contents"
   # shellcheck disable=SC2086 # options, each a word
   build --build-arg "SBOM=$sbom" ${ATTEST:-}
-  echo "$image: $(($(docker image inspect -f '{{.Size}}' "$image") / 1000000)) MB, $sbom"
+  "$python" -m tests.supply.provenance "$image" "$(docker image inspect -f '{{.Id}}' "$image")" \
+    "$base" "$base_digest" "$commit" "$source" "$started" "$sbom" >"dist/saycart-$part.intoto.json"
+  echo "$image: $(($(docker image inspect -f '{{.Size}}' "$image") / 1000000)) MB, $sbom, dist/saycart-$part.intoto.json"
 done

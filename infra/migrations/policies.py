@@ -1,24 +1,23 @@
-"""Row security on PostgreSQL: each table with rows of shops shows and takes the rows of the shop alone that a
-transaction names (ADR 58)."""
+"""Row-level security on PostgreSQL: transactions access only the rows of the shop they name (ADR 58)."""
 
 from __future__ import annotations
 
 from alembic import op
 
-WHOSE = "(SELECT current_setting('saycart.shop', true))"
-"""The shop that a transaction names, or `*` for all; NULL or empty where it names none."""
-BY_SHOP = f"shop_id = {WHOSE}"
+NAMED_SHOP = "(SELECT current_setting('saycart.shop', true))"
+"""The shop that a transaction names, or `*` for all; NULL or empty if it names none."""
+BY_SHOP = f"shop_id = {NAMED_SHOP}"
 BY_ORDER = "EXISTS (SELECT 1 FROM orders WHERE orders.id = order_id)"
 BY_REVIEW = "EXISTS (SELECT 1 FROM reviews WHERE reviews.id = review_id)"
 BY_STAFF = "EXISTS (SELECT 1 FROM staff WHERE staff.id = staff_id)"
-"""A row belongs to the shop of the row that it hangs on, which is looked for under its own policy."""
+"""The referenced row is looked up under its own policy."""
 
 
 def add_policy(table: str, belongs: str) -> None:
-    """Hold everybody but superusers to the rows of a table that meet `belongs`. On SQLite nothing."""
+    """Restrict everyone except superusers to rows that meet the condition. No effect on SQLite."""
     if op.get_context().dialect.name == "sqlite":
         return
-    # To the planner CASE is half of all rows. OR would be nearly none, also for who sees all.
-    allows = f"CASE {WHOSE} WHEN '*' THEN true ELSE {belongs} END"
+    # The planner takes CASE for half of all rows, and OR for nearly none even if all are visible.
+    allows = f"CASE {NAMED_SHOP} WHEN '*' THEN true ELSE {belongs} END"
     op.execute(f"CREATE POLICY saycart_shop ON {table} USING ({allows}) WITH CHECK ({allows})")
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")

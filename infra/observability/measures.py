@@ -1,7 +1,7 @@
-"""The metrics of a worker, the sweeper and the courier; `metrics.py` shows them to Prometheus.
+"""The metrics of workers, sweeper and courier; `metrics.py` exports them to Prometheus.
 
-Labels are few and come from our own code, never from an order, a shop or a customer: `docs/metrics.md` lists
-all.
+Labels have few values, from our own code and never from orders, shops or customers; `docs/metrics.md` lists
+them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 if TYPE_CHECKING:
     from infra.sql.database import Database
 
-# No second series for each counter, with its time of creation.
+# No extra series with the creation time of each counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 REGISTRY = CollectorRegistry()
-# Seconds, up to each one's limit. The objective for a settled order is 5 (docs/metrics.md).
+# Seconds. The objective for a settled order is 5 (docs/metrics.md).
 _WORK_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 200)
 _WAIT_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 _SETTLED_S = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 30, 60, 120, 300, 900, 3600)
@@ -28,17 +28,17 @@ _SETTLED_S = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 30, 60, 120, 300,
 DONE, FAULT = "done", "fault"
 
 
-def _histogram(name: str, says: str, *labels: str, buckets: tuple[float, ...] = _WORK_S) -> Histogram:
-    return Histogram(f"saycart_{name}", says, labels, buckets=buckets, registry=REGISTRY)
+def _histogram(name: str, help: str, *labels: str, buckets: tuple[float, ...] = _WORK_S) -> Histogram:
+    return Histogram(f"saycart_{name}", help, labels, buckets=buckets, registry=REGISTRY)
 
 
-def _counter(name: str, says: str, *labels: str) -> Counter:
-    return Counter(f"saycart_{name}", says, labels, registry=REGISTRY)
+def _counter(name: str, help: str, *labels: str) -> Counter:
+    return Counter(f"saycart_{name}", help, labels, registry=REGISTRY)
 
 
-def _gauge(name: str, says: str) -> Gauge:
+def _gauge(name: str, help: str) -> Gauge:
     # Summed over living processes; `metrics.py` removes those of dead ones.
-    return Gauge(f"saycart_{name}", says, ["part"], registry=REGISTRY, multiprocess_mode="livesum")
+    return Gauge(f"saycart_{name}", help, ["part"], registry=REGISTRY, multiprocess_mode="livesum")
 
 
 _STAGES = _histogram("stage_seconds", "one try of one stage, from claim to commit", "stage", "outcome")
@@ -64,23 +64,23 @@ _OVERRULED = _counter(
 _SLOTS = _gauge("worker_slots", "orders that this part can work on at once")
 _BUSY = _gauge("worker_slots_busy", "orders that this part works on")
 _CONNECTIONS = _gauge("database_connections_busy", "connections in use, of all pools")
-_ROOM = _gauge("database_connections_limit", "connections that the pools may open")
+_CONNECTIONS_LIMIT = _gauge("database_connections_limit", "connections that the pools may open")
 
 _part = ""
 
 
-def begin(part: str) -> None:
-    """Name this process and its forks on its gauges."""
+def set_part(part: str) -> None:
+    """Set the name of this process and its forks in their gauges."""
     global _part
     _part = part
 
 
 def watch(database: Database, *, slots: int = 0) -> None:
-    """Show how much of this process is in use: its database connections, and `slots` orders at once."""
+    """Export the use of database connections and, for a worker, of its `slots` for orders."""
     if slots:
         _SLOTS.labels(_part).set(slots)
         _BUSY.labels(_part).set(0)
-    _ROOM.labels(_part).set(database.connections_limit)
+    _CONNECTIONS_LIMIT.labels(_part).set(database.connections_limit)
     in_use = _CONNECTIONS.labels(_part)
     in_use.set(0)
     database.on_connections(in_use.set)
@@ -88,22 +88,22 @@ def watch(database: Database, *, slots: int = 0) -> None:
 
 @dataclass(slots=True)
 class Timed:
-    """A measured block, which sets its `outcome`."""
+    """A timed block, which sets its `outcome`."""
 
     outcome: str = FAULT
 
 
 @contextmanager
 def _timed(histogram: Histogram, name: str) -> Iterator[Timed]:
-    timed, began = Timed(), time.perf_counter()
+    timed, started = Timed(), time.perf_counter()
     try:
         yield timed
     finally:
-        histogram.labels(name, timed.outcome).observe(time.perf_counter() - began)
+        histogram.labels(name, timed.outcome).observe(time.perf_counter() - started)
 
 
 @contextmanager
-def stage_took(stage: str) -> Iterator[Timed]:
+def time_stage(stage: str) -> Iterator[Timed]:
     """Time one attempt of a stage; without an outcome it counts as a fault."""
     busy = _BUSY.labels(_part)
     with busy.track_inprogress(), _timed(_STAGES, stage) as timed:
@@ -111,13 +111,13 @@ def stage_took(stage: str) -> Iterator[Timed]:
 
 
 def outcome_of(error: BaseException) -> str:
-    """Return the label of an error: the code of one of ours, else a fault."""
+    """Return the label of an error: its code if it is one of ours, otherwise `FAULT`."""
     code = getattr(type(error), "code", FAULT)
     return code if isinstance(code, str) else FAULT
 
 
 @contextmanager
-def engine_took(engine: str) -> Iterator[None]:
+def time_engine(engine: str) -> Iterator[None]:
     """Time one call of an engine; its outcome is `done`, or the code of its error."""
     with _timed(_ENGINES, engine) as timed:
         try:
@@ -128,41 +128,41 @@ def engine_took(engine: str) -> Iterator[None]:
             raise
 
 
-def sweeper_took(step: str) -> AbstractContextManager[Timed]:
-    """Time one step of the sweeper's round, as `stage_took`."""
+def time_sweep(step: str) -> AbstractContextManager[Timed]:
+    """Time one step of the sweeper's round, as `time_stage`."""
     return _timed(_SWEEPS, step)
 
 
-def waited(stage: str, seconds: float) -> None:
-    """Count how long after it was due an order was claimed."""
+def observe_wait(stage: str, seconds: float) -> None:
+    """Record the time from when an order was due to its claim."""
     _WAITS.labels(stage).observe(max(0.0, seconds))
 
 
-def settled(source: str, state: str, seconds: float) -> None:
-    """Count an order, `spoken` or `typed`, that no worker has anything left to do for."""
+def observe_settled(source: str, state: str, seconds: float) -> None:
+    """Record an order, `spoken` or `typed`, that the workers are done with."""
     _SETTLED.labels(source, state).observe(max(0.0, seconds))
 
 
-def problem(kind: str, code: str) -> None:
+def count_problem(kind: str, code: str) -> None:
     """Count a failure or a doubt of a stage, by a kind of `services/pipeline/order_metrics.py`."""
     _PROBLEMS.labels(kind, code).inc()
 
 
-def expect(problems: Iterable[tuple[str, str]], troubles: Iterable[tuple[str, str]]) -> None:
-    """Initialize these counters to zero: `increase` misses the first event of a counter that starts with
-    it."""
+def initialize(problems: Iterable[tuple[str, str]], troubles: Iterable[tuple[str, str]]) -> None:
+    """Set these counters to zero: `increase` misses the first event of a counter that starts with it."""
     for labels in problems:
         _PROBLEMS.labels(*labels)
     for labels in troubles:
         _LEASES.labels(*labels)
 
 
-def lease_trouble(stage: str, trouble: str) -> None:
-    """A lease was `lost` to another, `not_renewed`, or `timed_out`, past the stage's limit."""
+def count_lease_trouble(stage: str, trouble: str) -> None:
+    """Count a lease that was `lost` to another worker, `not_renewed`, or `timed_out` past the stage's
+    limit."""
     _LEASES.labels(stage, trouble).inc()
 
 
-def tokens(engine: str, *, prompt: int, cached: int, completion: int, overruled: int | None) -> None:
+def count_tokens(engine: str, *, prompt: int, cached: int, completion: int, overruled: int | None) -> None:
     """Count the tokens of one answer; `prompt` includes `cached`. `overruled` is None if it was not
     scored."""
     for kind, count in (("prompt", prompt), ("cached", cached), ("completion", completion)):
@@ -171,6 +171,6 @@ def tokens(engine: str, *, prompt: int, cached: int, completion: int, overruled:
         _OVERRULED.labels(engine).inc(overruled)
 
 
-def webhook_took(outcome: str, seconds: float) -> None:
-    """Count one attempt to send a message: `delivered`, `failed` or `dead`."""
+def observe_webhook(outcome: str, seconds: float) -> None:
+    """Record one attempt to send a message: `delivered`, `failed` or `dead`."""
     _WEBHOOKS.labels(outcome).observe(seconds)

@@ -1,9 +1,8 @@
-"""Show metrics to Prometheus, those of several processes by `prometheus_client`'s multiprocess mode.
+"""Export metrics to Prometheus, for several processes in `prometheus_client`'s multiprocess mode.
 
-In that mode, which the library reads from `PROMETHEUS_MULTIPROC_DIR` as it is imported, each process writes
-its numbers to files in a folder, and each scrape adds them up. On one machine `saycart run` gives all parts
-one folder, and the API shows it; on several machines each part serves its own numbers on
-`SAYCART_METRICS_PORT`. With neither, nothing is shown.
+In that mode, which `PROMETHEUS_MULTIPROC_DIR` enables at import, each process writes its values to files in a
+folder, and each scrape adds them up. On one machine `saycart run` gives all parts the same folder, and the
+API serves it; on several machines each part serves its own values on `SAYCART_METRICS_PORT`.
 
 Counters of a dead process stay; its gauges are removed.
 """
@@ -24,14 +23,14 @@ from infra.observability import measures
 
 log = structlog.get_logger(__name__)
 
-MEASURED = "PROMETHEUS_MULTIPROC_DIR"
-SHOWN = "SAYCART_METRICS_DIR"
-"""Set for the API: the folder in which the other parts of its machine measure."""
+MULTIPROC_DIR = "PROMETHEUS_MULTIPROC_DIR"
+SHOWN_DIR = "SAYCART_METRICS_DIR"
+"""Set for the API: the folder with the metrics of its machine's other parts."""
 
 
-def shown() -> Path | None:
-    """Return the folder that this process shows besides its own metrics, if any."""
-    return Path(name) if (name := os.environ.get(SHOWN)) else None
+def shown_folder() -> Path | None:
+    """Return the folder of other parts' metrics that this process serves, if any."""
+    return Path(name) if (name := os.environ.get(SHOWN_DIR)) else None
 
 
 def serve(host: str, port: int) -> bool:
@@ -40,9 +39,9 @@ def serve(host: str, port: int) -> bool:
     if not port:
         return False
     registry = measures.REGISTRY
-    if folder := os.environ.get(MEASURED):
+    if folder := os.environ.get(MULTIPROC_DIR):
         registry = CollectorRegistry()
-        registry.register(Parts(Path(folder)))
+        registry.register(FolderCollector(Path(folder)))
     try:
         start_http_server(port, host, registry)
     except OSError as error:
@@ -52,15 +51,15 @@ def serve(host: str, port: int) -> bool:
     return True
 
 
-def empty(folder: Path) -> Path:
+def recreate(folder: Path) -> Path:
     """Delete and recreate `folder`; return it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     return folder
 
 
-class Parts:
-    """A collector of the metrics of all processes of a folder."""
+class FolderCollector:
+    """Collects the metrics of all processes in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,13 +67,13 @@ class Parts:
     def collect(self) -> Iterable[Metric]:
         collector: Any = multiprocess.MultiProcessCollector  # it has no types
         for file in self.folder.glob("gauge_*.db"):
-            if not _lives(int(file.stem.rpartition("_")[2])):
+            if not _is_running(int(file.stem.rpartition("_")[2])):
                 file.unlink(missing_ok=True)
-        # A process that was killed as it made its file leaves it empty.
+        # A process that was killed while creating its file leaves it empty.
         return list(collector.merge([str(file) for file in self.folder.glob("*.db") if file.stat().st_size]))
 
 
-def _lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):  # another user's: the number was reused

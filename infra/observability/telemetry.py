@@ -1,7 +1,7 @@
-"""Structured logs on stderr: one line an event, an event name with ids.
+"""Structured logs on stderr: one line per event, with its name and ids.
 
-No line holds a customer's words. Our own lines have ids and codes. A traceback has types and places of errors
-but no messages: parsers, validators and databases quote their input in them.
+No line contains a customer's words. Our own lines have ids and codes. Tracebacks have the types and locations
+of errors but no messages, in which parsers, validators and databases quote their input.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import structlog
 
 from infra.observability import tracing
 
-# Errors whose messages name files, addresses and server states, never the content of a row or a body.
-_OF_MACHINES = {"OSError", "ImportError", "OperationalError", "TransportError"}
+# Errors whose messages have files, addresses and server states, but no content of rows or bodies.
+_SAFE_MESSAGES = {"OSError", "ImportError", "OperationalError", "TransportError"}
 
 
 def configure_logging(level: str, *, as_json: bool) -> None:
@@ -50,16 +50,16 @@ def configure_logging(level: str, *, as_json: bool) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(number)
-    # A line for each request to the decoder adds nothing to the stage's own line.
+    # The stage's own line covers its requests to the decoder.
     logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def trace(exc_info: tuple[type[BaseException], BaseException, TracebackType | None]) -> str:
     """Render a traceback without error messages, except those about machines: files, connections, locks."""
-    return "\n".join(_links(exc_info[1]))
+    return "\n".join(_chain(exc_info[1]))
 
 
-def _links(error: BaseException | None) -> Iterator[str]:
+def _chain(error: BaseException | None) -> Iterator[str]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -67,16 +67,16 @@ def _links(error: BaseException | None) -> Iterator[str]:
             ["Traceback (most recent call last):\n", *format_tb(error.__traceback__), _named(error)]
         )
         for inner in getattr(error, "exceptions", ()):  # of a group
-            yield from _links(inner)
+            yield from _chain(inner)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def _named(error: BaseException) -> str:
     kind, code = type(error), getattr(error, "code", None)
-    if isinstance(code, str):  # ours
+    if isinstance(code, str):  # one of ours
         return f"{kind.__name__} [{code}]"
     names = {one.__name__ for one in kind.__mro__}
-    return f"{kind.__name__}: {error}" if names & _OF_MACHINES else kind.__name__
+    return f"{kind.__name__}: {error}" if names & _SAFE_MESSAGES else kind.__name__
 
 
 def _in_trace(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -6,10 +6,10 @@ Off unless `SAYCART_TRACES_URL` is set. Call `start` after any fork.
         ...
         note({"saycart.outcome": "decoded"})
 
-Spans hold ids, codes, counts and names of our own parts. Customers' words and error messages are left out: a
+Spans contain ids, codes, counts and names of our own parts, but no customers' words or error messages: the
 collector is another machine, often another company's.
 
-There is no global provider: with one FastAPI and redis-py would trace by themselves, with addresses, and
+No global provider is set: with one, FastAPI and redis-py would trace on their own, including addresses, and
 FastAPI would trust any caller's traceparent. Nothing waits for the collector: the SDK's queue is bounded, and
 drops spans that don't fit or can't be delivered.
 """
@@ -201,7 +201,7 @@ def serving(method: str) -> Serving | None:
 
 
 class Serving:
-    """The span of one HTTP request, the root of a trace, until the last byte of the response."""
+    """The span of an HTTP request, the root of a trace; it ends with the last byte of the response."""
 
     def __init__(self, tracer: trace.Tracer, method: str) -> None:
         self._method = method
@@ -229,8 +229,8 @@ def _current() -> trace.SpanContext:
 
 def _parsed(traceparent: str | None) -> trace.SpanContext:
     """Parse a traceparent; the result is not `is_valid` if it is invalid or None."""
-    found = _W3C.extract({"traceparent": traceparent or ""}, Context())
-    return trace.get_current_span(found).get_span_context()
+    extracted = _W3C.extract({"traceparent": traceparent or ""}, Context())
+    return trace.get_current_span(extracted).get_span_context()
 
 
 def _resource(part: str) -> dict[str, str | int]:

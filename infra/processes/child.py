@@ -20,7 +20,7 @@ from infra.processes.leftovers import MARK, end_group
 
 LOG_CAP = 10_000_000
 """Bytes after which a log is rotated."""
-SETTLED_S, MAX_DELAY_S = 10.0, 10.0
+STABLE_S, MAX_DELAY_S = 10.0, 10.0
 _PR_SET_PDEATHSIG = 1
 # Loaded before the fork: after it another thread may hold the loader's lock.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -52,8 +52,8 @@ class Child:
     second. `stop_s` is how many seconds the child may take to exit after TERM. `pass_fds` are inherited.
     `nice` (0 to 19) lowers the priority of its whole session.
 
-    A restart waits `restart_delay_s`, doubled by each death within 10 s of the start. After `quick_deaths` of
-    those in a row the stack gives up.
+    A restart waits `restart_delay_s`, doubled after each death within 10 s of its start. After `quick_deaths`
+    of them in a row the supervisor gives up.
     """
 
     name: str
@@ -79,7 +79,7 @@ def _in_child(parent: int, nice: int) -> None:
             os._exit(1)
     if nice:
         os.nice(nice)
-        # Where the kernel groups by session (sched(7)), the line above counts inside of it alone.
+        # With autogroups (sched(7)) the line above only has an effect inside the session.
         with suppress(OSError):
             Path("/proc/self/autogroup").write_text(str(nice))
 
@@ -157,7 +157,7 @@ class Run:
             ChildFailed: it died quickly too often in a row.
         """
         assert self.process is not None
-        code, quick = self.process.returncode, self.age_s < SETTLED_S
+        code, quick = self.process.returncode, self.age_s < STABLE_S
         what = (
             f"ended with signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         )
@@ -176,7 +176,7 @@ class Run:
             self.process.terminate()
 
     def stop(self, hurry: Event) -> None:
-        """Wait until its time is over, or `hurry` is set, then KILL it with its own children."""
+        """Wait until its time is up or `hurry` is set, then KILL it with its own children."""
         if self.process is None:
             return
         while self.process.poll() is None and time.monotonic() < self._stop_by and not hurry.is_set():

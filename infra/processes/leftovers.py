@@ -1,7 +1,7 @@
-"""End the processes of a child that died, and of a stack that was killed. Knows no orders.
+"""End the processes of a child that died, and of a stack that was killed.
 
-A child leads a process group, which its own children stay in. The kernel gives its number to nothing else
-while one of them lives. After a crash of the supervisor they are found by a mark in their environment.
+A child leads a process group, in which its own children stay; the kernel doesn't reuse the group's number
+while one of them is running. After a crash of the supervisor they are found by a mark in their environment.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ _TERM_S, _KILL_S = 3.0, 5.0  # KILL needs no grace, but the kernel frees large m
 
 
 def mark_of(folder: Path) -> str:
-    """Return the value of `MARK` for the children of a home. Its path could be another container's too."""
-    found = folder.stat()
-    return f"{found.st_dev}:{found.st_ino}"
+    """Return the value of `MARK` for the children of a home; a path could also be another container's."""
+    status = folder.stat()
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 def end_group(leader: int) -> None:
-    """KILL what lives on of the group of `leader`, a child that was waited for."""
-    _kill(lambda: [process for process in _living() if _group_of(process) == leader])
+    """KILL the rest of the group of `leader`, a child that has already been reaped."""
+    _kill(lambda: [process for process in _running() if _group_of(process) == leader])
 
 
 def end_marked(mark: str) -> None:
-    """End all processes with `mark`: by TERM those that no other of them started, then KILL the rest.
+    """End all processes with `mark`: TERM those without a marked parent, then KILL the rest.
 
-    A pool's child that got TERM from us would look like a crash to its parent.
+    TERM to a pool's child would look like a crash to its parent.
     """
 
     def marked() -> list[psutil.Process]:
-        return [process for process in _living() if (process.info["environ"] or {}).get(MARK) == mark]
+        return [process for process in _running() if (process.info["environ"] or {}).get(MARK) == mark]
 
-    left = marked()
-    pids = {process.pid for process in left}
-    for process in left:
+    processes = marked()
+    pids = {process.pid for process in processes}
+    for process in processes:
         with suppress(psutil.Error):
             if process.ppid() not in pids:
                 process.terminate()
-    psutil.wait_procs(left, timeout=_TERM_S)
+    psutil.wait_procs(processes, timeout=_TERM_S)
     _kill(marked)
 
 
-def _living() -> list[psutil.Process]:
+def _running() -> list[psutil.Process]:
     # The environment of another user's process is None.
     return [
         process
@@ -66,8 +66,8 @@ def _group_of(process: psutil.Process) -> int | None:
 
 def _kill(find: Callable[[], list[psutil.Process]]) -> None:
     until = time.monotonic() + _KILL_S
-    while (left := find()) and time.monotonic() < until:
-        for process in left:
+    while (processes := find()) and time.monotonic() < until:
+        for process in processes:
             with suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(left, timeout=0.1)
+        psutil.wait_procs(processes, timeout=0.1)

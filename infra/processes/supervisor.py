@@ -1,11 +1,11 @@
 """Start child processes in order of dependency, restart them, and leave none behind.
 
-Knows no orders. Each child leads its own process group and writes to a log file, which is rotated while it
+Each child leads its own process group and writes to a log file, which is rotated while it
 runs. Children are ended:
 
 1. by `stop` (also at exit): TERM, wait, KILL to its whole group, in reverse order of dependency.
 2. if the supervisor is killed: the kernel sends each child TERM (PR_SET_PDEATHSIG).
-3. if a child survives that: the next start on this home ends it (`leftovers.py`).
+3. if a child survives that: by the next start on this home (`leftovers.py`).
 
 One thread starts and stops all children, since the kernel ties PR_SET_PDEATHSIG to the thread that started
 the child: a child of a short-lived thread would die with it.

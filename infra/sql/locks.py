@@ -1,4 +1,4 @@
-"""Named locks that a process holds over many transactions; `Database.try_lock` picks one."""
+"""Named locks that a process holds over many transactions, for `Database.try_lock`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 from infra.sql.dialects import neutral_errors
 from schemas.errors import StorageUnavailable
 
-# Seconds after which PostgreSQL takes a lock from a silent holder.
+# Seconds after which PostgreSQL releases the lock of an idle holder.
 LOCK_S = 600
 _TAKE = text(
     "SELECT pg_try_advisory_xact_lock(hashtextextended(:name, 0)), "
@@ -21,17 +21,17 @@ _TAKE = text(
 
 @contextmanager
 def next_to_file(file: str) -> Iterator[bool]:
-    """Hold a lock on a file for the block; gives False when another process does.
+    """Hold a lock on a file for the block; yields False if another process does.
 
     Raises:
-        StorageUnavailable: the file can't be made.
+        StorageUnavailable: the file can't be created.
     """
     lock = FileLock(file, blocking=False)
     try:
         with suppress(Timeout):
             lock.acquire()
     except OSError as error:
-        raise StorageUnavailable(f"No place for a lock: {error}") from error
+        raise StorageUnavailable(f"The lock file can't be created: {error}") from error
     try:
         yield lock.is_locked
     finally:
@@ -40,11 +40,11 @@ def next_to_file(file: str) -> Iterator[bool]:
 
 @contextmanager
 def on_server(engine: Engine, name: str) -> Iterator[bool]:
-    """Hold PostgreSQL's lock of that name for the block, by a transaction of its own; gives False when
-    another connection does.
+    """Hold PostgreSQL's lock of that name for the block, by a separate transaction; yields False if another
+    connection does.
 
     Raises:
-        StorageUnavailable: not reachable, or no longer.
+        StorageUnavailable: the database is down.
     """
     with neutral_errors(), engine.begin() as connection:
         yield bool(connection.scalar(_TAKE, {"name": name}))

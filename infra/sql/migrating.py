@@ -1,4 +1,4 @@
-"""The tables' revision, and bringing them to this release's: one process works, all others wait (ADR 49)."""
+"""The tables' revision, and their migration by one process while others wait (ADR 49)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from infra.sql.dialects import neutral_errors
 from schemas.errors import InputError, StorageUnavailable
 
 MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"
-# Seconds that one process waits for another one's migration.
+# How long to wait for another process's migration.
 MIGRATE_S = 120
-# Milliseconds that a statement waits for a table, and all who come after it with it.
+# How long a statement waits for a table, and blocks all later ones.
 LOCK_TIMEOUT_MS = 2000
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('saycart:migrate', 0))"
 
 
 def known() -> list[str]:
-    """Return this release's revisions, oldest first, by the names of their files."""
+    """Return this release's revisions, oldest first."""
     return sorted(file.name[1:5] for file in MIGRATIONS.glob("versions/v[0-9]*.py"))
 
 
 def revision(connection: Connection) -> str:
-    """Return the tables' revision, empty where there are no tables. Alembic is not imported for it: it would
-    cost each process 11 MB.
+    """Return the tables' revision, empty if there are none. Without Alembic, which costs each process 11 MB.
 
     Raises:
         InputError: the tables are of a later release.
@@ -45,14 +44,12 @@ def revision(connection: Connection) -> str:
 
 
 def migrate(engine: Engine) -> str:
-    """Migrate in one transaction; return the revision before it. SQLite's file is made where there is none.
-
-    `engine`: on PostgreSQL its transactions are READ COMMITTED, to see what the one before committed, and see
-    the rows of all shops.
+    """Migrate in one transaction; return the previous revision. Creates SQLite's file. On PostgreSQL, the
+    engine's transactions must be READ COMMITTED and for all shops.
 
     Raises:
-        StorageUnavailable: not reachable, another process migrates for more than `MIGRATE_S`, or a table
-            is held for more than `LOCK_TIMEOUT_MS`. Nothing is changed then.
+        StorageUnavailable: the database is down, another process migrates for more than `MIGRATE_S`, or a
+            table is locked for more than `LOCK_TIMEOUT_MS`. Nothing is changed.
         InputError: as `revision`.
     """
     locked = _in_file if engine.dialect.name == "sqlite" else _on_server
@@ -83,8 +80,8 @@ def _in_file(engine: Engine) -> Iterator[Connection]:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{file}.migrate.lock", timeout=MIGRATE_S), engine.connect() as connection:
-            # WAL is a property of the file, kept for good. Switching is refused while others are connected,
-            # whatever the busy_timeout, so it belongs under this lock.
+            # WAL mode is stored in the file. It can't be changed while others are connected, whatever the
+            # busy_timeout, so it is set under this lock.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             connection.commit()
             with connection.execution_options(saycart_begin="BEGIN IMMEDIATE").begin():
@@ -92,4 +89,4 @@ def _in_file(engine: Engine) -> Iterator[Connection]:
     except Timeout:
         raise StorageUnavailable(f"Another process migrates for more than {MIGRATE_S} s") from None
     except OSError as error:
-        raise StorageUnavailable(f"No place for the database: {error}") from error
+        raise StorageUnavailable(f"The database file can't be created: {error}") from error

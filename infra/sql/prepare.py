@@ -1,4 +1,4 @@
-"""What a part does about the database's tables before it works on them (ADR 49)."""
+"""Prepares the database's tables before a process uses them (ADR 49)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from schemas.errors import InputError, StorageUnavailable
 
 log = structlog.get_logger()
 
-# Seconds for which a part waits for tables that are too old, and between two looks.
-AWAIT_S, LOOK_S = 60, 2
-MIGRATE = "Run `saycart migrate`, once for all machines; parts that wait for it go on by themselves."
+# How long to wait for a migration, and how often to look for it.
+AWAIT_S, POLL_S = 60, 2
+MIGRATE = "Run `saycart migrate` once for all machines; waiting processes then continue by themselves."
 
 
-def tell_row_security(database: Database) -> None:
-    """Log that PostgreSQL itself does not keep shops apart (ADR 58), where it does not, or is away."""
+def warn_of_row_security(database: Database) -> None:
+    """Log a warning if PostgreSQL itself doesn't keep shops apart (ADR 58), or is down."""
     try:
         if fault := database.row_security().fault:
             detail, hint = fault
@@ -35,19 +35,17 @@ def prepare(
     await_s: int = AWAIT_S,
     pause: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Migrate where that is done `at_start`, or else wait up to `await_s` seconds for `saycart migrate`.
-
-    A database that is away is no matter of this, unless it is to be migrated: parts wait for it as they work.
-    `pause(seconds)` ends the wait by anything true.
+    """Migrate `at_start`, or wait up to `await_s` seconds for `saycart migrate`. Doesn't wait for a database
+    that is down. `pause(seconds)` ends the wait by returning True.
 
     Raises:
-        InputError: the tables are still to be migrated, or of a later release.
+        InputError: the tables haven't been migrated, or are of a later release.
         StorageUnavailable: as `migrate`.
     """
     if at_start:
         database.migrate()
         return
-    for left_s in range(await_s, -1, -LOOK_S):
+    for remaining_s in range(await_s, -1, -POLL_S):
         try:
             at = database.revision()
         except StorageUnavailable as error:
@@ -58,7 +56,7 @@ def prepare(
         old = InputError(
             f"The tables are at {at or 'none'}, and this release needs {known()[-1]}", hint=MIGRATE
         )
-        if left_s == await_s and await_s:
+        if remaining_s == await_s and await_s:
             log.warning("database.too_old", waits_s=await_s, error=old.detail, hint=MIGRATE)
-        if left_s < LOOK_S or pause(LOOK_S):
+        if remaining_s < POLL_S or pause(POLL_S):
             raise old

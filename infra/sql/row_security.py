@@ -1,9 +1,8 @@
-"""PostgreSQL's own lock between shops (ADR 58): what a transaction says of itself, and who is held to it.
+"""PostgreSQL's row-level security between shops (ADR 58), and how transactions name their shop.
 
-The migrations make the policies (`migrations/policies.py`). A transaction that names a shop is shown and may
-write that shop's rows, one that names `EVERYWHERE` all, and one that says nothing none. It guards against a
-query that forgets its shop, and not against a person who may send SQL of their own: who can name one
-shop can name another.
+The migrations create the policies (`migrations/policies.py`). A transaction can access the rows of the shop
+that it names, all rows with `EVERYWHERE`, and otherwise none. This protects from queries without a condition
+for the shop, not from people who can send SQL of their own.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ _TABLES = text(
 
 @dataclass(frozen=True, slots=True)
 class RowSecurity:
-    """Whether the database itself keeps shops apart, as far as the role that we are can tell.
+    """How the database keeps shops apart for our role.
 
-    `walks_past`: no policy holds for the role. `held`, `open`: tables whose policies hold for all others, and
-    those where they were switched off. All are empty on SQLite and before the first migration.
+    `bypasses`: no policy applies to the role. `enforced`, `open`: tables whose policies are on, or off. All
+    are empty on SQLite and before the first migration.
     """
 
     role: str = ""
-    walks_past: bool = False
-    held: tuple[str, ...] = ()
+    bypasses: bool = False
+    enforced: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
 
     @property
     def fault(self) -> tuple[str, str] | None:
-        """What is wrong and how to fix it; None where all is well, or there is nothing to hold."""
-        if self.walks_past:
+        """What is wrong and how to fix it, None if nothing is."""
+        if self.bypasses:
             return (
-                f"the role {self.role} is a superuser or has BYPASSRLS, so that no policy holds for it",
+                f"the role {self.role} is a superuser or has BYPASSRLS, so no policy applies to it",
                 "Connect as a role that is neither: docs/operations.md, The database's role.",
             )
         if self.open:
@@ -51,21 +50,21 @@ class RowSecurity:
                 f"policies are not enforced on {len(self.open)} tables",
                 "For each: ALTER TABLE ... ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY.",
             )
-        if self.role and not self.held:
+        if self.role and not self.enforced:
             return "the tables have no policies yet", "Run `saycart migrate`."
         return None
 
 
 def naming(whose: str) -> str:
-    """The statement by which a transaction names its shop, or `EVERYWHERE`; gone with the transaction."""
+    """Return the statement by which a transaction names its shop, or `EVERYWHERE`."""
     from psycopg import sql  # only where PostgreSQL is used
 
     return f"SET LOCAL {SETTING} = {sql.Literal(whose).as_string(None).strip()}"
 
 
 def found(connection: Connection) -> RowSecurity:
-    """How it is now."""
-    role, walks_past = connection.execute(_ROLE).one()
+    """Return the connection's row security."""
+    role, bypasses = connection.execute(_ROLE).one()
     tables = connection.execute(_TABLES, {"policy": POLICY}).all()
-    held = tuple(name for name, is_held in tables if is_held)
-    return RowSecurity(role, walks_past, held, tuple(name for name, _ in tables if name not in held))
+    enforced = tuple(name for name, is_on in tables if is_on)
+    return RowSecurity(role, bypasses, enforced, tuple(name for name, is_on in tables if not is_on))

@@ -37,7 +37,7 @@ _LAYERS = {
     "mlp.down_proj": "ffn_down",
 }
 _NAME = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.(\w+\.\w+)\.lora_([AB])\.weight")
-_HINT = "`make train` makes an adapter; those of a release are under infra/adapters."
+_HINT = "`make train` creates an adapter; released ones are in infra/adapters."
 
 Array = npt.NDArray[Any]
 
@@ -71,17 +71,17 @@ def written_once(name: str, models_dir: Path, write: Callable[[Path], None]) -> 
     Raises:
         OSError: neither folder is writable.
     """
-    places = [root / "adapters" / name for root in (models_dir, Path(tempfile.gettempdir()))]
-    for out in places:
+    paths = [root / "adapters" / name for root in (models_dir, Path(tempfile.gettempdir()))]
+    for out in paths:
         if out.exists():
             return out
     try:
-        return _written(places[0], write)
+        return _write(paths[0], write)
     except OSError:
-        return _written(places[1], write)
+        return _write(paths[1], write)
 
 
-def _written(out: Path, write: Callable[[Path], None]) -> Path:
+def _write(out: Path, write: Callable[[Path], None]) -> Path:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out.parent) as folder:
         unfinished = Path(folder, out.name)

@@ -1,11 +1,11 @@
-"""GGUF weights -> a folder of safetensors with tokenizer and chat template, as vLLM loads them.
+"""Convert GGUF weights into a folder of safetensors with tokenizer and chat template, for vLLM.
 
-Converting runs in vLLM's environment, where this file is a program: torch and transformers are not in ours.
-The quantised weights are unpacked to bfloat16, so both engines compute with the same rounded weights.
+The conversion runs as a script in vLLM's environment, since ours has no torch or transformers. The quantized
+weights are unpacked to bfloat16, so both engines compute with the same rounded weights.
 
-The tokenizer's end is written as the GGUF names it. Some versions of transformers (5.17) write another in
-its place, `<|endoftext|>` for `<|im_end|>`. The model then still ends its answers, but vLLM's masks allow the
-tokenizer's end alone: no answer under a mask can end, and goes on until it may grow no more.
+The end token is set to the GGUF's. Some versions of transformers (5.17) write `<|endoftext|>` instead of
+`<|im_end|>`. vLLM's masks allow only the tokenizer's end token, which the model doesn't use, so masked
+answers would run to their limit.
 
 Cost, for 0.5B: 81 s on one busy core, 3 GB of memory, 1.3 GB on disk.
 """
@@ -20,34 +20,34 @@ from pathlib import Path
 
 
 def weights(model: str, models_dir: Path, python: Path) -> tuple[str, str]:
-    """What vLLM, of the interpreter `python`, is to load for a model's name, and the name to serve it under;
-    converts a GGUF once, next to it.
+    """Return the path that vLLM should load for a model, and the name to serve it under. Converts a GGUF
+    once, next to it, with the interpreter `python`.
 
     Raises:
-        ModelError: the weights are not here, or can't be converted.
+        ModelError: the weights are missing or can't be converted.
     """
     from infra.weights.lock import ModelError  # not in vLLM's environment
     from infra.weights.models import resolve
 
     path = Path(resolve(model, models_dir))
     if path.suffix != ".gguf":
-        return str(path), path.name if path.exists() else model  # a hub's name is both
+        return str(path), path.name if path.exists() else model  # a hub's name serves as both
     folder = models_dir / "safetensors" / path.stem
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        print(f"Turning {path.name} into safetensors, once: about a minute for 0.5B", flush=True)
-        # -P: else the script's folder goes first on the path, and its `gguf` is found for the library's.
+        print(f"Converting {path.name} to safetensors, once: about a minute for 0.5B", flush=True)
+        # -P keeps the script's folder off the path: its modules could shadow libraries.
         if subprocess.run([python, "-P", __file__, path, folder], check=False).returncode:
             raise ModelError(
-                f"{path.name} could not be turned into safetensors (see the lines above).",
-                hint="Has the environment gguf and accelerate? `make vllm-weights` builds it.",
+                f"{path.name} could not be converted to safetensors (see the lines above).",
+                hint="Does the environment have gguf and accelerate? `make vllm-weights` builds it.",
             )
     return str(folder), path.name
 
 
 def convert(gguf: Path, folder: Path) -> None:
-    """Write `folder`, whole or not at all. Raises what transformers raises for a file that it can't read."""
-    os.environ["HF_HUB_OFFLINE"] = "1"  # a GGUF brings all: nothing is looked up
+    """Write `folder`, completely or not at all. Raises transformers' errors for an invalid file."""
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a GGUF has everything
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 

@@ -1,4 +1,4 @@
-"""The HTTP application: routes, problems, limits and the OpenAPI document around one wired container."""
+"""The HTTP application: routes, error handlers, limits and the OpenAPI document around one container."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from services.api.routes import (
     schema,
 )
 from services.api.waiting.bell import Bell
-from services.api.waiting.room import Waiting
+from services.api.waiting.watch import Waiting
 from services.bootstrap import Container
 from services.web import site
 
@@ -46,8 +46,8 @@ DESCRIPTION = (
     " request id."
 )
 
-# What neither FastAPI nor `document.py` can see: bodies that a route reads by itself, and what streams carry.
-_UNSEEN: tuple[type[BaseModel], ...] = (
+# Models that FastAPI can't find: bodies that routes read themselves, and events of streams.
+_MORE_MODELS: tuple[type[BaseModel], ...] = (
     TextOrder,
     TextUtterance,
     Menu,
@@ -58,7 +58,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (
 
 
 def create_app(container: Container) -> FastAPI:
-    """The application around `container`, which must be ready: tables migrated, folders made."""
+    """Return the application for `container`, whose database is migrated."""
     app = FastAPI(
         title="saycart",
         version=version("saycart"),
@@ -67,11 +67,11 @@ def create_app(container: Container) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        # Generated clients name their calls by the functions here: `create_order`, `get_order`.
+        # Generated clients name their methods after these functions: `create_order`, `get_order`.
         generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,
-        # FastAPI's own spans hold whole addresses, with page keys and customers' links, and it believes any
-        # caller's traceparent. Ours are made by the gate.
+        # FastAPI's spans include full URLs, with page keys and customers' links, and it trusts any caller's
+        # traceparent. The middleware creates our spans.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     _wire(app, container)
@@ -81,13 +81,13 @@ def create_app(container: Container) -> FastAPI:
     site.install(app)
     app.add_middleware(Gate, metrics=app.state.metrics, own=app.state.own)
     if open_routes := access.undeclared(app):
-        raise RuntimeError(f"routes that ask for no scope: {', '.join(open_routes)}")
-    app.openapi = lambda: document.written(app, _UNSEEN)  # type: ignore[method-assign]  # FastAPI's documented way
+        raise RuntimeError(f"routes without a scope: {', '.join(open_routes)}")
+    app.openapi = lambda: document.openapi(app, _MORE_MODELS)  # type: ignore[method-assign]
     return app
 
 
 def _wire(app: FastAPI, container: Container) -> None:
-    """What the routes share, one of each for the app."""
+    """Create the objects that routes share."""
     state = app.state
     state.container = container
     state.own = Own.of(container.settings)
@@ -105,9 +105,9 @@ def _wire(app: FastAPI, container: Container) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     container: Container = app.state.container
-    # A folder that can't be written to shows now, and not at the first order. A bucket was tried before.
+    # Fail now, not at the first order, if recordings can't be written.
     container.blobs.open().discard()
-    # Made on first use, and its imports take a second that no order should wait for.
+    # Its imports take a second, which the first order should not wait for.
     _ = container.doorbell
     async with app.state.waiting.running():
         log.info("api.started", version=app.version)

@@ -1,7 +1,6 @@
-"""What `/metrics/database` shows: orders and messages, as the database has them.
+"""Metrics of `/metrics/database`: orders and messages, counted in the database by indexes.
 
-Each replica of the API can answer, and all would say the same, so one of them is asked: a scrape target for
-the service, not for each process. All is counted by indexes.
+Every replica of the API returns the same, so scrape only one: the service, not each process.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class DatabaseCounts(Collector):
-    """Asks the database at each scrape, so that a restart of the API loses no count."""
+    """Queries the database at each scrape, so a restart of the API loses no count."""
 
     def __init__(self, container: Container) -> None:
         self.container = container
@@ -30,13 +29,13 @@ class DatabaseCounts(Collector):
 
     def collect(self) -> Iterable[Metric]:
         try:
-            # All or nothing: half of it would look like a fall to nothing.
-            counted = [*self._orders(), *self._queues(), *self._messages()]
+            # All or nothing: a missing metric would look like a drop to zero.
+            metrics = [*self._orders(), *self._queues(), *self._messages()]
         except SaycartError as error:
             log.warning("metrics.no_counts", code=error.code)
-            counted = []
-        yield _gauge("database_up", "1 if the orders could be counted", 1 if counted else 0)
-        yield from counted
+            metrics = []
+        yield _gauge("database_up", "1 if the orders could be counted", 1 if metrics else 0)
+        yield from metrics
 
     def _orders(self) -> Iterable[Metric]:
         load, counts = self.container.load.load(), self.container.orders.counts()
@@ -47,8 +46,8 @@ class DatabaseCounts(Collector):
         yield _gauge("orders_waiting_limit", limit, self.container.settings.max_backlog)
 
     def _queues(self) -> Iterable[Metric]:
-        found = self.container.load.backlog()
-        queues = {stage.value: found[state] for state, stage in STAGES.items()}
+        backlog = self.container.load.backlog()
+        queues = {stage.value: backlog[state] for state, stage in STAGES.items()}
         oldest = {stage: queue.oldest_s for stage, queue in queues.items()}
         due = "age of the oldest order due for a stage and not held by a worker"
         yield _by("queue_oldest_seconds", due, "stage", oldest)
@@ -62,12 +61,12 @@ class DatabaseCounts(Collector):
         yield _gauge("webhooks_oldest_seconds", "age of the oldest waiting message", outbox.oldest_s())
 
 
-def _gauge(name: str, says: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"saycart_{name}", says, value)
+def _gauge(name: str, description: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"saycart_{name}", description, value)
 
 
-def _by(name: str, says: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(f"saycart_{name}", says, labels=[label])
+def _by(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"saycart_{name}", description, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
     return family

@@ -1,4 +1,4 @@
-"""What the routes share: the wired container, the caller's address and ours, page sizes and entity tags."""
+"""Shared by routes: the container, addresses, page parameters and entity tags."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="rows per page")]
 
 
 Wired = Annotated[Container, Depends(container)]
-"""For the sign-in alone, which works before there is a shop; all else goes by `shop_scope` (`access.py`)."""
+"""For sign-in only, which needs no shop; other routes get a `ShopScope` (`access.py`)."""
 
 
-def dependants(of: Dependant) -> Iterator[Dependant]:
-    """Yield a route's dependant, and those of all its dependencies."""
-    yield of
-    for below in of.dependencies:
-        yield from dependants(below)
+def dependants(root: Dependant) -> Iterator[Dependant]:
+    """Yield a route's dependant and those of all its dependencies."""
+    yield root
+    for dependency in root.dependencies:
+        yield from dependants(dependency)
 
 
 def address(request: Request) -> str:
-    """Where a request comes from, as limits count it: see `counted_as`."""
+    """Return the client's address as limits count it; see `counted_as`."""
     return counted_as(request.client.host if request.client else "") or "unknown"
 
 
 def matches(request: Request, etag: str) -> bool:
-    """Whether If-None-Match names `etag`; compared weakly, as RFC 9110 wants for GET."""
+    """Return True if If-None-Match has `etag`, by the weak comparison of RFC 9110."""
     header = request.headers.get("if-none-match", "")
-    wanted = {tag.strip().removeprefix("W/") for tag in header.split(",") if tag.strip()}
-    return "*" in wanted or etag.removeprefix("W/") in wanted
+    tags = {tag.strip().removeprefix("W/") for tag in header.split(",")}
+    return "*" in tags or etag.removeprefix("W/") in tags
 
 
 async def disconnected(request: Request) -> None:

@@ -1,7 +1,7 @@
-"""The OpenAPI document: FastAPI's, with every refusal that a call may meet and the bodies that it can't see.
+"""The OpenAPI document: FastAPI's, plus the errors of each call and the bodies that FastAPI can't see.
 
-What a route refuses on its own account (a conflict, a range) it declares itself. What follows from what it
-takes is added here, so that a new route says it without anybody thinking of it.
+Routes declare only errors of their own, such as a conflict. The errors that follow from a route's parameters
+and body are added here.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from pydantic.json_schema import models_json_schema
 
 from services.api.deps import dependants
 from services.api.gate.bodies import takes
-from services.api.problems import AGAIN, MEDIA_TYPE
+from services.api.problems import MEDIA_TYPE, RETRY_AFTER
 
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-_REST = "an RFC 9457 problem: none of these, such as 421 for a name that is not ours, 408 for a slow client"
+_REST = "an RFC 9457 problem with another status, such as 421 for an unknown host name"
 _NAMES = {
     "order_id": "ord_01kb5s9v0x",
     "review_id": "rev_01kb5s9v7c",
     "menu_id": "corner-cafe",
     "name": "ticket",
 }
-# Those that say when to come again.
+# Statuses with a Retry-After header.
 _LATER = ("429", "503", "507")
 
 
-def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
-    """The document of `app`, made once; `unseen` are models of bodies that its routes read by themselves."""
+def openapi(app: FastAPI, more_models: Sequence[type[BaseModel]]) -> dict[str, Any]:
+    """Return the cached document of `app`; `more_models` are those that FastAPI can't find."""
     if app.openapi_schema:
         return app.openapi_schema
     document = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
-    models = dict.fromkeys(unseen)
+    models = dict.fromkeys(more_models)
     for path, method, model in _bodies(app):
         models[model] = None
         document["paths"][path][method.lower()].update(takes(model))
@@ -54,7 +54,7 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             operation["summary"] = re.split(r"\.|(?<=\?)", operation["description"], maxsplit=1)[0]
-            operation["responses"] = _answers(path, operation)
+            operation["responses"] = _responses(path, operation)
             source = _command(path, method, operation, components)
             operation["x-codeSamples"] = [{"lang": "Shell", "source": source}]
     app.openapi_schema = document
@@ -62,15 +62,15 @@ def written(app: FastAPI, unseen: Sequence[type[BaseModel]]) -> dict[str, Any]:
 
 
 def _bodies(app: FastAPI) -> Iterator[tuple[str, str, type[BaseModel]]]:
-    """Yield path, method and model of each call whose body is read by `bodies.body`."""
-    for found in iter_route_contexts(app.routes):
-        for below in dependants(found.dependant) if hasattr(found, "dependant") else ():
-            if model := getattr(below.call, "takes", None):
-                yield from ((str(found.path), method, model) for method in found.methods or ())
+    """Yield path, method and model of each call with a body read by `bodies.body`."""
+    for route in iter_route_contexts(app.routes):
+        for dependant in dependants(route.dependant) if hasattr(route, "dependant") else ():
+            if model := getattr(dependant.call, "takes", None):
+                yield from ((str(route.path), method, model) for method in route.methods or ())
 
 
 def _close(node: Any) -> None:
-    """Say that maps whose keys have a form take no others: pydantic refuses them, and does not say so."""
+    """Forbid other keys in maps with a key pattern: pydantic refuses them, but its schema doesn't say so."""
     if isinstance(node, dict):
         if "patternProperties" in node:
             node.setdefault("additionalProperties", False)
@@ -81,7 +81,7 @@ def _close(node: Any) -> None:
 
 
 def _command(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """The call as one line of a shell."""
+    """Return the call as a shell command."""
     words = ["curl", *([] if method == "get" else ["-X", method.upper()])]
     if operation.get("security"):
         words.append('-H "Authorization: Bearer $KEY"')
@@ -92,22 +92,22 @@ def _command(path: str, method: str, operation: dict[str, Any], schemas: dict[st
     return " ".join([*words, f'"$SAYCART{path.format_map(_NAMES)}"'])
 
 
-def _answers(path: str, operation: dict[str, Any]) -> dict[str, Any]:
-    """What a route declares, FastAPI's own 422 put aside, and what follows; lowest status first."""
-    answers = dict(operation["responses"])
-    if "HTTPValidationError" in str(answers.get("422")):
-        del answers["422"]
-    for status, description in _following(path, operation):
-        answers.setdefault(status, {"description": description})
-    for status, answer in answers.items():
+def _responses(path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """Return the declared responses, without FastAPI's own 422, and the common errors, by status."""
+    responses = dict(operation["responses"])
+    if "HTTPValidationError" in str(responses.get("422")):
+        del responses["422"]
+    for status, description in _common_errors(path, operation):
+        responses.setdefault(status, {"description": description})
+    for status, response in responses.items():
         if status >= "400":
-            answer.setdefault("content", _PROBLEM)
+            response.setdefault("content", _PROBLEM)
         if status in _LATER:
-            answer.setdefault("headers", AGAIN)
-    return dict(sorted(answers.items())) | {"default": {"description": _REST, "content": _PROBLEM}}
+            response.setdefault("headers", RETRY_AFTER)
+    return dict(sorted(responses.items())) | {"default": {"description": _REST, "content": _PROBLEM}}
 
 
-def _following(path: str, operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _common_errors(path: str, operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
     body = "requestBody" in operation
     yield "400", "the request can't be read"
     if operation.get("security"):

@@ -1,12 +1,12 @@
-"""Accepting an order or an utterance, in the one order of steps that loses nothing and leaves nothing.
+"""Accept an order or an utterance so that a crash loses no order and leaves no orphaned recording.
 
-0. Too much waits already, or the key is in use right now: refused (`pressure.py`), and no body is read.
-1. The form is read into a temporary file (`uploads.py`), and everything about the request is checked.
-2. fsync and rename, or a put into the bucket: the recording is durable under our own id.
-3. One transaction: the order and its idempotency row.
-4. 202. Only then the doorbell rings; with Redis down, the sweeper finds the order later.
+0. Refuse the request before reading its body if too much is waiting or the key is in use (`pressure.py`).
+1. Read the form into a temporary file (`uploads.py`) and validate the request.
+2. Store the recording under our own id: fsync and rename, or a put into the bucket.
+3. Store the order and its idempotency row in one transaction.
+4. Answer 202, then ring the doorbell. If Redis is down, the sweeper finds the order later.
 
-A failure between 2 and 3 removes the recording again.
+If step 3 fails, the recording is deleted.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from services.shop_scope import ShopScope
 
 log = structlog.get_logger(__name__)
 
-NAMED = 10  # menus to choose from, where none was named
+LISTED_MENUS = 10  # listed in the error if a request names no menu
 
 
 async def accept(request: Request, box: ShopScope, caller: Caller, text: TextOrder | None = None) -> Accepted:
-    """Take in whatever `POST /v1/orders` carries, or `text`.
+    """Store the order in the body of `POST /v1/orders`, or `text`. After an error nothing is stored.
 
     Raises:
-        InputError: a tree of refusals (4xx), nothing stored.
-        Overloaded: too many orders wait (503), nothing stored.
-        StorageUnavailable: database or disk (503), nothing stored.
+        InputError: the request is refused (4xx).
+        Overloaded: too many orders are waiting (503).
+        StorageUnavailable: database or disk (503).
     """
     async with received(request, box, caller, TextOrder, FIELD_CAPS, text) as (key, sent):
         return await run_in_threadpool(_order, box, caller, key, sent)
@@ -54,7 +54,7 @@ async def accept(request: Request, box: ShopScope, caller: Caller, text: TextOrd
 async def accept_utterance(
     request: Request, box: ShopScope, order_id: str, caller: Caller, text: TextUtterance | None = None
 ) -> Accepted:
-    """Take in what `POST /v1/orders/{id}/utterances` carries, or `text`.
+    """Store the utterance in the body of `POST /v1/orders/{id}/utterances`, or `text`.
 
     Raises: as `accept` and the order store's `add`.
     """
@@ -63,18 +63,18 @@ async def accept_utterance(
 
 
 def _order(box: ShopScope, caller: Caller, key: str | None, sent: TextOrder | Upload) -> Accepted:
-    """The recording and its order, in one visit to a thread: each waits for the interpreter twice."""
+    """Store the recording and its order, in a single switch to a thread."""
     if isinstance(sent, Upload):
-        asked: dict[str, Any] = {name: value for name, value in sent.fields.items() if value}
-        menu = _find_menu(box, asked.get("menu"), asked.get("language"))
-        asked["metadata"] = metadata = _metadata(asked.get("metadata"))
-        asked["audio"], confirm = sent.writer.sha256, asked.get("confirm") == "true"
+        body: dict[str, Any] = {name: value for name, value in sent.fields.items() if value}
+        menu = _find_menu(box, body.get("menu"), body.get("language"))
+        body["metadata"] = metadata = _metadata(body.get("metadata"))
+        body["audio"], confirm = sent.writer.sha256, body.get("confirm") == "true"
     else:
-        if found := faults(sent.metadata, METADATA, "/metadata"):
-            raise invalid(found)
+        if problems := faults(sent.metadata, METADATA, "/metadata"):
+            raise invalid(problems)
         menu = _find_menu(box, sent.menu)
-        asked, metadata, confirm = sent.model_dump(), sent.metadata, sent.confirm
-    idempotency = idempotency_of(caller, key, asked)
+        body, metadata, confirm = sent.model_dump(), sent.metadata, sent.confirm
+    idempotency = idempotency_of(caller, key, body)
     new = NewOrder(
         menu_id=menu.menu.id,
         menu_version=menu.version,
@@ -88,8 +88,8 @@ def _order(box: ShopScope, caller: Caller, key: str | None, sent: TextOrder | Up
         new = replace(new, audio_key=committed(sent), audio_format=sent.audio_format)
     else:
         new = replace(new, transcript=_transcript(sent.transcript, menu.menu.language))
-    # After a commit that was cut off the order may or may not exist. The caller got a 503 and sends again,
-    # so an order without its recording must end in `error`, not be made as well.
+    # If the commit's outcome is unknown, the order may exist. The caller got a 503 and retries, so an order
+    # without its recording must end in `error`, not be made twice.
     return _stored(box, "order.accepted", new, lambda: box.orders.create(new, idempotency=idempotency))
 
 
@@ -108,7 +108,7 @@ def _utterance(
         transcript = _transcript(sent.transcript, language)
         new = StoredUtterance(kind="text", at=datetime.now(UTC), transcript=transcript)
     idempotency = idempotency_of(caller, key, body)
-    # After a commit that was cut off the order may have the recording; else the sweeper collects it.
+    # If the commit's outcome is unknown, the order may own the recording; else the sweeper collects it.
     return _stored(
         box,
         "order.added_to",
@@ -130,43 +130,43 @@ def _stored(
     *,
     keep_in_doubt: bool = False,
 ) -> Accepted:
-    """One transaction, `store`; the recording goes again unless the order now owns it."""
-    kept = keep_in_doubt
+    """Run `store`, one transaction; delete the recording unless the order owns it."""
+    owned = keep_in_doubt
     try:
         with tracing.span("store order"):
-            order, kept = store()
+            order, owned = store()
         tracing.note({"saycart.order.id": order.id})
-        log.info(event, order_id=order.id, created=kept, source=new.audio_format or "transcript")
-        return Accepted(order, kept)
+        log.info(event, order_id=order.id, created=owned, source=new.audio_format or "transcript")
+        return Accepted(order, owned)
     except InputError:
-        kept = False
+        owned = False
         raise
     finally:
-        if not kept and new.audio_key:
+        if not owned and new.audio_key:
             delete_unused(box.blobs, new.audio_key)
 
 
 def _find_menu(box: ShopScope, menu_id: str | None, language: str | None = None) -> MenuVersion:
-    """Return the newest version of the menu asked for; of the only one there is, when none was named.
+    """Return the newest version of a menu; without `menu_id`, of the shop's only menu.
 
     Raises:
         UnknownMenu: no such menu.
-        RequestRefused: none was named and there is not exactly one, or it is in another `language`.
+        RequestRefused: no id was given and the shop doesn't have exactly one menu, or another `language`.
     """
     if menu_id is None:
-        menus = box.menus.headers(limit=NAMED)
+        menus = box.menus.headers(limit=LISTED_MENUS)
         if len(menus) != 1:
-            shown = ", ".join(menu.id for menu in menus) or "no menu has been imported yet"
-            raise invalid([("/menu", f"is missing; choose one of: {shown}")])
+            choices = ", ".join(menu.id for menu in menus) or "no menu has been imported yet"
+            raise invalid([("/menu", f"is missing; choose one of: {choices}")])
         menu_id = menus[0].id
     try:
-        found = box.menus.get(menu_id)
+        stored = box.menus.get(menu_id)
     except NotFound:
         raise UnknownMenu(f"No menu {menu_id[:80]!r}.") from None
-    own = found.menu.language
+    own = stored.menu.language
     if language and language.lower() not in (own.lower(), own.lower().partition("-")[0]):
         raise invalid([("/language", f"the menu {menu_id} is in {own}, not {language!r}")])
-    return found
+    return stored
 
 
 def _metadata(text: str | None) -> dict[str, Any] | None:

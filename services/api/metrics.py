@@ -1,5 +1,6 @@
-"""What `/metrics` shows: what this process of the API counts, so that sums over replicas are right, and on a
-machine that runs the other parts too what those have measured. Counts of the database: `counts.py`."""
+"""Metrics of `/metrics`: those of this API process, and those of other parts on the same machine.
+
+Sums over replicas are therefore right. Counts from the database are in `counts.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from infra.observability import metrics
 from services.api.gate.pressure import Pressure
 from services.api.gate.rates import Rates
-from services.api.waiting.room import Waiting
+from services.api.waiting.watch import Waiting
 from services.bootstrap import Container
 
 # Seconds. Long polls end at 30, uploads at 120.
@@ -20,12 +21,12 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"
 
 
 class Metrics:
-    """One registry an app: several apps in one process (as in tests) do not mix."""
+    """A registry for each app, so that several apps in one process (as in tests) don't mix."""
 
     def __init__(self, container: Container, pressure: Pressure, waiting: Waiting, rates: Rates) -> None:
         registry = self.registry = CollectorRegistry()
         database, config = container.database, container.settings
-        for name, says, value in (
+        for name, description, value in (
             ("clients_waiting", "open long polls and event streams", lambda: waiting.watchers),
             ("masked_limit", "limit of concurrent masked calls", lambda: config.masked_at_once),
             (
@@ -35,20 +36,18 @@ class Metrics:
             ),
             ("api_connections_limit", "limit of database connections", lambda: database.connections_limit),
         ):
-            Gauge(f"saycart_{name}", says, registry=registry).set_function(value)
-        if (folder := metrics.shown()) is not None:
-            registry.register(metrics.Parts(folder))
+            Gauge(f"saycart_{name}", description, registry=registry).set_function(value)
+        if (folder := metrics.shown_folder()) is not None:
+            registry.register(metrics.FolderCollector(folder))
         registry.register(pressure.refused)
         registry.register(rates.refused)
 
-        def histogram(name: str, says: str, *labels: str, buckets: Sequence[float] = _BUCKETS) -> Histogram:
-            return Histogram(f"saycart_{name}", says, labels, buckets=buckets, registry=registry)
+        def histogram(name: str, about: str, *labels: str, buckets: Sequence[float] = _BUCKETS) -> Histogram:
+            return Histogram(f"saycart_{name}", about, labels, buckets=buckets, registry=registry)
 
-        def counter(name: str, says: str, *labels: str) -> Counter:
-            return Counter(f"saycart_{name}", says, labels, registry=registry)
-
-        self.requests = counter(
-            "http_requests_total", "answers by route template", "method", "route", "status"
+        labels = ("method", "route", "status")
+        self.requests = Counter(
+            "saycart_http_requests_total", "answers by route template", labels, registry=registry
         )
         head = "time from the request's head to the end of the answer"
         self.seconds = histogram("http_request_seconds", head, "method", "route")
@@ -60,8 +59,8 @@ class Metrics:
         outcome = "duration of a masked call, by task and outcome (`done`, or the error's code)"
         self.masked = histogram("masked_seconds", outcome, "task", "outcome")
 
-    def saw(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one answer. `route` is a template and an odd method is folded, so labels stay few."""
+    def record(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Record a response. Route templates and one label for unusual methods keep the labels few."""
         method = method if method in _METHODS else "other"
         self.requests.labels(method, route, str(status)).inc()
         self.seconds.labels(method, route).observe(seconds)

@@ -1,4 +1,4 @@
-"""From rows to what the API shows: the one place where a stored order becomes a public one."""
+"""Convert stored records to the models that the API returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schemas.review import Review
 
 
 class ReviewPage(BaseModel):
-    """Oldest first, as they should be worked on; `next_cursor` is null on the last page."""
+    """Oldest first; `next_cursor` is null on the last page."""
 
     reviews: list[Review]
     next_cursor: str | None = None
@@ -87,7 +87,7 @@ def order(record: OrderRecord, review: ReviewRecord | None = None) -> Order:
 
 
 def order_etag(record: OrderRecord, review: ReviewRecord | None = None) -> str:
-    """Weak, because two readings of one version may differ in bytes. A review counts its own changes."""
+    """Return a weak ETag: the bytes may differ between reads of a version. A review has its own version."""
     return f'W/"{record.version}-{review.version}"' if review else f'W/"{record.version}"'
 
 
@@ -95,12 +95,12 @@ def review_of(record: ReviewRecord) -> Review:
     return Review.model_validate(record, from_attributes=True)
 
 
-def review_detail(record: ReviewRecord, of: OrderRecord) -> ReviewDetail:
-    return ReviewDetail(**dict(review_of(record)), order=order(of, record), proposed=record.proposed)
+def review_detail(record: ReviewRecord, reviewed: OrderRecord) -> ReviewDetail:
+    return ReviewDetail(**dict(review_of(record)), order=order(reviewed, record), proposed=record.proposed)
 
 
 def event(stored: StoredEvent, *, for_customer: bool = False) -> OrderEvent:
-    """`for_customer`: without what is between the shop and its staff."""
+    """Return the event; `for_customer` leaves out its internal details."""
     return OrderEvent(
         seq=stored.seq,
         at=stored.at,

@@ -12,7 +12,7 @@ _BY_STATUS: dict[int, tuple[type[errors.SaycartError], ...]] = {
     409: (errors.Conflict, errors.StaleState),
     413: (errors.AudioTooLarge,),
     415: (errors.UnsupportedAudio,),
-    # An answer that is refused can't be had of this text: to send it again unchanged brings the same.
+    # Refused answers are 422: a retry with the same text gets the same result.
     422: (errors.InputError, errors.IdempotencyMismatch, errors.AnswerRefused),
     429: (errors.TooManyAttempts, errors.TooManyOrders, errors.TooManyRequests),
     500: (errors.SaycartError,),
@@ -23,10 +23,10 @@ _BY_STATUS: dict[int, tuple[type[errors.SaycartError], ...]] = {
     ),
     507: (errors.StorageFull,),
 }
-# The nearest class in an error's ancestry decides, so a new leaf gets its parent's status.
+# The nearest base class decides, so a new class gets its parent's status.
 STATUS = {error: status for status, kinds in _BY_STATUS.items() for error in kinds}
 
-# Codes whose words are their title.
+# Codes whose title is the code in words.
 _PLAIN = """
     invalid_input malformed_body body_too_large unsupported_media_type audio_too_large unsupported_audio
     unknown_menu too_many_orders too_many_requests overloaded invalid_menu not_found method_not_allowed

@@ -1,8 +1,8 @@
-"""Every answer that is not a success, as an RFC 9457 problem.
+"""Error responses as RFC 9457 problems.
 
-`type` is a stable relative URI (`/problems/<code>`, which the API also serves as a page); `code` is never
-reused for something else. The tree in `schemas/errors` says what went wrong, `problem_codes.py` which HTTP
-status that is. An unexpected error becomes a 500 that names the request id and nothing else.
+`type` is a stable relative URI (`/problems/<code>`, which the API also serves as a page); a `code` is never
+reused. The error classes are in `schemas/errors`, their HTTP statuses in `problem_codes.py`. An unexpected
+error becomes a 500 that names only the request id.
 """
 
 from __future__ import annotations
@@ -24,23 +24,21 @@ from starlette.routing import compile_path
 
 from schemas import errors
 from schemas.field_problems import MAX_PROBLEMS, pointer, sentence
-from services.api.gate.rates import counted
+from services.api.gate.rates import count_refusal
 from services.api.problem_codes import STATUS, TITLES
 
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
-# Declared by calls on things that may have changed since the caller read them.
 CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {"description": "not in the state this call needs; some answers include the current state"}
 }
 
-# Documented with answers that say when to come again.
-AGAIN = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
+RETRY_AFTER = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 
 LOGGED_CHARS = 200
-"""Characters of a caller's own text, such as a path, that one field of a log line holds."""
+"""Most characters of text from a caller, such as a path, in one field of a log line."""
 
 # Seconds before a caller should retry when a dependency is down.
 RETRY_AFTER_S = 2
@@ -68,9 +66,9 @@ class Problem(BaseModel):
 
 
 class RequestRefused(errors.InputError):
-    """A request that HTTP itself, or a field of it, makes impossible; the rest of saycart never sees it.
+    """An invalid HTTP request, refused by the API itself.
 
-    `status` is the HTTP status, `problems` is a list of (pointer, sentence), `extra` goes into the problem.
+    `problems` are (pointer, sentence); `extra` are more fields of the problem document.
     """
 
     def __init__(
@@ -100,21 +98,21 @@ def status_of(error: errors.SaycartError) -> int:
 
 
 def invalid(problems: Sequence[tuple[str, str]], detail: str | None = None) -> RequestRefused:
-    """422 for one or more bad fields, each a (pointer, sentence)."""
+    """Return a 422 for invalid fields, each a (pointer, sentence)."""
     text = detail or "; ".join(f"{path}: {sentence}" for path, sentence in problems[:3])
     return RequestRefused("invalid_input", 422, text, problems=problems)
 
 
 def conflict(error: errors.Conflict | errors.StaleState, **now: BaseModel) -> RequestRefused:
-    """A 409 that shows what it is about as it is now."""
+    """Return a 409 with the current state of the resource."""
     return RequestRefused(
         "conflict",
         409,
         error.detail,
-        # A stale state's own hint is for the log.
+        # The hint of `StaleState` itself is for the log.
         hint=errors.Conflict.hint if error.hint == errors.StaleState.hint else error.hint,
         title=error.title or (TITLES["stale_state"] if isinstance(error, errors.StaleState) else None),
-        extra={name: thing.model_dump(mode="json", by_alias=True) for name, thing in now.items()},
+        extra={name: model.model_dump(mode="json", by_alias=True) for name, model in now.items()},
     )
 
 
@@ -123,17 +121,16 @@ def request_id_of(request: Request) -> str:
 
 
 def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dict[str, str]]:
-    """The problem for one error, and the headers that go with it. Faults of ours (500) keep their detail
-    in the log."""
+    """Return the problem for an error, and its headers. Details of a 500 are only logged."""
     status = status_of(error)
     title = error.title or TITLES.get(error.code) or HTTPStatus(status).phrase
-    # Words about our insides (drivers name hosts and files) stay in the log, where the request id leads.
-    inside = status == 500 or isinstance(error, errors.StorageError | errors.EngineError)
+    # Internal details (drivers name hosts and files) are only logged, under the request id.
+    internal = status == 500 or isinstance(error, errors.StorageError | errors.EngineError)
     problem = Problem(
         type=f"/problems/{error.code}",
         title=title,
         status=status,
-        detail=f"{title}." if inside else error.detail,
+        detail=f"{title}." if internal else error.detail,
         hint=error.hint if status != 500 else errors.SaycartError.hint,
         code=error.code,
         retryable=error.retryable,
@@ -148,7 +145,7 @@ def describe(request: Request, error: errors.SaycartError) -> tuple[Problem, dic
     if (wait_s := error.wait_s) is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait_s)))
     if status == 429:
-        headers["Connection"] = "close"  # who goes on at once pays for a new connection each time
+        headers["Connection"] = "close"  # a retry at once costs the client a new connection
     if status in (503, 507):
         headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     return problem, headers
@@ -163,7 +160,7 @@ def response(request: Request, error: errors.SaycartError) -> JSONResponse:
 
 
 def refusal(request: Request, error: Exception) -> errors.SaycartError:
-    """One of ours for whatever a route may raise on purpose, noted in the log. Other errors are passed on."""
+    """Convert an exception that routes raise on purpose to our own, and log it. Re-raise any other."""
     if isinstance(error, RequestValidationError):
         error = invalid(
             [
@@ -195,26 +192,26 @@ def refusal(request: Request, error: Exception) -> errors.SaycartError:
 
 
 def _allowed(request: Request) -> dict[str, str]:
-    """Every method of this address, as a header; Starlette's own names those of the first route alone."""
+    """Return an Allow header with every method of this path; Starlette's lists only the first route's."""
     methods: set[str] = set()
-    for found in iter_route_contexts(request.app.routes):
-        path = getattr(found, "path", None)
+    for route in iter_route_contexts(request.app.routes):
+        path = getattr(route, "path", None)
         if path and compile_path(path)[0].match(request.scope["path"]):
-            methods.update(getattr(found, "methods", None) or ())
+            methods.update(getattr(route, "methods", None) or ())
     return {"Allow": ", ".join(sorted(methods))}
 
 
 def install(app: FastAPI) -> None:
-    """Make every error of this app a problem."""
+    """Make the app answer every error with a problem."""
 
     async def refused(request: Request, error: Exception) -> Response:
         known = refusal(request, error)
-        if isinstance(error, HTTPException):  # Starlette's own: no route, method or file
-            known = await counted(request, known)
+        if isinstance(error, HTTPException):  # by Starlette: no such route, method or file
+            known = await count_refusal(request, known)
         return response(request, known)
 
     async def gone(_request: Request, _error: Exception) -> Response:
-        # The client has gone; this keeps a client's disconnect out of the list of our faults.
+        # Otherwise a client's disconnect would be logged as our error.
         log.info("request.disconnected")
         return Response(status_code=400)
 

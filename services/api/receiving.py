@@ -1,4 +1,4 @@
-"""How a request that carries an order or an utterance is let in, and how its recording is received."""
+"""Admit a request with an order or an utterance, and receive its recording."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from services.shop_scope import ShopScope
 
 MAX_KEY_CHARS = 200
 MAX_TEXT_BYTES = 20_000
-"""Of words that come as text: they and the caller's note take 16,000 bytes at most, in UTF-8."""
+"""Body of a text order: its words and note take at most 16,000 bytes in UTF-8."""
 
 Text = TypeVar("Text", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An order that is stored. `created` is False when an idempotency key brought back an earlier one."""
+    """A stored order; `created` is False if its idempotency key had already been used for it."""
 
     order: OrderRecord
     created: bool
@@ -42,8 +42,8 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose order it is: `backlog` is what it counts for, `keys` the space of its Idempotency-Keys, and
-    `confirm` whether its customer always says yes to the cart before it is completed."""
+    """The source of an order: `backlog` is the client that it counts against, `keys` the namespace of its
+    Idempotency-Keys; with `confirm` its customer always has to confirm the cart."""
 
     backlog: str
     keys: str
@@ -51,12 +51,12 @@ class Caller:
 
 
 def by_key(box: ShopScope) -> Caller:
-    """An integration, by its key."""
+    """Return the caller of an integration, identified by its key."""
     return Caller(backlog=box.access.actor, keys=box.access.actor)
 
 
 def by_page(request: Request, box: ShopScope, visitor: str) -> Caller:
-    """A customer at the order page; `visitor` is the browser's random name, with keys of its own."""
+    """Return the caller of an order page; `visitor` is the browser's random id."""
     backlog = page_client(box.access.actor, address(request), visitor)
     return Caller(backlog=backlog, keys=f"page:{visitor}", confirm=True)
 
@@ -70,9 +70,8 @@ async def received(
     caps: Mapping[str, int],
     text: Text | None = None,
 ) -> AsyncIterator[tuple[str | None, Text | uploads.Upload]]:
-    """The idempotency key and what the request carries, let in by `pressure.py` for the block: a `model`, or
-    a recording with the fields of `caps`, which is removed again unless the block commits it. `text`: what a
-    page's form has already brought."""
+    """Yield the idempotency key and the content: a `model`, or a recording with the fields of `caps`, deleted
+    unless the block commits it. `text` is content that a page's form has already sent."""
     spoken, key = text is None and _is_spoken(request), _idempotency_key(request)
     pressure: Pressure = request.app.state.pressure
     with tracing.span("accept", {"saycart.shop": box.shop}):
@@ -85,7 +84,7 @@ async def received(
 
 
 def _is_spoken(request: Request) -> bool:
-    """Whether the request carries a recording. Raises RequestRefused if neither that nor JSON."""
+    """Return True if the request has a recording. Raises RequestRefused if it is neither that nor JSON."""
     kind = media_type(request)
     if kind not in ("multipart/form-data", "application/json"):
         raise RequestRefused(
@@ -110,7 +109,7 @@ async def _uploaded(
 
 
 def _space(shop: str, client: str) -> list[Payer]:
-    """Whose space a recording takes: a page's leaves some to the shop's keys, an address some to others."""
+    """Return the limits that a recording counts for. Pages may use part of the shop's, an address less."""
     if not client.startswith(PAGE):
         return [("shop_recordings", shop)]
     address = f"{shop} {source_of(client)}"
@@ -119,7 +118,7 @@ def _space(shop: str, client: str) -> list[Payer]:
 
 
 def committed(upload: uploads.Upload) -> str:
-    """Keep the recording; return its key in the store."""
+    """Commit the recording and return its key in the store."""
     with tracing.span("store recording"), uploads.disk():
         return upload.writer.commit()
 
@@ -133,7 +132,7 @@ def _idempotency_key(request: Request) -> str | None:
 
 
 def idempotency_of(caller: Caller, key: str | None, body: dict[str, Any]) -> Idempotency | None:
-    """`body`: what the caller asked for, before any default is filled in."""
+    """Return the idempotency record of a request; `body` is as the caller sent it, without defaults."""
     if key is None:
         return None
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

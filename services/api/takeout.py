@@ -1,7 +1,4 @@
-"""What the shop holds of one customer, to be handed to them: `orders.jsonl` and `recordings/`.
-
-Each line is an order as the API shows it, its review with it; a recording is named after its order.
-"""
+"""Export of a customer's data: `orders.jsonl`, an order with its review a line, and `recordings/`."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ from services.shop_scope import ShopScope
 
 
 def write(box: ShopScope, order_ids: Iterable[str], folder: Path) -> int:
-    """Write orders and recordings into a folder, without what is erased meanwhile; return how many
-    recordings there are."""
+    """Write orders and recordings to a folder, except those that are erased meanwhile; return the number of
+    recordings."""
     recordings = folder / "recordings"
     recordings.mkdir(parents=True, exist_ok=True)
     copied = 0
@@ -28,12 +25,12 @@ def write(box: ShopScope, order_ids: Iterable[str], folder: Path) -> int:
                 order = box.orders.get(order_id)
             except NotFound:
                 continue
-            shown = present.order(order, box.reviews.by_order(order_id))
-            lines.write(shown.model_dump_json(by_alias=True).encode() + b"\n")
-            for number, one in enumerate(order.all_utterances):
-                if one.audio_key is not None:
-                    place = f"-{number}" if number else ""
-                    with suppress(RecordingLost), local_recording(box.blobs, one.audio_key) as sound:
-                        shutil.copyfile(sound, recordings / f"{order.id}{place}.{one.audio_format}")
+            public = present.order(order, box.reviews.by_order(order_id))
+            lines.write(public.model_dump_json(by_alias=True).encode() + b"\n")
+            for number, utterance in enumerate(order.all_utterances):
+                if utterance.audio_key is not None:
+                    suffix = f"-{number}" if number else ""
+                    with suppress(RecordingLost), local_recording(box.blobs, utterance.audio_key) as audio:
+                        shutil.copyfile(audio, recordings / f"{order.id}{suffix}.{utterance.audio_format}")
                         copied += 1
     return copied

@@ -1,7 +1,7 @@
-"""A multipart order: Starlette reads the form under our caps, and the recording goes into the store.
+"""Multipart uploads: parse the form with size limits and write the recording to the store.
 
-Its file name and declared content type are ignored: its first bytes say what it is. Until `Upload.commit` the
-recording is a temporary file, which is removed unless it is committed.
+The file name and declared content type are ignored: the first bytes decide the format. Until it is committed
+the recording is a temporary file.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from services.api.problems import RequestRefused, invalid
 from services.transcription.audio.containers import HEAD_BYTES, sniff
 
 AUDIO = "audio"
-# Bytes of each small field. What metadata may be is in `schemas/shape.py`, without the spaces and
-# escapes that it may come with.
+# Bytes of each small field. Limits of metadata, without spaces and escapes, are in `schemas/shape.py`.
 FIELD_CAPS = {"menu": 200, "language": 40, "metadata": 48_000, "confirm": 5}
 NO_FIELDS: Mapping[str, int] = {}
-# Boundaries, part headers and the small fields, next to the recording.
+# Boundaries, part headers and the small fields.
 OVERHEAD_BYTES = 64_000
 BLOCK_BYTES = 1_000_000
 
 
 @dataclass(slots=True)
 class Upload:
-    """What one multipart body held. `writer` is not committed; `audio_format` is by its first bytes."""
+    """The content of a multipart body. `writer` is not yet committed."""
 
     writer: BlobWriter
     audio_format: str
@@ -44,7 +43,7 @@ class Upload:
 
 @contextmanager
 def disk() -> Iterator[None]:
-    """What a failed write means for the caller: StorageUnavailable (503)."""
+    """Translate OSError to StorageUnavailable (503)."""
     try:
         yield
     except OSError as error:
@@ -55,14 +54,14 @@ def disk() -> Iterator[None]:
 async def received(
     request: Request, begin: Callable[[], BlobWriter], limit: int, caps: Mapping[str, int]
 ) -> AsyncIterator[Upload]:
-    """Read the request's multipart body into the recording that `begin` opens, for the block; `limit` is its
-    cap in bytes, and `caps` those of the other fields.
+    """Read a multipart body into the recording that `begin` opens; `limit` is its maximum size in bytes, and
+    `caps` those of the other fields.
 
     Raises:
-        AudioTooLarge, UnsupportedAudio: of the recording.
+        AudioTooLarge, UnsupportedAudio: the recording is refused.
         RequestRefused: unreadable (400), empty recording or bad fields (422).
-        StorageUnavailable, StorageFull: the disk does not take it.
-        ClientDisconnect: the client went away; nothing stays behind.
+        StorageUnavailable, StorageFull: it can't be written.
+        ClientDisconnect: the client disconnected; nothing is stored.
     """
     with disk():
         writer = await run_in_threadpool(begin)
@@ -78,14 +77,14 @@ async def received(
                 await form.close()
         yield Upload(writer, audio_format, fields)
     except BaseException:
-        # Does nothing after a commit; shielded, because a cancelled request must not leave its file.
+        # Shielded, so that a cancelled request leaves no file. Does nothing after a commit.
         with anyio.CancelScope(shield=True):
             await run_in_threadpool(writer.discard)
         raise
 
 
 async def _form(request: Request, limit: int) -> FormData:
-    """The form; what is over a megabyte of it lies in a file without a name."""
+    """Parse the form; Starlette keeps files over a megabyte on disk."""
     most = limit + OVERHEAD_BYTES
     if (declared_length(request) or 0) > most:
         raise _too_large(limit)
@@ -146,13 +145,13 @@ def _copy(recording: UploadFile, writer: BlobWriter) -> str:
             hint="Record again and send the whole file.",
             problems=[("/audio", "is empty")],
         )
-    found = sniff(head)
-    if found is None:
+    audio_format = sniff(head)
+    if audio_format is None:
         raise UnsupportedAudio("The recording's first bytes don't match a supported format.")
     recording.file.seek(0)
     while block := recording.file.read(BLOCK_BYTES):
         writer.write(block)
-    return found.value
+    return audio_format.value
 
 
 def _too_large(limit: int) -> AudioTooLarge:

@@ -1,6 +1,6 @@
-"""A decode server as this service asks it: measured, traced, and with this service's errors.
+"""A decode server with this service's metrics, traces and errors.
 
-Cost: on 2 CPU threads with the 1.5B model about 50 ms a token.
+Cost: about 50 ms per token on 2 CPU threads with the 1.5B model.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from services.clients.masked.saycart_masked.engine import CHAT, Document, Engine
 
 log = structlog.get_logger()
 
-READER_S = 10.0
-"""For the question whether there is a reader, on which an order waits: a server that decodes answers late."""
-_OURS: dict[type[errors.MaskedCallError], type[EngineError]] = {
+ADAPTER_TIMEOUT_S = 10.0
+"""An order waits for this answer, and a server that is decoding is slow to give it."""
+_ERRORS: dict[type[errors.MaskedCallError], type[EngineError]] = {
     errors.ServerUnavailable: EngineUnavailable,
     errors.RequestRefused: EngineMisconfigured,
     errors.AnswerTruncated: DecodeTruncated,
@@ -42,19 +42,19 @@ _OURS: dict[type[errors.MaskedCallError], type[EngineError]] = {
 
 
 @contextmanager
-def our_errors() -> Iterator[None]:
-    """Raise the package's errors in the block as this service's."""
+def translated_errors() -> Iterator[None]:
+    """Raise the client package's errors as this service's."""
     try:
         yield
     except errors.AnswerRejected as error:
         raise AnswerRefused(error.problems, quoted=error.quoted) from None
     except errors.MaskedCallError as error:
-        raise _OURS[type(error)](error.detail, quoted=error.quoted) from error
+        raise _ERRORS[type(error)](error.detail, quoted=error.quoted) from error
 
 
-def counted(engine: str, done: Completed) -> Completed:
-    """Count the tokens of an answer in the metrics of `engine`."""
-    measures.tokens(
+def record_usage(engine: str, done: Completed) -> Completed:
+    """Add an answer's tokens to the metrics of `engine`, and return the answer."""
+    measures.count_tokens(
         engine,
         prompt=done.prompt_tokens,
         cached=done.cached_tokens,
@@ -65,7 +65,7 @@ def counted(engine: str, done: Completed) -> Completed:
 
 
 class Completions(Engine):
-    """An engine whose requests are measured and traced, with an `adapter` or without."""
+    """An engine with metrics and traces for each request, and optionally an `adapter`."""
 
     adapter = ""
 
@@ -74,8 +74,7 @@ class Completions(Engine):
         return f"{self.dialect}:{self.adapter or self.model}"
 
     def with_adapter(self, adapter: str) -> Self:
-        """Return the same server's model with this LoRA adapter: by its name with vLLM, the first one loaded
-        with llama.cpp."""
+        """Return the model with a LoRA adapter: by name with vLLM, the first one loaded with llama.cpp."""
         adapted = copy.copy(self)
         adapted.adapter = adapter
         if self.dialect == "vllm":
@@ -87,43 +86,44 @@ class Completions(Engine):
         lora = self.adapter and self.dialect == "llama.cpp"
         return super().prompt(chat) | ({"lora": [{"id": 0, "scale": 1.0}]} if lora else {})
 
-    def is_loaded(self) -> bool | None:
-        """Return whether the server has the adapter; None while it does not say."""
+    def has_adapter(self) -> bool | None:
+        """Return True if the server has loaded the adapter; None if it gave no answer yet."""
         vllm = self.dialect == "vllm"
         path = "/v1/models" if vllm else "/lora-adapters"
         try:
             answer = httpx.get(
-                f"{self.url}{path}", headers=self._http.headers, timeout=READER_S, trust_env=False
+                f"{self.url}{path}", headers=self._http.headers, timeout=ADAPTER_TIMEOUT_S, trust_env=False
             )
-            had = answer.raise_for_status().json()
-            has_adapter = (
-                any(one.get("id") == self.adapter for one in had.get("data", ())) if vllm else bool(had)
+            document = answer.raise_for_status().json()
+            loaded = (
+                any(model.get("id") == self.adapter for model in document.get("data", ()))
+                if vllm
+                else bool(document)
             )
         except httpx.HTTPStatusError as error:
             if error.response.is_server_error:  # it may be loading its model
                 return None
-            has_adapter = False
+            loaded = False
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, AttributeError):
             return None
-        if not has_adapter:
+        if not loaded:
             log.warning("reader.absent", url=self.url, adapter=self.adapter)
-        return has_adapter
+        return loaded
 
     def count(self, text: str, called_off: threading.Event | None = None) -> int:
-        """Return the number of a text's tokens, by the server's own tokenizer; raises as `post`."""
+        """Return the number of tokens in a text, from the server's own tokenizer; raises as `post`."""
         body: Document = {"content": text}
         if self.dialect == "vllm":
             body = {"model": self.model, "prompt": text, "add_special_tokens": False}
         return len(self._measured("/tokenize", body, "counting", called_off=called_off)["tokens"])
 
     def warm(self, chat: Sequence[Message], called_off: threading.Event | None = None) -> None:
-        """Ask for one token, since a server caches prompts only by use; raises as `send`."""
+        """Request one token: servers cache a prompt only when they use it. Raises as `send`."""
         body = self.prompt(chat) | {"temperature": 0, "max_tokens": 1}
         self._measured(CHAT, body, "warming", called_off=called_off)
 
     def post(self, path: str, body: Document, **how: Unpack[Sent]) -> Document:
-        """See `Engine.post`. Raises MenuBeingRead where the embedded engine reads a menu in pieces, and this
-        was not the last."""
+        """See `Engine.post`. Raises MenuBeingRead if the embedded engine read one chunk of a menu."""
         return self._measured(path, body, "decode_request", **how)
 
     def _measured(self, path: str, body: Document, name: str, **how: Unpack[Sent]) -> Document:
@@ -133,11 +133,11 @@ class Completions(Engine):
             "server.address": at.host,
             "server.port": at.port or (443 if at.scheme == "https" else 80),
         }
-        with tracing.span(f"POST {path}", about, kind="client"), measures.engine_took(name):
+        with tracing.span(f"POST {path}", about, kind="client"), measures.time_engine(name):
             how["headers"] = tracing.headers()
             answer = self.send(path, body, **how)
             tracing.note({"http.response.status_code": answer.status_code})
             document = document_of(answer)
-        if reading := document.get(MenuBeingRead.code):
-            raise MenuBeingRead("The menu is new to the reader", wait_s=float(reading["wait_s"]))
+        if pending := document.get(MenuBeingRead.code):
+            raise MenuBeingRead("The menu is new to the reader", wait_s=float(pending["wait_s"]))
         return document

@@ -1,33 +1,30 @@
-"""The menu as the reader is shown it. It was trained with this: a change here asks for new training."""
+"""The menu as it appears in the prompt. The adapter was trained with it: after a change, train again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schemas.menu import Item, Menu, Option, OptionGroup
+from schemas.menu import Item, Menu, Option, OptionGroup, Size
 from schemas.menus.nesting import opened, source
 from schemas.writable import writable
-from services.decoding.menu_names import Names
-
-_Shape = tuple[tuple[str, ...], tuple[str, ...]]
-"""Ids of an item's sizes and of its option groups."""
+from services.decoding.menu_names import Names, by_shape
 
 
 def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, aliases: bool = True) -> str:
-    """A line for items of one shape with their sizes in brackets and groups in braces, then a line a group,
-    with (one) behind it where one option excludes the others, and (halves) where it may be for one half. What
-    an option opens stands behind it as behind an item.
+    """Return one line per shape of item, with sizes in brackets and groups in braces, then one per group.
 
-    `items` are those to show, in that order, by default all; groups that none of them has are left out.
+    (one) marks a group whose options exclude each other, (halves) one whose options may be for half of the
+    item. What an option opens follows it, as with an item. `items` limits the text to these, in this order,
+    and to their groups.
     """
     items = menu.items if items is None else items
-    sizes = {size.id: _called(names.sizes[size.id], size.aliases if aliases else ()) for size in menu.sizes}
+    sizes = {size.id: _aliased(names.sizes[size.id], size, aliases) for size in menu.sizes}
     groups = {group.id: writable(group.name) for group in menu.option_groups}
     lines = [
-        ", ".join(called)
-        + _noted("[]", map(sizes.__getitem__, own))
-        + _noted("{}", map(groups.__getitem__, held))
-        for (own, held), called in _by_shape(items, names, aliases).items()
+        ", ".join(_aliased(names.items[item.sku], item, aliases) for item in shaped)
+        + _bracketed("[]", map(sizes.__getitem__, size_ids))
+        + _bracketed("{}", map(groups.__getitem__, group_ids))
+        for (size_ids, group_ids), shaped in by_shape(items).items()
     ]
     top = {group for item in items for group in item.option_groups}
     used = {source(group.id) for group in menu.nested_groups(top)}
@@ -35,36 +32,26 @@ def menu_text(menu: Menu, names: Names, *, items: Sequence[Item] | None = None, 
     return "\n".join(["Menu:", *lines])
 
 
-def _by_shape(items: Sequence[Item], names: Names, aliases: bool) -> dict[_Shape, list[str]]:
-    """Names of the items that have the same sizes and groups, in their order."""
-    shapes: dict[_Shape, list[str]] = {}
-    for item in items:
-        called = _called(names.items[item.sku], item.aliases if aliases else ())
-        shapes.setdefault((item.size_ids, item.option_groups), []).append(called)
-    return shapes
-
-
-def _noted(brackets: str, called: Iterable[str]) -> str:
-    held = ", ".join(called)
-    return f" {brackets[0]}{held}{brackets[1]}" if held else ""
+def _bracketed(brackets: str, parts: Iterable[str]) -> str:
+    inner = ", ".join(parts)
+    return f" {brackets[0]}{inner}{brackets[1]}" if inner else ""
 
 
 def _group_line(group: OptionGroup, aliases: bool, menu: Menu, names: Names) -> str:
-    marks = [mark for mark, holds in (("one", group.choose == "one"), ("halves", group.halves)) if holds]
-    noted = f" ({', '.join(marks)})" if marks else ""
-    called = (
-        _called(writable(o.name), o.aliases if aliases else ()) + _opened(o, menu, names)
-        for o in group.options
+    flags = [flag for flag, is_set in (("one", group.choose == "one"), ("halves", group.halves)) if is_set]
+    options = (
+        _aliased(writable(option.name), option, aliases) + _opened(option, menu, names)
+        for option in group.options
     )
-    return f"{writable(group.name)}{noted}: {', '.join(called)}"
+    return f"{writable(group.name)}{_bracketed('()', flags)}: {', '.join(options)}"
 
 
 def _opened(option: Option, menu: Menu, names: Names) -> str:
     item = menu.item(option.item) if option.item else None
     sizes = item.size_ids if item and len(item.size_ids) > 1 else ()
     groups = (writable(group.name) for group in opened(option, menu))
-    return _noted("[]", map(names.sizes.__getitem__, sizes)) + _noted("{}", groups)
+    return _bracketed("[]", map(names.sizes.__getitem__, sizes)) + _bracketed("{}", groups)
 
 
-def _called(name: str, aliases: Iterable[str]) -> str:
-    return " = ".join([name, *map(writable, aliases)])
+def _aliased(name: str, part: Item | Option | Size, aliases: bool) -> str:
+    return " = ".join([name, *map(writable, part.aliases if aliases else ())])

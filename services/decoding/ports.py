@@ -1,4 +1,4 @@
-"""What the pipeline needs of a decoder. Imports no engine."""
+"""The interface of cart decoders. Imports no engine."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from schemas.decision import UnsurePiece
 from schemas.menu import Menu
 
 Message = dict[str, str]
-"""One turn of a chat: `role` and `content`."""
+"""A chat message: `role` and `content`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The cart that a language model wrote, as lines of a draft without `heard`, and its text.
+class DecodedCart:
+    """A language model's answer: the text, and the draft's lines and notes, the lines still without `heard`.
 
-    `logprob` is the natural logarithm of the whole answer's probability, without the mask (0 is certain);
-    `overruled` counts tokens that the mask chose against the model. Of the prompt's tokens `cached_tokens`
-    came from the server's prefix cache; `seconds` is wall time. `pieces` are the numbers and names of `text`
-    in their order, each with its probability after those before it, without the mask (0 to 1).
+    `logprob` is the log probability of the whole answer without the mask (0 is certain), and `overruled` the
+    number of tokens where the mask rejected the model's first choice. `cached_tokens` of the prompt came from
+    the server's prefix cache; `seconds` is wall time. `pieces` are the numbers and names in `text`, in order,
+    each with its probability (0..1) given the text before it, without the mask.
     """
 
     lines: tuple[Line, ...]
@@ -38,41 +38,41 @@ class Reading:
     grammar: str = ""
     """The version of the mask."""
     trained: bool = True
-    """Whether the model was trained for orders: how sure another is of a cart says little."""
+    """True if the model was fine-tuned for orders; the probabilities of any other say little."""
 
 
 @dataclass(frozen=True, slots=True)
 class CartRequest:
-    """A customer's words over a menu, and those of a second recognizer where they differ (`second`). With
-    `in_gaps` a menu that is new is read in pieces, between which other orders come."""
+    """A transcript to decode with a menu; `second` is another recognizer's transcript, where it differs.
+
+    With `chunked_prefill` a menu that is not cached yet is read in chunks, with other orders in between."""
 
     transcript: str
     menu: Menu
     second: str = ""
-    in_gaps: bool = False
+    chunked_prefill: bool = False
 
 
 class CartDecoder(Protocol):
-    """Turns a transcript into a cart, under the mask of its menu."""
+    """Decodes transcripts into carts."""
 
-    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
-        """The cart that the model makes of the words, under the mask of the menu; nothing is streamed.
+    def decode(self, request: CartRequest, called_off: threading.Event | None = None) -> DecodedCart:
+        """Return the model's cart under the menu's mask. Without the adapter the base model is used.
 
-        Where the server lacks the trained adapter, the base model is asked. Setting `called_off`, from any
-        thread, ends it: the request is closed and the server stops.
+        Setting `called_off`, from any thread, closes the request, and the server stops.
 
         Raises:
-            DecodeCancelled: it was called off.
+            DecodeCancelled: `called_off` was set.
             EngineUnavailable: refused, timed out or 5xx.
-            DecodeTruncated: the server stopped before the cart was whole; the text is not parsed.
-            DecodeInvalid: the text is outside the mask, so the server did not apply it.
-            MenuBeingRead: a piece was read, and it was not the last.
-            TooMuchToRead: the words take more tokens than an order may.
+            DecodeTruncated: the server stopped before the cart was complete.
+            DecodeInvalid: the answer violates the mask, so the server did not apply it.
+            MenuBeingRead: one chunk of the menu was read, and more are left.
+            TooMuchToRead: the transcript exceeds an order's token budget.
         """
         ...
 
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
-        """Put the part of the prompt that is the same for every order into the server's cache.
+        """Load the menu's part of the prompt, the same for all its orders, into the server's prefix cache.
 
         Raises: as `decode`, of the server and of `called_off`.
         """

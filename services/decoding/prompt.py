@@ -1,11 +1,10 @@
-"""What the reader is shown: the menu, the customer's words, and the names that retrieval found in them.
+"""The prompt: the menu, the transcript, and the menu names that retrieval found in it.
 
-Where a second recognizer has something else, its words follow the first one's.
+A second recognizer's transcript follows the first, where it differs. The menu comes first, since it is the
+same for all orders of a menu version and stays in the server's prefix cache. A model that was not trained for
+orders also gets rules, field descriptions (`schemas/cart.py`) and an example.
 
-The menu comes first and is the same for every order of a menu version, so that a server keeps it in its
-cache. The reader is trained with this (`services/learning/training`): a change here asks for new training.
-A model that was not trained for it is shown the rules, the fields (`schemas/cart.py`) and one example before
-the menu.
+The adapter was trained with this prompt (`services/learning/training`): after a change, train again.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from schemas.menu import Menu
 from schemas.writable import writable
 from services.decoding import wire
 from services.decoding.menu_names import Names
-from services.decoding.menu_text import menu_text as described
+from services.decoding.menu_text import menu_text
 from services.decoding.ports import CartRequest, Message
-from services.decoding.spelling import CART, Array, Object, Union
+from services.decoding.wire_schema import CART, Array, Object, Union
 from services.retrieval.names import Name, names_of
 from services.retrieval.retrieval import Match, Retrieval, retrieve
 from services.retrieval.words import english, words
@@ -53,8 +52,8 @@ _EXAMPLE = Menu.parse({
         {"sku": "cola", "name": "Cola", "price": 1},
     ],
 })  # fmt: skip
-_EXAMPLE_SAID = "two large burgers with extra cheese and no onions a cola and um a bicycle"
-_EXAMPLE_LINES: tuple[Line, ...] = (
+_EXAMPLE_ORDER = "two large burgers with extra cheese and no onions a cola and um a bicycle"
+_EXAMPLE_CART: tuple[Line, ...] = (
     {"kind": "item", "sku": "burger", "quantity": 2, "size": "L", "options": [
         {"group": "toppings", "id": "cheese", "amount": "normal", "count": 1},
         {"group": "toppings", "id": "onions", "amount": "none", "count": 1},
@@ -65,29 +64,35 @@ _EXAMPLE_LINES: tuple[Line, ...] = (
 
 
 def messages(
-    menu_text: str, transcript: str, names: str = "", second: str = "", *, trained: bool = True
+    menu: str, transcript: str, names: str = "", second: str = "", *, trained: bool = True
 ) -> list[Message]:
-    """The chat of one order, whose answer is compact cart JSON; `names` is the line of `names_line`, `second`
-    what another recognizer has. A model that was not `trained` for it is shown the format as well."""
-    shown = () if trained else (RULES, f"Fields:\n{field_notes()}", worked_example())
+    """Return the chat that asks for one order's cart.
+
+    Args:
+        menu: the text of `menu_text`.
+        names: the line of `names_line`.
+        second: another recognizer's transcript.
+        trained: False adds a description of the format.
+    """
+    explained = () if trained else (RULES, f"Fields:\n{field_notes()}", worked_example())
     return [
-        {"role": "system", "content": "\n\n".join((TASK, *shown, menu_text))},
-        {"role": "user", "content": turn(transcript, names, second)},
+        {"role": "system", "content": "\n\n".join((TASK, *explained, menu))},
+        {"role": "user", "content": user_message(transcript, names, second)},
     ]
 
 
 @cache
 def field_notes() -> str:
-    """One line for each field of the spelling, from the descriptions in `schemas/cart.py`."""
+    """Return one line per field of the wire format, from the descriptions in `schemas/cart.py`."""
     return "\n".join(_notes(CART))
 
 
 def _notes(node: object) -> Iterable[str]:
     if isinstance(node, Array):
-        yield from _notes(node.each)
+        yield from _notes(node.element)
     elif isinstance(node, Union):
-        for one in node.objects:
-            yield from _notes(one)
+        for member in node.objects:
+            yield from _notes(member)
     elif isinstance(node, Object):
         known = SCHEMA if node is CART else SCHEMA["$defs"][node.title]
         if node is not CART:
@@ -100,15 +105,15 @@ def _notes(node: object) -> Iterable[str]:
 
 @cache
 def worked_example() -> str:
-    """One small menu, an order and its cart, spelled as the answer is."""
+    """Return a small menu, an order and its cart in the wire format."""
     names = Names(_EXAMPLE)
-    menu = described(_EXAMPLE, names).replace("Menu:", "Example menu:")
-    return f"{menu}\nExample order: {_EXAMPLE_SAID}\nIts cart: {wire.write(_EXAMPLE_LINES, names)}"
+    menu = menu_text(_EXAMPLE, names).replace("Menu:", "Example menu:")
+    return f"{menu}\nExample order: {_EXAMPLE_ORDER}\nIts cart: {wire.write(_EXAMPLE_CART, names)}"
 
 
-def turn(transcript: str, names: str = "", second: str = "") -> str:
-    """The customer's turn of the chat: the transcript, `Or: ` that of a second recognizer where it differs
-    in more than case, punctuation and digits, and the names."""
+def user_message(transcript: str, names: str = "", second: str = "") -> str:
+    """Return the transcript and the names; between them the second transcript (`Or: …`), if it differs in
+    more than case, punctuation and the spelling of numbers."""
     other = f"{OR}{writable(second)}" if second and _plain(second) != _plain(transcript) else ""
     return "\n".join(part for part in (writable(transcript), other, names) if part)
 
@@ -119,34 +124,34 @@ def _plain(text: str) -> list[str]:
 
 
 def names_line(first: Retrieval, names: Names, second: Retrieval | None = None) -> str:
-    """The menu's names in the words, those said whole first, and the numbers; empty where there are none.
+    """Return the names and numbers that were found, those said in full first; empty if there are none.
 
     `Named: large; oat milk; Latte. Perhaps: Mocha. Numbers: 2`
     """
-    whole = [written(name, names) for name in first.names(Match.WHOLE)]
-    perhaps = [written(name, names) for name in guessed(first, second)]
-    return line(whole, perhaps, [number.value for number in first.numbers])
+    whole = [wire_name(name, names) for name in first.names(Match.WHOLE)]
+    perhaps = [wire_name(name, names) for name in possible_names(first, second)]
+    return format_names(whole, perhaps, [number.value for number in first.numbers])
 
 
-def guessed(first: Retrieval, second: Retrieval | None = None) -> list[Name]:
-    """The names that the customer may have said: those that a second transcript has whole, then those that
-    the first has in part or misheard, then those that the second has so."""
+def possible_names(first: Retrieval, second: Retrieval | None = None) -> list[Name]:
+    """Return names that may have been said: those in full in the second transcript, then partial and misheard
+    ones in the first, then those in the second."""
     unsure = Match.PARTIAL, Match.MISHEARD
     if second is None:
         return list(first.names(*unsure))
     return [*second.names(Match.WHOLE), *first.names(*unsure), *second.names(*unsure)]
 
 
-def line(named: Iterable[str], perhaps: Iterable[str], numbers: Iterable[int]) -> str:
-    """The same from its parts."""
-    whole = list(dict.fromkeys(named))
+def format_names(whole: Iterable[str], perhaps: Iterable[str], numbers: Iterable[int]) -> str:
+    """Return the line of `names_line`."""
+    whole = list(dict.fromkeys(whole))
     others = [name for name in dict.fromkeys(perhaps) if name not in whole]
     parts = (("Named", whole), ("Perhaps", others), ("Numbers", [str(n) for n in numbers]))
     return ". ".join(f"{head}: {'; '.join(values)}" for head, values in parts if values)
 
 
-def written(name: Name, names: Names) -> str:
-    """A name as the answer spells it."""
+def wire_name(name: Name, names: Names) -> str:
+    """Return a name's spelling in the wire format."""
     if name.kind == "item":
         return names.items[name.id]
     if name.kind == "size":
@@ -156,8 +161,7 @@ def written(name: Name, names: Names) -> str:
 
 @dataclass
 class MenuContext:
-    """What all orders of one menu version share: its names, and its `text` in the prompt. Made once, and its
-    parts are read by any thread."""
+    """The names and the prompt's text of a menu version, shared by all its orders and by all threads."""
 
     menu: Menu
     names: Names = field(init=False)
@@ -165,23 +169,22 @@ class MenuContext:
 
     def __post_init__(self) -> None:
         self.names = Names(self.menu)
-        self.text = described(self.menu, self.names)
+        self.text = menu_text(self.menu, self.names)
 
     def retrieve(self, transcript: str) -> Retrieval:
-        """Look the words of a transcript up in this menu."""
+        """Look up the menu names in a transcript."""
         return retrieve(transcript, names_of(self.menu))
 
     def messages(
-        self, asked: CartRequest, *, trained: bool = True, retrieval: Retrieval | None = None
+        self, request: CartRequest, *, trained: bool = True, retrieval: Retrieval | None = None
     ) -> list[Message]:
-        """Return the chat of one order; a model that was not `trained` is shown the rules as well.
-        `retrieval` is that of the transcript, where it was made already."""
-        other = self.retrieve(asked.second) if asked.second else None
-        named = names_line(retrieval or self.retrieve(asked.transcript), self.names, other)
-        return messages(self.text, asked.transcript, named, asked.second, trained=trained)
+        """See `messages`. `retrieval` is the transcript's, if there is one already."""
+        other = self.retrieve(request.second) if request.second else None
+        found = names_line(retrieval or self.retrieve(request.transcript), self.names, other)
+        return messages(self.text, request.transcript, found, request.second, trained=trained)
 
 
 @cached(LRUCache(64), key=id, lock=Lock())  # as `names_of`
 def context_of(menu: Menu) -> MenuContext:
-    """Return the context of a menu; the last 64 menus are cached."""
+    """Return a menu's context; 64 are cached."""
     return MenuContext(menu)

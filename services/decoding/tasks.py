@@ -1,8 +1,7 @@
-"""Tasks of the masked call: a name, what its answers may be, and the page of prompt that says what they mean.
+"""Tasks of the masked call: a name, an output type and a prompt.
 
-A deployment answers the tasks that one setting names: `module:attribute`, a `Tasks`. Importing them compiles
-their grammars, so that a schema which no mask can hold shows at the start, and never at a call. Nothing of a
-call is stored, and no text is logged.
+A setting lists a deployment's tasks, as `module:attribute` of a `Tasks`. Importing them compiles their
+grammars, so an unsupported schema fails at startup, not at a call. No call is stored, and no text is logged.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ from schemas.errors import InputError, UnknownTask
 from schemas.masked import TIMEOUT_S, MaskedAnswer, MaskedBy, MaskedRequest, MaskedTask
 from schemas.writable import writable
 from services.clients.masked.saycart_masked import MaskedEngine, OutputType, UnmaskableModel, masked
-from services.decoding.completion import our_errors
+from services.decoding.completion import translated_errors
 from services.decoding.ports import Message
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 SETTING = "SAYCART_MASKED_TASKS"
-# A part of an address, and a label of metrics.
+# Used in URLs and as a metrics label.
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class Task(Generic[T]):
-    """`prompt` is the system's message; `examples` are pairs of what a user says and the answer's text, shown
-    as turns before the user's own. `about` is one line for lists.
+    """A task. `prompt` is the system message; `examples` are pairs of a user's text and its answer, sent as
+    earlier messages; `about` is a line for lists.
 
     Raises:
-        ValueError: the name can't stand in an address, or the mask refuses an example.
+        ValueError: the name is not valid in a URL, or the mask rejects an example.
     """
 
     name: str
@@ -50,21 +49,21 @@ class Task(Generic[T]):
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise ValueError(f"{self.name!r}: a name is up to 64 small letters, digits, - and _")
+            raise ValueError(f"{self.name!r}: a name has up to 64 lowercase letters, digits, - and _")
         for request, text in self.examples:
             if not self.output.mask.accepts(text):
-                raise ValueError(f"{self.name}: the mask refuses the example for {request!r}: {text}")
+                raise ValueError(f"{self.name}: the mask rejects the example for {request!r}: {text}")
 
     def messages(self, text: str) -> list[Message]:
-        """Return the chat that asks about `text`. All but the last message are the same for every text."""
+        """Return the chat about `text`; all messages but the last are the same for every text."""
         chat = [{"role": "system", "content": self.prompt}]
         for request, reply in self.examples:
             chat += [{"role": "user", "content": request}, {"role": "assistant", "content": reply}]
-        # A control mark in the text is taken apart: a customer's words must not end their own message.
+        # `writable` breaks up control tokens: a text must not end its own message.
         return [*chat, {"role": "user", "content": writable(text)}]
 
     def described(self) -> MaskedTask:
-        """Return what the API shows of it."""
+        """Return the task as the API shows it."""
         return MaskedTask(
             name=self.name,
             about=self.about,
@@ -76,7 +75,7 @@ class Task(Generic[T]):
 
 
 class Tasks(dict[str, Task[Any]]):
-    """Tasks by name; an unknown name raises UnknownTask."""
+    """Tasks by name; raises UnknownTask for any other."""
 
     def __init__(self, tasks: Iterable[Task[Any]]) -> None:
         super().__init__()
@@ -91,17 +90,17 @@ class Tasks(dict[str, Task[Any]]):
 
 
 def registered(named: str) -> Tasks:
-    """Return the tasks of a comma list of places, in its order.
+    """Return the tasks of a comma-separated list of places.
 
     Raises:
-        InputError: a place can't be imported, holds no tasks or one that can't be masked, or two tasks have
-            one name. It names setting and place.
+        InputError: a place can't be imported, has no tasks or an unsupported schema, or two tasks have the
+            same name.
     """
     places = [place.strip() for place in named.split(",") if place.strip()]
     try:
         return Tasks(task for place in places for task in _at(place).values())
     except ValueError as error:
-        raise InputError(f"{SETTING}: {error}", hint="Rename one of them, or name one place less.") from None
+        raise InputError(f"{SETTING}: {error}", hint="Rename one, or list fewer places.") from None
 
 
 def _at(place: str) -> Tasks:
@@ -109,61 +108,63 @@ def _at(place: str) -> Tasks:
     try:
         tasks = getattr(importlib.import_module(module), attribute)
     except UnmaskableModel as error:
-        hint = "Fix every listed place: docs/masked.md has what a mask can hold."
+        hint = "Fix the listed places: docs/masked.md says which types a mask supports."
         raise InputError(f"{SETTING}: {place}: {error.detail}", hint=hint) from error
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # a module may do anything when imported
         raise InputError(
             f"{SETTING}: {place} can't be loaded: {type(error).__name__}: {error!s:.300}",
-            hint="Name a module:attribute, such as `our.tasks:TASKS`, of a module on PYTHONPATH.",
+            hint="Give a module:attribute, such as `our.tasks:TASKS`, from a module on PYTHONPATH.",
         ) from error
     if not isinstance(tasks, Tasks):
         raise InputError(
-            f"{SETTING}: {place} holds no tasks, but {type(tasks).__name__}",
-            hint="It has to be a `Tasks`; see docs/masked.md.",
+            f"{SETTING}: {place} is {type(tasks).__name__}, not Tasks",
+            hint="See docs/masked.md.",
         )
     return tasks
 
 
 @dataclass(frozen=True)
 class MaskedTasks:
-    """Registered tasks, and what makes the engine that answers them."""
+    """Registered tasks, and a factory of the engine that answers them."""
 
     tasks: Tasks
     engine: Callable[[], MaskedEngine]
 
-    def ask(self, name: str, asked: MaskedRequest, called_off: threading.Event | None = None) -> MaskedAnswer:
-        """Return a whole answer about `asked.text`; setting `called_off` ends it, on the server too.
+    def ask(
+        self, name: str, request: MaskedRequest, called_off: threading.Event | None = None
+    ) -> MaskedAnswer:
+        """Return the answer about `request.text`; setting `called_off` stops it, on the server as well.
 
         Raises:
-            UnknownTask: the name is not registered.
-            AnswerRefused: well-formed, but the task's own rules refuse it.
-            as `services.decoding.completion.Completions.complete`.
+            UnknownTask: there is no such task.
+            AnswerRefused: the answer breaks the task's own rules.
+            and as `Completions.complete`.
         """
         task, engine = self.tasks[name], self.engine()
-        with measures.engine_took("masked"), our_errors():
-            found = masked(
+        with measures.time_engine("masked"), translated_errors():
+            answer = masked(
                 task.output,
-                task.messages(asked.text),
+                task.messages(request.text),
                 engine=engine,
-                temperature=asked.temperature,
-                seed=asked.seed,
-                score=asked.score,
+                temperature=request.temperature,
+                seed=request.seed,
+                score=request.score,
                 called_off=called_off,
                 timeout_s=TIMEOUT_S,
             )
         by = MaskedBy(
-            name=found.completed.engine,
-            prompt_tokens=found.completed.prompt_tokens,
-            cached_tokens=found.completed.cached_tokens,
-            completion_tokens=found.completed.completion_tokens,
-            seconds=round(found.completed.seconds, 3),
+            name=answer.completed.engine,
+            prompt_tokens=answer.completed.prompt_tokens,
+            cached_tokens=answer.completed.cached_tokens,
+            completion_tokens=answer.completed.completion_tokens,
+            seconds=round(answer.completed.seconds, 3),
         )
         log.info("masked.answered", task=name, **by.model_dump(exclude={"name"}))
-        value = found.value
+        value = answer.value
         return MaskedAnswer(
             task=name,
             version=task.output.version,
             answer=value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value,
-            probability=found.probability,
+            probability=answer.probability,
             engine=by,
         )

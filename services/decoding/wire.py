@@ -1,4 +1,4 @@
-"""Write a draft in the compact spelling, and read one back, with the names of a menu (`spelling.py`)."""
+"""Write drafts in the wire format (`wire_schema.py`), and read them back, with a menu's names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.cart import Line, NoteDraft
 from schemas.menu import Item
 from schemas.menus.nesting import unplaced
 from services.decoding.menu_names import Names, Unreadable
-from services.decoding.spelling import (
+from services.decoding.wire_schema import (
     CART,
     Array,
     Field,
@@ -31,30 +31,29 @@ Part = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class WireCart:
-    """What a compact JSON text says."""
+    """The lines and notes of a wire text."""
 
     lines: list[Line]
     notes: tuple[NoteDraft, ...] = ()
 
 
 def write(lines: Iterable[Line], names: Names, notes: Iterable[NoteDraft] = ()) -> str:
-    """The lines and notes of a draft as compact JSON, on one line. A wish off the menu has `heard`, its
-    words."""
+    """Return a draft as compact JSON. Lines that are not on the menu need `heard`."""
     cart = {"lines": list(lines), "notes": [note.model_dump(mode="json") for note in notes]}
-    return json.dumps(_spelled(CART, cart, _Scope(names)), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_dump(CART, cart, _Scope(names)), ensure_ascii=False, separators=(",", ":"))
 
 
 def read_cart(text: str, names: Names) -> WireCart:
-    """What a compact JSON text stands for.
+    """Return the lines and notes of compact JSON.
 
     Raises:
-        Unreadable: it is not JSON, or a key, name or number is not one of this menu's carts.
+        Unreadable: it is not JSON, or not a cart of this menu.
     """
     try:
         document = json.loads(text)
     except ValueError as error:
         raise Unreadable(f"not JSON: {error}") from None
-    cart = _read(CART, document, _Scope(names))
+    cart = _load(CART, document, _Scope(names))
     try:
         return WireCart(cart["lines"], tuple(NoteDraft(**note) for note in cart["notes"]))
     except ValidationError as error:
@@ -62,14 +61,14 @@ def read_cart(text: str, names: Names) -> WireCart:
 
 
 class _Scope:
-    """The names of one menu, and of the item whose fields are being written or read."""
+    """A menu's names, and the item whose fields are being written or read."""
 
     def __init__(self, names: Names, item: Item | None = None) -> None:
         self.names = names
         self.item = item
 
     def within(self, fields: Part) -> _Scope:
-        """The scope of the other fields of an object: those of its item, where it has one."""
+        """Return the scope of an object's other fields: its item's, if it has one."""
         sku = fields.get("sku")
         return _Scope(self.names, self.names.menu.item(sku)) if sku is not None else self
 
@@ -82,50 +81,50 @@ class _Scope:
         choices = self.names.choices(self.item) if self.item else ()
         return next(o.name for o in choices if o.id == value and group in (o.group, unplaced(o.group)))
 
-    def named(self, part: str, name: str) -> Part | str:
-        """What a name stands for: an id, or for an option its `group` and `id`. Raises Unreadable."""
+    def resolve(self, part: str, wire: str) -> Part | str:
+        """Return the id that a name stands for, or an option's `group` and `id`; raises Unreadable."""
         if part == "items":
-            known: dict[str, Part | str] = {called: sku for sku, called in self.names.items.items()}
+            known: dict[str, Part | str] = {name: sku for sku, name in self.names.items.items()}
         elif part == "sizes":
             own = self.item.size_ids if self.item else ()
-            known = {called: size for size, called in self.names.sizes.items() if size in own}
+            known = {name: size for size, name in self.names.sizes.items() if size in own}
         else:
             readable = self.names.readable(self.item) if self.item else ()
             known = {o.name: {"group": o.group, "id": o.id} for o in readable}
-        if not isinstance(name, str) or name not in known:
-            raise Unreadable(f"none of the {part} here is called {name!r}")
-        return known[name]
+        if not isinstance(wire, str) or wire not in known:
+            raise Unreadable(f"no such name among the {part} here: {wire!r}")
+        return known[wire]
 
     def offers(self, field: Field, fields: Part) -> bool:
-        """Whether an option has a field: its group has the mark that the field asks for."""
-        group = self.names.menu.group(fields["group"]) if field.where else None
-        return group is None or bool(getattr(group, str(field.where)))
+        """Return True unless the field needs a flag that the option's group lacks."""
+        group = self.names.menu.group(fields["group"]) if field.group_flag else None
+        return group is None or bool(getattr(group, str(field.group_flag)))
 
 
-def _spelled(node: Node, value: Any, scope: _Scope, fields: Part | None = None) -> Any:
+def _dump(node: Node, value: Any, scope: _Scope, fields: Part | None = None) -> Any:
     match node:
         case MenuName(part):
             return scope.name_of(part, fields or {}, value)
-        case Array(each):
-            return [_spelled(each, one, scope) for one in value]
+        case Array(element):
+            return [_dump(element, each, scope) for each in value]
         case Union(objects):
             kind = value.get("kind") or ("item" if value.get("sku") else "not_on_menu")
-            return _spelled(next(o for o in objects if o.kind and o.kind[1] == kind), value, scope)
+            return _dump(next(o for o in objects if o.kind and o.kind[1] == kind), value, scope)
         case Object():
-            return _spelled_object(node, value, scope)
+            return _dump_object(node, value, scope)
     return value
 
 
-def _spelled_object(node: Object, value: Part, scope: _Scope) -> Any:
+def _dump_object(node: Object, value: Part, scope: _Scope) -> Any:
     inner = scope.within(value)
-    spelled = {
-        field.key: _spelled(field.node, value[field.name], inner, value)
+    wire = {
+        field.key: _dump(field.node, value[field.name], inner, value)
         for field in node.fields
         if not (field.optional and _at_default(field, value))
     }
-    if node.bare and len(spelled) == 1 and node.fields[0].key in spelled:
-        return spelled[node.fields[0].key]
-    return spelled
+    if node.shorthand and len(wire) == 1 and node.fields[0].key in wire:
+        return wire[node.fields[0].key]
+    return wire
 
 
 def _at_default(field: Field, value: Part) -> bool:
@@ -133,54 +132,56 @@ def _at_default(field: Field, value: Part) -> bool:
     return bool(given == field.implied or (isinstance(field.node, Array) and not given))
 
 
-def _read(node: Node, spelled: Any, scope: _Scope) -> Any:
+def _load(node: Node, wire: Any, scope: _Scope) -> Any:
     match node:
         case MenuName(part):
-            return scope.named(part, spelled)
-        case Array(each):
-            _expect(isinstance(spelled, list), spelled)
-            return [_read(each, one, scope) for one in spelled]
+            return scope.resolve(part, wire)
+        case Array(element):
+            _require(isinstance(wire, list), wire)
+            return [_load(element, each, scope) for each in wire]
         case Union(objects):
-            return _read_object(_of_kind(objects, spelled), spelled, scope)
+            return _load_object(_of_kind(objects, wire), wire, scope)
         case Object():
-            return _read_object(node, spelled, scope)
-        case Integer(least, most):
-            _expect(type(spelled) is int and least <= spelled <= most, spelled)
+            return _load_object(node, wire, scope)
+        case Integer(minimum, maximum):
+            _require(type(wire) is int and minimum <= wire <= maximum, wire)
         case OneOf(values):
-            _expect(spelled in values, spelled)
-        case Words(longest):
-            _expect(isinstance(spelled, str) and 0 < len(spelled) <= longest, spelled)
-    return spelled
+            _require(wire in values, wire)
+        case Words(max_length):
+            _require(isinstance(wire, str) and 0 < len(wire) <= max_length, wire)
+    return wire
 
 
-def _of_kind(objects: tuple[Object, ...], spelled: Any) -> Object:
-    """The object that a text's first key names."""
-    _expect(isinstance(spelled, dict) and bool(spelled), spelled)
-    first = next(iter(spelled))
-    for one in objects:
-        if one.fields[0].key == first:
-            return one
+def _of_kind(objects: tuple[Object, ...], wire: Any) -> Object:
+    """Return the object that the first key names."""
+    _require(isinstance(wire, dict) and bool(wire), wire)
+    first = next(iter(wire))
+    for candidate in objects:
+        if candidate.fields[0].key == first:
+            return candidate
     raise Unreadable(f"a line or note begins with its kind, not {first!r}")
 
 
-def _read_object(node: Object, spelled: Any, scope: _Scope) -> dict[str, Any]:
-    if node.bare and isinstance(spelled, str):
-        spelled = {node.fields[0].key: spelled}
-    _expect(isinstance(spelled, dict) and spelled.keys() <= {field.key for field in node.fields}, spelled)
-    made: dict[str, Any] = {node.kind[0]: node.kind[1]} if node.kind else {}
+def _load_object(node: Object, wire: Any, scope: _Scope) -> dict[str, Any]:
+    if node.shorthand and isinstance(wire, str):
+        wire = {node.fields[0].key: wire}
+    _require(isinstance(wire, dict) and wire.keys() <= {field.key for field in node.fields}, wire)
+    loaded: dict[str, Any] = {node.kind[0]: node.kind[1]} if node.kind else {}
     for field in node.fields:
-        if field.key not in spelled:
+        if field.key not in wire:
             if not field.optional:
-                raise Unreadable(f"{field.key!r} is missing in {spelled!r}")
-            made[field.name] = field.implied
+                raise Unreadable(f"{field.key!r} is missing in {wire!r}")
+            loaded[field.name] = field.implied
             continue
-        _expect(scope.offers(field, made), spelled)
-        value = _read(field.node, spelled[field.key], scope)
-        made |= value if isinstance(field.node, MenuName) and isinstance(value, dict) else {field.name: value}
-        scope = scope.within(made)
-    return made
+        _require(scope.offers(field, loaded), wire)
+        value = _load(field.node, wire[field.key], scope)
+        loaded |= (
+            value if isinstance(field.node, MenuName) and isinstance(value, dict) else {field.name: value}
+        )
+        scope = scope.within(loaded)
+    return loaded
 
 
-def _expect(holds: bool, spelled: Any) -> None:
+def _require(holds: bool, wire: Any) -> None:
     if not holds:
-        raise Unreadable(f"not allowed here: {spelled!r:.80}")
+        raise Unreadable(f"not allowed here: {wire!r:.80}")

@@ -1,8 +1,7 @@
-"""The mask of the compact spelling: every cart of a menu, and nothing else, as an llguidance grammar.
+"""The mask of the wire format: an llguidance grammar that accepts the carts of one menu and nothing else.
 
-The tree of `spelling.py` is walked, so a bound or a field that changes in `schemas/cart.py` changes here. But
-for wishes off the menu and notes, which are pieces of a transcript, the grammar is the same for all orders of
-a menu.
+Generated from `wire_schema.py`, it follows the fields and bounds in `schemas/cart.py`. Only notes and lines
+that are not on the menu quote the transcript; the rest is the same for all orders of a menu.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from schemas.cart import SCHEMA_VERSION
 from schemas.errors import InvalidMenu
-from schemas.menu import Item, Menu
+from schemas.menu import Menu
 from services.clients.masked.saycart_masked import Mask
-from services.decoding.menu_names import Names
-from services.decoding.spelling import (
+from services.decoding.menu_names import Names, by_shape
+from services.decoding.wire_schema import (
     CART,
     Array,
     Field,
@@ -42,25 +41,25 @@ PIECE: %regex {{"substring_chunks": ["{PROBE_WORD}"]}}
     "probe",
     16,
 )
-"""Of what carts' masks are made of: a server may know Lark, and not `%json` or `substring_chunks`."""
-# Words, spaces and punctuation of a transcript: a piece may end before a full stop.
-_PARTS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")
-# Longer "words" are cut into chunks that may end a piece, or a piece of one such word would not fit.
-_CHUNK = 40
+"""Uses every feature that the masks of carts use: a server may know Lark but not `%json`, for example."""
+# Words, spaces and punctuation of a transcript: a quote may end before a full stop.
+_CHUNKS = re.compile(r"\w+(?:[-'’&]\w+)*|\s+|[^\w\s]+")
+# A longer "word" is split, since a quote consists of whole chunks and has a maximum length.
+_MAX_CHUNK = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A Lark expression, and the longest text, in bytes, that it matches."""
+class Rule:
+    """A Lark expression, and the length in bytes of the longest text that it matches."""
 
     expr: str
-    longest: int
+    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Items with the same sizes and options, which share their rules; of the options, those of groups with
-    `halves` are named apart, too."""
+    """Items with the same sizes and options, which share rules. `halved` are the options that may be for half
+    of the item."""
 
     items: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ()
@@ -69,126 +68,118 @@ class _Shape:
 
 
 def wire_mask(names: Names, transcript: str, cart: Object = CART) -> Mask:
-    """The mask of one order on one menu, for drafts of the shape `cart`.
-
-    Raises:
-        TypeError: the spelling has a part that no grammar is made for.
-    """
-    maker = _Maker(names, transcript)
-    start = maker.expression(cart, _Shape())
+    """Return the mask of one order."""
+    builder = _GrammarBuilder(names, transcript)
+    start = builder.rule(cart, _Shape())
     assert start is not None
-    rules = [f"{name}: {body}" for body, name in maker.named.items()]
+    rules = [f"{name}: {body}" for body, name in builder.names_by_body.items()]
     lark = "\n".join(["%llguidance {}", f"start: {start.expr}", *rules]) + "\n"
-    return Mask(lark, f"cart-json/{SCHEMA_VERSION}", start.longest)
+    return Mask(lark, f"cart-json/{SCHEMA_VERSION}", start.max_bytes)
 
 
 def check_menu(menu: Menu) -> None:
-    """Compile the grammar of a menu, as llguidance will, before the menu serves an order.
+    """Compile a menu's grammar, before an order needs it.
 
     Raises:
-        InvalidMenu: llguidance refuses the grammar; its words are passed on.
+        InvalidMenu: with llguidance's message.
     """
     if problem := wire_mask(Names(menu), "one of everything, please").problem():
         raise InvalidMenu([("/", f"its grammar does not compile: {problem:.300}")])
 
 
-class _Maker:
+class _GrammarBuilder:
     def __init__(self, names: Names, transcript: str) -> None:
         self._names = names
         self._transcript = transcript
         self._halved = {group.id for group in names.menu.option_groups if group.halves}
-        self.named: dict[str, str] = {}
+        self.names_by_body: dict[str, str] = {}
 
-    def expression(self, node: Node, shape: _Shape) -> Piece | None:
-        """The grammar of a node; None where the menu or the transcript has no value for it."""
+    def rule(self, node: Node, shape: _Shape) -> Rule | None:
+        """Return the rule of a node; None if the menu or the transcript has no value for it."""
         match node:
             case MenuName(part):
-                return self._one_of(part.upper(), getattr(shape, part))
+                return self._literal(part.upper(), getattr(shape, part))
             case OneOf(values):
-                return self._one_of("CHOICE", values)
-            case Integer(least, most):
-                bounds = json.dumps({"type": "integer", "minimum": least, "maximum": most})
-                return Piece(self._name("integer", f"%json {bounds}"), len(str(most)))
-            case Words(longest):
-                return self._words(longest)
-            case Array(each, most, some):
-                return self._array(each, most, shape, some=some)
+                return self._literal("CHOICE", values)
+            case Integer(minimum, maximum):
+                bounds = json.dumps({"type": "integer", "minimum": minimum, "maximum": maximum})
+                return Rule(self._define("integer", f"%json {bounds}"), len(str(maximum)))
+            case Words(max_length):
+                return self._words(max_length)
+            case Array():
+                return self._array(node, shape)
             case Union(objects):
-                return self._either([self.expression(one, shape) for one in objects])
+                return self._any_of([self.rule(member, shape) for member in objects])
             case Object(per_item=True):
-                return self._either([self._object(node, own) for own in self._shapes()])
+                return self._any_of([self._object(node, each) for each in self._shapes()])
         return self._object(node, shape)
 
-    def _object(self, node: Object, shape: _Shape) -> Piece | None:
-        """An object's grammar; of options those with a field that asks for a mark, and then the others."""
-        asking = next((one for one in node.fields if one.where), None)
-        if asking is None:
-            return self._whole(node, shape)
-        with_it = replace(
-            node, fields=tuple(replace(f, where=None) if f is asking else f for f in node.fields)
+    def _object(self, node: Object, shape: _Shape) -> Rule | None:
+        """Return an object's rule; options that may have a flagged field get one of their own."""
+        flagged = next((field for field in node.fields if field.group_flag), None)
+        if flagged is None:
+            return self._fields(node, shape)
+        having = replace(
+            node, fields=tuple(replace(f, group_flag=None) if f is flagged else f for f in node.fields)
         )
-        without = replace(node, fields=tuple(f for f in node.fields if f is not asking))
-        ways = ((with_it, True), (without, False))
-        return self._either(
-            self._object(
-                one, replace(shape, options=tuple(o for o in shape.options if (o in shape.halved) is is_in))
-            )
-            for one, is_in in ways
-        )
+        lacking = replace(node, fields=tuple(f for f in node.fields if f is not flagged))
+        halved = replace(shape, options=tuple(o for o in shape.options if o in shape.halved))
+        others = replace(shape, options=tuple(o for o in shape.options if o not in shape.halved))
+        return self._any_of([self._object(having, halved), self._object(lacking, others)])
 
-    def _whole(self, node: Object, shape: _Shape) -> Piece | None:
+    def _fields(self, node: Object, shape: _Shape) -> Rule | None:
         head, *others = node.fields
-        first = self.expression(head.node, shape)
+        first = self.rule(head.node, shape)
         if first is None:
             return None
-        parts, longest = [_quoted(f'{{"{head.key}":'), first.expr], len(head.key) + 5 + first.longest
+        parts, max_bytes = [_quoted(f'{{"{head.key}":'), first.expr], len(head.key) + 5 + first.max_bytes
         for other in others:
             if (member := self._member(other, shape)) is not None:
                 parts.append(member.expr)
-                longest += member.longest
+                max_bytes += member.max_bytes
             elif not other.optional:
                 return None
         lark = " ".join([*parts, _quoted("}")])
-        lark = f"{first.expr} | {lark}" if node.bare and others else lark
-        return Piece(self._name(node.title.lower(), lark), longest)
+        lark = f"{first.expr} | {lark}" if node.shorthand and others else lark
+        return Rule(self._define(node.title.lower(), lark), max_bytes)
 
-    def _member(self, field: Field, shape: _Shape) -> Piece | None:
-        value = self.expression(field.node, shape)
+    def _member(self, field: Field, shape: _Shape) -> Rule | None:
+        value = self.rule(field.node, shape)
         if value is None:
             return None
         lark = f'{_quoted(f""","{field.key}":""")} {value.expr}'
-        return Piece(f"({lark})?" if field.optional else lark, len(field.key) + 4 + value.longest)
+        return Rule(f"({lark})?" if field.optional else lark, len(field.key) + 4 + value.max_bytes)
 
-    def _array(self, each: Node, most: int, shape: _Shape, *, some: bool) -> Piece | None:
-        element = self.expression(each, shape)
+    def _array(self, node: Array, shape: _Shape) -> Rule | None:
+        element = self.rule(node.element, shape)
         if element is None:
-            return None if some else Piece(_quoted("[]"), 2)
+            return None if node.nonempty else Rule(_quoted("[]"), 2)
         filled = element.expr
-        if most > 1:  # llguidance refuses `{0,0}`
-            filled += f' ("," {element.expr}){{0,{most - 1}}}'
-        return Piece(f'"[" {filled if some else f"({filled})?"} "]"', most * (element.longest + 1) + 1)
+        if node.max_items > 1:  # llguidance rejects `{0,0}`
+            filled += f' ("," {element.expr}){{0,{node.max_items - 1}}}'
+        body = filled if node.nonempty else f"({filled})?"
+        return Rule(f'"[" {body} "]"', node.max_items * (element.max_bytes + 1) + 1)
 
-    def _either(self, ways: Iterable[Piece | None]) -> Piece | None:
-        there = [way for way in ways if way is not None]
-        if not there:
+    def _any_of(self, rules: Iterable[Rule | None]) -> Rule | None:
+        possible = [rule for rule in rules if rule is not None]
+        if not possible:
             return None
-        return Piece(
-            self._name("either", " | ".join(way.expr for way in there)), max(way.longest for way in there)
+        return Rule(
+            self._define("either", " | ".join(rule.expr for rule in possible)),
+            max(rule.max_bytes for rule in possible),
         )
 
-    def _one_of(self, stem: str, texts: Iterable[str]) -> Piece | None:
-        spelled = [json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(texts)]
-        if not spelled:
+    def _literal(self, stem: str, texts: Iterable[str]) -> Rule | None:
+        literals = [json.dumps(text, ensure_ascii=False) for text in dict.fromkeys(texts)]
+        if not literals:
             return None
-        return Piece(
-            self._name(stem, " | ".join(map(_quoted, spelled))), max(len(text.encode()) for text in spelled)
+        return Rule(
+            self._define(stem, " | ".join(map(_quoted, literals))),
+            max(len(text.encode()) for text in literals),
         )
 
     def _shapes(self) -> Iterable[_Shape]:
-        shared: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Item]] = {}
-        for item in self._names.menu.items:
-            shared.setdefault((item.size_ids, item.option_groups), []).append(item)
-        for (sizes, _), items in shared.items():
+        for (sizes, _), items in by_shape(self._names.menu.items).items():
             choices = self._names.choices(items[0])
             yield _Shape(
                 tuple(self._names.items[item.sku] for item in items),
@@ -197,29 +188,25 @@ class _Maker:
                 frozenset(choice.name for choice in choices if choice.group in self._halved),
             )
 
-    def _words(self, longest: int) -> Piece | None:
-        """Whole words of the transcript that follow each other, JSON-escaped."""
+    def _words(self, max_length: int) -> Rule | None:
+        """Return the rule of consecutive whole words of the transcript, JSON-escaped."""
         chunks = [
-            json.dumps(part[i : i + _CHUNK], ensure_ascii=False)[1:-1]
-            for part in _PARTS.findall(self._transcript.strip())
-            for i in range(0, len(part), _CHUNK)
+            json.dumps(part[i : i + _MAX_CHUNK], ensure_ascii=False)[1:-1]
+            for part in _CHUNKS.findall(self._transcript.strip())
+            for i in range(0, len(part), _MAX_CHUNK)
         ]
         if not chunks:
             return None
         piece = f'%regex {{"substring_chunks": {json.dumps(chunks, ensure_ascii=False)}}}'
-        bound = self._name("BOUND", f"/[^ ](?s:.{{0,{longest - 2}}}[^ ])?/")
-        words = self._name("WORDS", f"{bound} & {self._name('PIECE', piece)}")
-        return Piece(f'"\\"" {words} "\\""', min(4 * longest, sum(map(_size, chunks))) + 2)
+        bound = self._define("BOUND", f"/[^ ](?s:.{{0,{max_length - 2}}}[^ ])?/")
+        words = self._define("WORDS", f"{bound} & {self._define('PIECE', piece)}")
+        return Rule(f'"\\"" {words} "\\""', min(4 * max_length, len("".join(chunks).encode())) + 2)
 
-    def _name(self, stem: str, body: str) -> str:
-        """A rule or, in capitals, a terminal of this body; the same body has one name."""
-        return self.named.setdefault(body, f"{stem}_{len(self.named)}")
+    def _define(self, stem: str, body: str) -> str:
+        """Return the name of the rule, or terminal (in capitals), with this body."""
+        return self.names_by_body.setdefault(body, f"{stem}_{len(self.names_by_body)}")
 
 
 def _quoted(text: str) -> str:
-    # Lark takes JSON's spelling of strings, but no raw DEL.
+    # Lark strings are JSON strings, except for a raw DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _size(text: str) -> int:
-    return len(text.encode())

@@ -2,7 +2,7 @@
 
     python -m services.examples [NAME...] [--limit N]
 
-Asks the server of `SAYCART_LLM_URL`, or starts the embedded one. Prints a table: rows, valid and exact
+Uses the server of `SAYCART_LLM_URL`, or starts the embedded one. Prints a table of rows, valid and exact
 answers, and the median milliseconds of an answer.
 """
 
@@ -22,27 +22,27 @@ from services.examples.runner import run
 
 
 def main() -> int:
-    """Print the table. Exit codes: 0 every row was asked, 2 an unknown name or no server."""
+    """Print the table. Exit codes: 0 success, 2 unknown name or no server."""
     parser = argparse.ArgumentParser(prog="services.examples", description="Run the masked examples.")
     known = {example.task.name: example for example in EXAMPLES}
-    parser.add_argument("names", nargs="*", help="examples; all by default")
-    parser.add_argument("--limit", type=int, help="only so many rows of each")
+    parser.add_argument("names", nargs="*", help="examples (default: all)")
+    parser.add_argument("--limit", type=int, help="maximum rows of each")
     args = parser.parse_args()
     if set(args.names) - set(known):
         parser.error(f"known examples are {', '.join(known)}")
     try:
-        with decode_server(settings()) as here:
+        with decode_server(settings()) as config:
             engine = Completions(
-                here.llm_base,
-                model=here.llm_model,
-                dialect=here.llm_dialect,
-                timeout_s=here.llm_timeout_s,
-                api_key=here.llm_api_key,
+                config.llm_base,
+                model=config.llm_model,
+                dialect=config.llm_dialect,
+                timeout_s=config.llm_timeout_s,
+                api_key=config.llm_api_key,
             )
             print("| example | rows | valid | exact | median ms |\n|---|---|---|---|---|")
             for name in args.names or known:
-                found = run(known[name], engine, args.limit)
-                cells = (name, found.rows, found.valid, found.exact, found.milliseconds)
+                figures = run(known[name], engine, args.limit)
+                cells = (name, figures.rows, figures.valid, figures.exact, figures.milliseconds)
                 print(f"| {' | '.join(map(str, cells))} |", flush=True)
     except (SaycartError, ModelError, SupervisorError) as error:
         print(f"{error.detail} {error.hint}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Extract four fields, each held by its form: a phone number, a country, a day and a UUID."""
+"""Extract four fields, each with its own format: a phone number, a country, a date and a UUID."""
 
 from __future__ import annotations
 

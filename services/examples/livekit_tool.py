@@ -1,6 +1,6 @@
-"""A tool of a voice agent of LiveKit: hands over what the customer said as a recording.
+"""A tool for a LiveKit voice agent: passes recordings of the customer to saycart.
 
-Needs saycart-client. docs/first-order.md has an agent with it.
+Needs saycart-client. docs/first-order.md shows an agent that uses it.
 """
 
 from saycart_client import AsyncLiveOrder, AsyncSaycart
@@ -27,9 +27,9 @@ class SpokenOrder:
         self._order: AsyncLiveOrder | None = None
 
     async def add(self, wav: bytes, yes: bool) -> str:
-        """Hand over what the customer said in this turn; return what to say now.
+        """Pass the recording of the customer's turn to saycart; return the reply to say.
 
-        A yes confirms exactly the cart and total that were returned last.
+        With `yes`, the cart and total that were returned last are confirmed.
         """
         order = self._order
         if order is None or order.status == "completed":
@@ -43,7 +43,7 @@ class SpokenOrder:
 
 
 def spoken(order: AsyncLiveOrder) -> str:
-    """Return the question, the cart with its total, or what becomes of the order."""
+    """Return the question, the cart with its total, or the outcome."""
     if order.question:
         return order.question.text
     if order.status == "needs_confirmation" and order.cart:

@@ -1,4 +1,4 @@
-"""The examples, and their tasks for `SAYCART_MASKED_TASKS=services.examples.registered:TASKS`."""
+"""All examples; their tasks are for `SAYCART_MASKED_TASKS=services.examples.registered:TASKS`."""
 
 from __future__ import annotations
 

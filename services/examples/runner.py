@@ -1,4 +1,4 @@
-"""Ask an example's gold rows under its mask, and count valid and exact answers."""
+"""Run an example's gold rows under its mask, and count valid and exact answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from schemas.errors import AnswerRefused, DecodeInvalid, DecodeTruncated
 from services.clients.masked.saycart_masked import MaskedEngine, masked
-from services.decoding.completion import our_errors
+from services.decoding.completion import translated_errors
 from services.decoding.tasks import Task
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A gold row: the text to ask about and the right answer."""
+    """A gold row: the input text and the right answer."""
 
     id: str
     text: str
@@ -28,22 +28,22 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Example(Generic[T]):
-    """A task, its gold rows (one JSON object a line: `id`, `text`, `gold`), and when an answer is exact."""
+    """A task, its gold rows (JSON lines with `id`, `text` and `gold`), and the test for an exact answer."""
 
     task: Task[T]
     gold: Path
     exact: Callable[[T, Any], bool]
 
     def rows(self, limit: int | None = None) -> list[Row]:
-        """Return the first `limit` gold rows, all by default."""
+        """Return the first `limit` gold rows (default: all)."""
         lines = self.gold.read_text(encoding="utf-8").splitlines()[:limit]
         return [Row(**json.loads(line)) for line in lines]
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Counts over an example's rows, and the median time of a valid answer. A valid answer is whole, inside
-    the mask, and accepted by the model's validators."""
+    """Counts over an example's rows, and the median time of a valid answer. A valid answer is complete,
+    inside the mask, and accepted by the model's validators."""
 
     rows: int
     valid: int
@@ -52,7 +52,7 @@ class Figures:
 
 
 def run(example: Example[Any], engine: MaskedEngine, limit: int | None = None) -> Figures:
-    """Ask each row once.
+    """Run each row once.
 
     Raises:
         EngineUnavailable: the server is down.
@@ -60,10 +60,10 @@ def run(example: Example[Any], engine: MaskedEngine, limit: int | None = None) -
     rows, exact, times = example.rows(limit), 0, []
     for row in rows:
         try:
-            with our_errors():
-                found = masked(example.task.output, example.task.messages(row.text), engine=engine)
+            with translated_errors():
+                answer = masked(example.task.output, example.task.messages(row.text), engine=engine)
         except (AnswerRefused, DecodeInvalid, DecodeTruncated):
             continue
-        times.append(found.completed.seconds * 1000)
-        exact += example.exact(found.value, row.gold)
+        times.append(answer.completed.seconds * 1000)
+        exact += example.exact(answer.value, row.gold)
     return Figures(len(rows), len(times), exact, round(median(times)) if times else None)

@@ -1,7 +1,7 @@
-"""Creates each completed order in Square, and takes it, so that it can't be cancelled.
+"""Create each completed order in Square, and mark it as taken so that it can't be cancelled.
 
-Needs saycart-client, and an endpoint added with `--till square` (docs/tills.md), whose secret is SECRET.
-SQUARE_TOKEN is an access token of the sandbox; for production set SQUARE to its address.
+Needs saycart-client, and an endpoint added with `--till square` (docs/tills.md); SECRET is its secret.
+SQUARE_TOKEN is a sandbox access token; for production set SQUARE to its address.
 """
 
 import json
@@ -14,7 +14,7 @@ import httpx
 from saycart_client import Saycart, SaycartError, verify_signature
 from saycart_client.errors import Conflict, InvalidSignature
 
-# How it is handed over. The same at each try: Square refuses another order under the same key.
+# Constant, so that retries are identical: Square refuses a different order with the same key.
 ASAP = {"schedule_type": "ASAP", "prep_time_duration": "PT10M", "recipient": {"display_name": "saycart"}}
 PICKUP = {"type": "PICKUP", "pickup_details": ASAP}
 
@@ -31,13 +31,13 @@ class Forwarder(BaseHTTPRequestHandler):
             pass  # it was cancelled
         except (SaycartError, httpx.HTTPError) as error:
             print(error, flush=True)
-            status = 503  # it is sent again
+            status = 503  # saycart will retry
         self.send_response(status)
         self.end_headers()
 
 
 def forward(message: dict[str, Any]) -> None:
-    """Create the order; one that Square would refuse comes in saycart's form, with `refusals`."""
+    """Create the order. One that Square would refuse comes in saycart's format, with `refusals`."""
     if order := message.get("order"):
         Saycart(os.environ["KEY"], os.environ["SAYCART"]).get(order["reference_id"]).take()
         order["fulfillments"] = [PICKUP]

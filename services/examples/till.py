@@ -1,6 +1,6 @@
-"""A kitchen's till: takes each completed order, which then can't be cancelled, and prints it.
+"""A kitchen till: marks each completed order as taken, so that it can't be cancelled, and prints it.
 
-Needs saycart-client; KEY, SAYCART and SECRET are as in docs/first-order.md.
+Needs saycart-client; KEY, SAYCART and SECRET as in docs/first-order.md.
 """
 
 import os
@@ -27,13 +27,13 @@ class Till(BaseHTTPRequestHandler):
             pass  # it was cancelled
         except SaycartError as error:
             print(error, flush=True)
-            status = 503  # it is sent again
+            status = 503  # saycart will retry
         self.send_response(status)
         self.end_headers()
 
 
 def make(order_id: str, cart: Cart) -> None:
-    """Take and print an order. The ticket is kept: an order that is sent twice is printed once."""
+    """Take and print an order once; a stored ticket means that it was printed."""
     file = TICKETS / f"{order_id}.txt"
     if not file.exists():
         Saycart(os.environ["KEY"], os.environ["SAYCART"]).get(order_id).take()
@@ -43,7 +43,7 @@ def make(order_id: str, cart: Cart) -> None:
 
 
 def ticket(order_id: str, cart: Cart) -> str:
-    """Return a ticket's text: notes about the whole order, allergies first, then each line."""
+    """Return a ticket's text: notes on the whole order, allergies first, then the lines."""
     notes = [(note.line, f"{note.kind.upper()}: {note.text}") for note in cart.notes]
     rows = [order_id, *(text for at, text in notes if at is None)]
     for index, line in enumerate(cart.lines):

@@ -1,4 +1,4 @@
-"""A telephone line: Twilio records a caller, and reads out what saycart made of it."""
+"""A telephone line: Twilio records a caller, and reads out saycart's result."""
 
 import base64
 import hmac
@@ -19,8 +19,8 @@ AMOUNTS = {"none": "no ", "light": "light ", "extra": "extra "}
 class Call(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         form = dict(parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode(), True))
-        right = signature(os.environ["PUBLIC"] + self.path, form)
-        if not hmac.compare_digest(str(self.headers["X-Twilio-Signature"]).encode(), right):
+        expected = signature(os.environ["PUBLIC"] + self.path, form)
+        if not hmac.compare_digest(str(self.headers["X-Twilio-Signature"]).encode(), expected):
             return self.send_error(403)
         step = next_step(form | dict(parse_qsl(urlsplit(self.path).query)))
         self.send_response(200)
@@ -34,13 +34,14 @@ def signature(url: str, form: dict[str, str]) -> bytes:
     return base64.b64encode(hmac.digest(os.environ["TOKEN"].encode(), signed.encode(), "sha1"))
 
 
-def next_step(given: dict[str, str]) -> str:
+def next_step(params: dict[str, str]) -> str:
     saycart = Saycart(os.environ["KEY"], os.environ["SAYCART"])
-    if "order" in given:
-        order = saycart.get(given["order"])
-    elif "RecordingUrl" in given:
-        wav, caller = recording(given["RecordingUrl"]), {"telephone": given.get("From")}
-        order = saycart.order(wav, os.environ["MENU"], metadata=caller, idempotency_key=given["RecordingSid"])
+    if "order" in params:
+        order = saycart.get(params["order"])
+    elif "RecordingUrl" in params:
+        wav, caller = recording(params["RecordingUrl"]), {"telephone": params.get("From")}
+        key = params["RecordingSid"]
+        order = saycart.order(wav, os.environ["MENU"], metadata=caller, idempotency_key=key)
     else:
         return '<Say>What would you like?</Say><Record maxLength="60"/>'
     try:

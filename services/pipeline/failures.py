@@ -37,11 +37,11 @@ FAULT = "An error in saycart; see the logs"
 def outcome_of(error: Exception, stage: Stage, *, may_retry: bool) -> Outcome | None:
     """Log and count the error of a stage; return its outcome, or None if the stage should be retried."""
     if not isinstance(error, SaycartError):
-        measures.problem(measures.FAULT, "internal")
+        measures.count_problem(measures.FAULT, "internal")
         log.exception("stage.fault")
         tracing.note({"error.type": type(error).__name__})
         return None if may_retry else exhausted(stage, "internal", FAULT)
-    measures.problem(error.kind, error.code)
+    measures.count_problem(error.kind, error.code)
     tracing.note({"error.type": error.code})
     if isinstance(error, InputError):
         log.info("stage.refused", code=error.code, detail=error.detail)

@@ -83,4 +83,4 @@ class Heartbeat:
         return True
 
     def _trouble(self, trouble: str) -> None:
-        measures.lease_trouble(STAGES[self._order.state], trouble)
+        measures.count_lease_trouble(STAGES[self._order.state], trouble)

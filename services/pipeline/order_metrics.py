@@ -39,12 +39,16 @@ def committed(moved: OrderRecord, outcome: Outcome) -> None:
         newest = moved.all_utterances[-1]
         took = (moved.updated_at - newest.at).total_seconds()
         speech_s = newest.transcript.duration_s if newest.transcript else None
-        measures.settled("spoken" if moved.spoken else "typed", moved.state.value, took - (speech_s or 0.0))
+        measures.observe_settled(
+            "spoken" if moved.spoken else "typed", moved.state.value, took - (speech_s or 0.0)
+        )
 
 
 def _doubts(outcome: Outcome) -> None:
     for finding in outcome.findings or ():
         if finding.blocks:
-            measures.problem("transcription" if finding.code in _TRANSCRIPTION else "meaning", finding.code)
+            measures.count_problem(
+                "transcription" if finding.code in _TRANSCRIPTION else "meaning", finding.code
+            )
     if ReviewReason.LOW_ASR_CONFIDENCE in (outcome.reasons or ()):
-        measures.problem("transcription", ReviewReason.LOW_ASR_CONFIDENCE.value)
+        measures.count_problem("transcription", ReviewReason.LOW_ASR_CONFIDENCE.value)

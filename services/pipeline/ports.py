@@ -59,7 +59,7 @@ class Tools:
     """Delete a stored recording, by its key, that no order refers to."""
     times_asked_again: Callable[[OrderRecord], int] = lambda _: 2**31
     """How often the customer was asked to repeat an order in the last hour."""
-    in_gaps: bool = False
+    chunked_prefill: bool = False
     """True if an order may be handed back while its menu is new to the model; see `CartRequest`."""
     called_off: threading.Event | None = None
     """Set once the order is no longer this worker's; long work may stop then."""

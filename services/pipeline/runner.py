@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import structlog
@@ -93,7 +93,7 @@ class Runner:
         if order is None:
             log.info("stage.nothing_to_claim", order_id=notified_for, stage=stage.name)
         else:
-            measures.waited(stage.name, order.waited_s)
+            measures.observe_wait(stage.name, order.waited_s)
         return order
 
     def _notify_skipped(self, order: OrderRecord) -> None:
@@ -104,17 +104,18 @@ class Runner:
             log.warning("stage.left_to_sweeper", stage=STAGES[order.state], error=error.detail)
             return
         if waits is not None:
-            self.doorbell.ring(waits, order.state)
+            order_id, delay_s = waits
+            self.doorbell.ring(order_id, order.state, delay_s=delay_s)
 
     def _run(self, stage: Stage, order: OrderRecord) -> tuple[OrderRecord | None, State | None]:
         """Run one stage of a claimed order. Returns the order if its next stage is inline, and its new state,
         None if the result was dropped."""
         ids = {"order_id": order.id, "stage": stage.name, "attempt": order.attempt}
-        with structlog.contextvars.bound_contextvars(**ids), measures.stage_took(stage.name) as took:
+        with structlog.contextvars.bound_contextvars(**ids), measures.time_stage(stage.name) as took:
             try:
                 with Heartbeat(self.orders, order, lease_s=self.lease_s, limit_s=stage.limit_s) as beat:
                     age_s = ((order.claimed_at or order.updated_at) - order.updated_at).total_seconds()
-                    tools = replace(self.tools, called_off=beat.lost, in_gaps=age_s < MENU_LIMIT_S)
+                    tools = replace(self.tools, called_off=beat.lost, chunked_prefill=age_s < MENU_LIMIT_S)
                     outcome = self._act(stage, order, tools)
                     if outcome is None:
                         took.outcome = order_metrics.RETRY
@@ -126,6 +127,7 @@ class Runner:
                 # The lease ran out or the client cancelled; the current holder decides.
                 log.warning("stage.stale_result_dropped")
                 took.outcome = order_metrics.DROPPED
+                self._charge(order)
             except StorageUnavailable as error:
                 log.error("stage.result_not_stored", error=error.detail)
                 took.outcome = order_metrics.NOT_STORED
@@ -181,9 +183,15 @@ class Runner:
                 return self.orders.abandon(order, failure)
         except StaleState:
             log.warning("stage.stale_result_dropped")
+            self._charge(order)
         except StorageUnavailable as down:
             log.error("stage.result_not_stored", error=down.detail)
         return None
+
+    def _charge(self, order: OrderRecord) -> None:
+        """Count dropped work, too: otherwise orders that are always cancelled in time would be free."""
+        with suppress(StorageUnavailable):  # the claim's estimate stays
+            self.orders.charge(order)
 
     def _commit(self, order: OrderRecord, outcome: Outcome) -> tuple[OrderRecord, bool]:
         """Store the outcome; return the order, and whether it is held for an inline stage."""

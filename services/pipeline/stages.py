@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript, joined
 from schemas.wording import customer_reason
 from schemas.writable import clean
-from services.decoding.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, DecodedCart
 from services.pipeline.ask_customer import ask_again
 from services.pipeline.ports import Tools
 from services.retrieval.names import names_of
@@ -43,7 +44,7 @@ DOUBTED = 0.9
 def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
     """Transcribe the recordings that are not yet. Silence in all of them goes to a human, undecoded."""
     started = time.perf_counter()
-    utterances = tuple(_transcribed(utterance, order, tools) for utterance in order.all_utterances)
+    utterances = _all_transcribed(order, tools)
     transcript = joined([one.transcript for one in utterances if one.transcript is not None])
     timings: dict[str, float] = {StageName.TRANSCRIBE: time.perf_counter() - started}
     if not transcript.nothing_was_said:
@@ -59,6 +60,18 @@ def transcribe(order: OrderRecord, tools: Tools) -> Outcome:
         reasons=doubts(transcript, [finding], asr_threshold=tools.policy.asr_threshold),
         timings=timings,
     )
+
+
+def _all_transcribed(order: OrderRecord, tools: Tools) -> tuple[StoredUtterance, ...]:
+    utterances: list[StoredUtterance] = []
+    with ExitStack() as on_error:
+        for utterance in order.all_utterances:
+            transcribed = _transcribed(utterance, order, tools)
+            utterances.append(transcribed)
+            if transcribed.audio_key not in (None, utterance.audio_key):  # a copy that no order refers to yet
+                on_error.callback(tools.drop_recording, transcribed.audio_key)
+        on_error.pop_all()
+    return tuple(utterances)
 
 
 def _transcribed(utterance: StoredUtterance, order: OrderRecord, tools: Tools) -> StoredUtterance:
@@ -97,7 +110,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     transcript = transcript_of(order)
     menu = tools.menu(order.shop, order.menu_id, order.menu_version).menu
     second = "" if transcript.agreed else transcript.second or ""
-    request = CartRequest(clean(transcript.text), menu, clean(second), tools.in_gaps)
+    request = CartRequest(clean(transcript.text), menu, clean(second), tools.chunked_prefill)
     reading = tools.decoder().decode(request, tools.called_off)
     names = names_of(menu)
     retrieval = retrieve(request.transcript, names)
@@ -124,7 +137,7 @@ def decode(order: OrderRecord, tools: Tools) -> Outcome:
     )
 
 
-def trust_in(reading: Reading, *, corrected: bool, unseen: bool) -> Trust:
+def trust_in(reading: DecodedCart, *, corrected: bool, unseen: bool) -> Trust:
     """Return how far a reading's probability counts for its cart: the gravest that holds."""
     if not reading.trained:
         return Trust.UNTRAINED
@@ -135,7 +148,7 @@ def trust_in(reading: Reading, *, corrected: bool, unseen: bool) -> Trust:
     return Trust.UNSEEN if unseen else Trust.TRUSTED
 
 
-def model_answer(reading: Reading, trust: Trust) -> ModelAnswer:
+def model_answer(reading: DecodedCart, trust: Trust) -> ModelAnswer:
     """Return the part of a reading that an order keeps."""
     unsure = (
         UnsurePiece(text=piece.text, probability=round(piece.probability, 2))

@@ -1,4 +1,4 @@
-"""Every name that one menu has for its items, options and sizes, ready to be looked up."""
+"""An index of the names and aliases of a menu's items, options and sizes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Stems = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One thing of the menu, by the name that the menu prints: `id` is a sku, an option's id or a size's id,
-    and `group` the option's group."""
+    """An item, option or size, with its printed name. `id` is its SKU or id; `group` is an option's group."""
 
     kind: Kind
     id: str
@@ -32,23 +31,23 @@ class Name:
 
 @dataclass(slots=True)
 class MenuNames:
-    """The names of one menu version. Build it once: 3 ms for 60 items, half a second for 10,000."""
+    """The names of a menu version. Building it takes 3 ms for 60 items, half a second for 10,000."""
 
     menu: Menu
     whole: dict[Stems, list[Name]] = field(init=False, default_factory=lambda: defaultdict(list))
-    """Names by their stems, printed names and aliases alike."""
-    having: dict[str, list[Stems]] = field(init=False, default_factory=lambda: defaultdict(list))
-    """Stems of the names that have a word."""
+    """Names by the stems of their printed name or an alias."""
+    containing: dict[str, list[Stems]] = field(init=False, default_factory=lambda: defaultdict(list))
+    """The names (as stems) that contain a word."""
     numbered: set[Stems] = field(init=False, default_factory=set)
-    """Stems by which items are called with their numbers: "number three"."""
+    """Stems of items' numbers: "number three"."""
     longest: int = field(init=False, default=1)
     spellings: list[tuple[str, str, Stems]] = field(init=False, default_factory=list)
-    """(letters, sound, stems) of each name, for what was misheard."""
+    """(letters, sound, stems) of each name, to find misheard ones."""
 
     def __post_init__(self) -> None:
         for name, part, _ in self.parts():
-            for called in (part.name, *part.aliases):
-                key = stems(called)
+            for text in (part.name, *part.aliases):
+                key = stems(text)
                 if key and name not in self.whole[key]:
                     self.whole[key].append(name)
         for key in self.whole:
@@ -56,20 +55,20 @@ class MenuNames:
             letters = "".join(key)
             self.spellings.append((letters, jellyfish.metaphone(letters), key))
             for word in dict.fromkeys(key):
-                self.having[word].append(key)
+                self.containing[word].append(key)
         self._add_numbers()
 
     def _add_numbers(self) -> None:
-        """Found whole or not at all: a lone "number" or "three" is none of these."""
+        """Index the items' numbers; they match in full only."""
         for item in self.menu.items:
-            for said in _spoken(item.number) if item.number else ():
-                key = (NUMBER, *said)
+            for words in _spoken(item.number) if item.number else ():
+                key = (NUMBER, *words)
                 self.whole[key].append(Name("item", item.sku, item.name))
                 self.numbered.add(key)
                 self.longest = max(self.longest, len(key))
 
     def parts(self) -> Iterable[tuple[Name, Item | Option | Size, str]]:
-        """Each thing that has a name, and the JSON pointer to that name in the document."""
+        """Yield each part with a name, and the JSON pointer to the name in the menu document."""
         for s, size in enumerate(self.menu.sizes):
             yield Name("size", size.id, size.name), size, f"/sizes/{s}/name"
         for i, item in enumerate(self.menu.items):
@@ -81,16 +80,15 @@ class MenuNames:
 
 
 def _spoken(number: int) -> Iterable[Stems]:
-    """A number as digits, as "twenty", "one", and as the word that "two number threes" has."""
+    """Yield a number's spellings: digits, "twenty" "one", and the word, as in "two number threes"."""
     yield (str(number),)
     if 20 < number < 100 and number % 10:
         yield str(number - number % 10), str(number % 10)
     yield from ((word,) for word, value in english().numbers.items() if value == number)
 
 
-# By identity, since comparing two menus would take as long. An entry keeps its menu, so that no other gets
-# its id.
+# By identity, since comparing menus is slow. An entry holds its menu, so the id is not reused.
 @cached(LRUCache(64), key=id, lock=Lock())
 def names_of(menu: Menu) -> MenuNames:
-    """Return the names of a menu; the last 64 menus are cached."""
+    """Return a menu's names; 64 are cached."""
     return MenuNames(menu)

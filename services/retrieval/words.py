@@ -1,4 +1,4 @@
-"""Words of a transcript and of a menu, folded so that what sounds the same compares equal."""
+"""The words of transcripts and menus, normalized so that variants compare equal."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _LETTERS_AND_DIGITS = re.compile(r"(?<=\d)(?=[^\W\d])(?!st\b|nd\b|rd\b|th\b)|(?<=[^\W\d])(?=\d)")
 _DATA = Path(__file__).with_name("english.toml")
 MEASURED = frozenset({"en"})
-"""Languages in which it was measured how far a reader and a second recognizer may be believed. Orders in any
-other are a person's to accept."""
+"""Languages in which the models' confidence was measured. A person reviews orders in any other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word: how it compares (`stem`), and where it stands in the text, in characters."""
+    """A word: its normalized form (`stem`), and its character span [`start`, `end`)."""
 
     stem: str
     folded: str
@@ -30,7 +29,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The closed words of a language: numbers by word, and words that need no explanation in an order."""
+    """A language's number words, spelling variants, and function words, which mean nothing on a menu."""
 
     numbers: dict[str, int]
     spelled: dict[str, str]
@@ -39,7 +38,7 @@ class Language:
 
 @cache
 def english() -> Language:
-    """The tables of `english.toml`, read once."""
+    """Return the tables of `english.toml`."""
     tables = tomllib.loads(_DATA.read_text(encoding="utf-8"))
     return Language(
         numbers=dict(tables["numbers"]),
@@ -49,7 +48,7 @@ def english() -> Language:
 
 
 def words(text: str) -> tuple[Word, ...]:
-    """The words of `text`, in order; "8oz" is two."""
+    """Return the words of `text`; "8oz" is two."""
     return tuple(
         Word(stem(folded), folded, start, end)
         for match in _WORD.finditer(text)
@@ -59,20 +58,20 @@ def words(text: str) -> tuple[Word, ...]:
 
 
 def stems(text: str) -> tuple[str, ...]:
-    """How a name of the menu compares: its words' stems, without "and"."""
+    """Return the normalized form of a menu name: its words' stems, without "and"."""
     spoken = text.replace("&", " and ").replace("%", " percent ")
     return tuple(word.stem for word in words(spoken) if word.stem != "and")
 
 
 def fold(word: str) -> str:
-    """Lower case, without accents, apostrophes and a possessive ending."""
+    """Return a word in lower case, without accents, apostrophes and possessive ending."""
     plain = unicodedata.normalize("NFKD", word.casefold())
-    letters = "".join(sign for sign in plain if not unicodedata.combining(sign))
+    letters = "".join(char for char in plain if not unicodedata.combining(char))
     return re.sub(r"['’]s$", "", letters).replace("'", "").replace("’", "")
 
 
 def stem(folded: str) -> str:
-    """A folded word in the singular, a number word as its digits, and one spelling of a few words."""
+    """Return a folded word in the singular, a number word as digits, and one spelling for variants."""
     known = english()
     folded = known.spelled.get(folded, folded)
     if folded in known.numbers:
@@ -87,7 +86,7 @@ def stem(folded: str) -> str:
 
 
 def windows(spoken: Sequence[Word], longest: int) -> Iterator[tuple[int, int]]:
-    """Every run of 1 to `longest` words, as (first, behind the last)."""
+    """Yield every run of 1 to `longest` words, as (first, one past the last)."""
     for start in range(len(spoken)):
         for end in range(start + 1, min(start + longest, len(spoken)) + 1):
             yield start, end

@@ -26,14 +26,14 @@ from services.transcription.ctranslate2_file import part_of
 
 _NAME = re.compile(r"base_model\.model\.model\.(.+)\.lora_A\.weight")
 _MODEL = "model.bin"
-RECOGNISERS = REPOSITORY / "infra" / "recognisers"
+RECOGNIZERS = REPOSITORY / "infra" / "recognizers"
 
 Array = npt.NDArray[Any]
 
 
 def adapter_of(name: str) -> Path | None:
     """Return the folder of a recognizer's adapter, given its name in the model lock."""
-    return adapter_for(name, RECOGNISERS) if Path(name).name == name else None
+    return adapter_for(name, RECOGNIZERS) if Path(name).name == name else None
 
 
 def of_name(name: str, models_dir: Path) -> str:
@@ -41,7 +41,7 @@ def of_name(name: str, models_dir: Path) -> str:
 
     Raises: as `resolve` and `adapted`.
     """
-    adapter = RECOGNISERS / name
+    adapter = RECOGNIZERS / name
     if not (adapter / CARD).exists():
         return resolve(name, models_dir)
     base = json.loads((adapter / CARD).read_text())["base"]
@@ -71,7 +71,7 @@ def _write_folder(model: Path, adapter: Path, out: Path) -> None:
     except (OSError, ValueError, KeyError, struct.error) as error:
         raise EngineMisconfigured(
             f"The adapter in {adapter} can't be merged into {model}: {error!r:.100}",
-            hint="Use an adapter that was trained on this model; released ones are in infra/recognisers.",
+            hint="Use an adapter that was trained on this model; released ones are in infra/recognizers.",
         ) from None
     out.mkdir()
     for file in model.iterdir():

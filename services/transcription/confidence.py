@@ -73,7 +73,7 @@ def agreement(first: str, second: str, confidence: float) -> float | None:
 
 
 def is_measured(key: str) -> bool:
-    """Return whether `key` (model, precision, options, language) has its own table."""
+    """Return True if `key` (model, precision, options, language) has its own table."""
     return key != FALLBACK and key in _tables()
 
 

@@ -119,8 +119,8 @@ class Denoiser:
     def _clean(self, noisy: Spectra) -> Spectra:
         """Return the speech: each band by its gain, the lowest bins by a filter over frames."""
         bands, low = self._features(noisy)
-        asked = {"feat_erb": bands[None, None], "feat_spec": np.stack([low.real, low.imag])[None]}
-        e0, e1, e2, e3, emb, c0, _ = self._nets["enc"].run(None, asked)
+        inputs = {"feat_erb": bands[None, None], "feat_spec": np.stack([low.real, low.imag])[None]}
+        e0, e1, e2, e3, emb, c0, _ = self._nets["enc"].run(None, inputs)
         gains = self._nets["erb_dec"].run(["m"], {"emb": emb, "e3": e3, "e2": e2, "e1": e1, "e0": e0})[0]
         filters = self._nets["df_dec"].run(["coefs"], {"emb": emb, "c0": c0})[0]
         # The output of a frame comes after its lookahead frames.
@@ -156,12 +156,12 @@ def band_widths() -> list[int]:
         return float(24.7 * 9.265 * np.expm1(erb / 9.265))
 
     top = 9.265 * np.log1p((_ALL_BINS - 1) * 50 / (24.7 * 9.265))
-    widths, before, owed = list[int](), 0, 0
+    widths, previous_end, excess = list[int](), 0, 0
     for band in range(1, _BANDS + 1):
         end = round(hertz(band * top / _BANDS) / 50)
-        width = end - before - owed  # minus the excess of earlier bands
-        owed = max(0, 2 - width)
+        width = end - previous_end - excess
+        excess = max(0, 2 - width)
         widths.append(max(2, width))
-        before = end
+        previous_end = end
     widths[-1] += _ALL_BINS - sum(widths)
     return widths

@@ -17,7 +17,7 @@ _NEVER = 2**30
 
 @lru_cache(maxsize=1)
 def keep_memory() -> bool:
-    """Configure glibc, once in a process; return whether it worked. Does nothing with another C library."""
+    """Configure glibc, once per process. Return True if it worked; other C libraries are left alone."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Recording:
-    """One order's recording: the file, and its samples, decoded once. `called_off` is set once the order is
-    cancelled or another worker's."""
+    """An order's recording: the file, and its samples, decoded once. `called_off` is set when the order is
+    cancelled or belongs to another worker."""
 
     file: Path
     decode: Callable[[Path], npt.NDArray[np.float32]]
@@ -31,18 +31,18 @@ class Recording:
         """Shape (n,), float32 in -1..1, mono, 16 kHz.
 
         Raises:
-            AudioRefused: the recording is at fault; never worth a retry.
+            AudioRefused: the recording is at fault; don't retry.
             RecordingLost: it is missing, or was deleted meanwhile.
-            EngineUnavailable: the decoding child failed; worth a retry.
+            EngineUnavailable: the decoding child failed; retry.
             DecodeCancelled: as `check`.
         """
         self.check()
         return self._decoded
 
     def check(self) -> None:
-        """Raise DecodeCancelled once the transcript is of no use; called before each pass and window."""
+        """Raise DecodeCancelled if the order was cancelled; called before each pass and window."""
         if self.called_off is not None and self.called_off.is_set():
-            raise DecodeCancelled("The order was called off while it was transcribed")
+            raise DecodeCancelled("The order was cancelled during transcription")
 
     @cached_property
     def _decoded(self) -> npt.NDArray[np.float32]:
@@ -64,7 +64,7 @@ class Transcriber(Protocol):
 
         Raises:
             AudioRefused, RecordingLost, DecodeCancelled: as `Recording.samples`.
-            EngineUnavailable: the decoding child or the model failed; worth a retry.
+            EngineUnavailable: the decoding child or the model failed; retry.
         """
         ...
 
@@ -86,7 +86,7 @@ class Transcriber(Protocol):
         ...
 
     def quiet_words(self, recording: Recording, language: str) -> str:
-        """Return words that are too quiet for the other passes, which take them for silence.
+        """Return words that the other passes take for silence, since they are too quiet.
 
         Raises: as `transcribe`.
         """

@@ -28,12 +28,12 @@ log = structlog.get_logger()
 SURE = 0.9
 SURE_WORD = 0.5
 """A word of a name or number with a lower probability needs a second recognizer."""
-MOST_APART = 1 / 3
-"""Of 176 pairs of transcripts of real people's orders with the same cart, clean and noisy, 1 differed in a
-larger share of its words."""
+MAX_DISTANCE = 1 / 3
+"""Share of words. Of 176 pairs of transcripts of real orders with the same cart, clean and noisy, 1 differed
+in more."""
 
-# Words in which two transcripts of an order may differ. Any other may change the order ("no", "or").
-_FREE = frozenset(
+# Transcripts may differ in these words. Any other may change the order ("no", "or").
+_IGNORED = frozenset(
     "a an the this that these those "
     "i im id ill ive we wed well weve me my mine us our you your yours it its "
     "am is are was be been have has had having do does did can could may might will would shall should must "
@@ -76,14 +76,14 @@ def with_second(
             update |= {"agreed": True, "confidence": max(transcript.confidence, share)}
             break
         if share is not None and _stems(transcript.text) == _stems(other.text):
-            # The same but for spelling, and not surer: it has words that the menu doesn't explain.
+            # The same words, but the menu doesn't explain all of them: no more confidence.
             update |= {"agreed": True}
             break
     return transcript.model_copy(update=update)
 
 
 def is_certain(transcript: Transcript, names: MenuNames, sure: float = SURE) -> bool:
-    """Return whether the confidence is at least `sure`, the menu explains all words, and no word of a name or
+    """Return True if the confidence is at least `sure`, the menu explains all words, and no word of a name or
     number is less likely than `SURE_WORD`."""
     retrieval = retrieve(transcript.text, names)
     if transcript.confidence < sure or retrieval.unexplained:
@@ -99,19 +99,22 @@ def _spans(retrieval: Retrieval) -> list[tuple[int, int]]:
 
 
 def same_things(one: str, other: str, names: MenuNames) -> bool:
-    """Return whether two transcripts name the same things in the same order, and the menu explains both.
+    """Return True if two transcripts name the same things in the same order, and the menu explains both.
 
-    Words that only sound like a name must be the same: "Americino" and "Americano" are not, though either may
-    mean an americano. And at most `MOST_APART` of all words may differ: "one hot dog now makes its way" and
-    "one hot dog now make it to him" are not evidence, since "one hot dog, no, make it two" was said.
+    Misheard names must be the same word: "Americino" is not "Americano". And at most `MAX_DISTANCE` of all
+    words may differ: "one hot dog now makes its way" and "one hot dog now make it to him" prove nothing,
+    since the customer said "one hot dog, no, make it two".
     """
     retrievals = [retrieve(text, names) for text in (one, other)]
-    if any(each.unexplained or not each.mentions for each in retrievals) or apart(one, other) > MOST_APART:
+    if (
+        any(each.unexplained or not each.mentions for each in retrievals)
+        or word_distance(one, other) > MAX_DISTANCE
+    ):
         return False
     return _things(one, retrievals[0]) == _things(other, retrievals[1])
 
 
-def apart(one: str, other: str) -> float:
+def word_distance(one: str, other: str) -> float:
     """Return the share of words (0..1, of the longer transcript) that differ."""
     return float(Levenshtein.normalized_distance(_stems(one), _stems(other)))
 
@@ -131,7 +134,7 @@ def _things(text: str, retrieval: Retrieval) -> list[object]:
     things += [
         (word.start, word.stem)
         for word in words(text)
-        if word.folded not in _FREE and not any(start <= word.start < end for start, end in spans)
+        if word.folded not in _IGNORED and not any(start <= word.start < end for start, end in spans)
     ]
     return [thing for _, thing in sorted(things, key=lambda placed: placed[0])]
 

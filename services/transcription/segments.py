@@ -35,7 +35,7 @@ class Segment:
 
 
 def is_phantom(segment: Segment) -> bool:
-    """Return whether a segment is noise or a loop rather than speech."""
+    """Return True if a segment is noise or a loop rather than speech."""
     return (
         segment.compression > MAX_COMPRESSION
         or (segment.no_speech > MAX_NO_SPEECH and segment.avg_logprob < LIKELY_SPEECH)

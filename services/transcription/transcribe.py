@@ -44,7 +44,7 @@ def _whole(
 
 
 def in_doubt(transcript: Transcript, names: MenuNames, floor: float) -> bool:
-    """Return whether the confidence is below `floor`, a word is unexplained, or no item is named."""
+    """Return True if the confidence is below `floor`, a word is unexplained, or no item is named."""
     retrieval = retrieve(transcript.text, names)
     # A word that only sounds like an item's name doesn't count.
     named = any(name.kind == "item" for name in retrieval.names(Match.WHOLE, Match.PARTIAL))

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from infra.observability import tracing
-from infra.observability.measures import engine_took
+from infra.observability.measures import time_engine
 from schemas.errors import EngineMisconfigured, EngineUnavailable
 from schemas.transcript import Transcript, Word
 from services.transcription.audio.audio import RATE, Samples
@@ -85,7 +85,7 @@ class WhisperTranscriber:
         self._loading = threading.Lock()
 
     def load(self) -> None:
-        """Load the weights now, so that the first order does not wait for them.
+        """Load the weights now rather than with the first order.
 
         Raises:
             EngineMisconfigured: no such model, or a device or precision that this machine lacks.
@@ -149,7 +149,7 @@ class WhisperTranscriber:
         samples = recording.samples
         if not (spans := quiet_spans(samples)):
             return ""
-        with engine_took(f"{self._role}_quiet"):
+        with time_engine(f"{self._role}_quiet"):
             segments = self.segments(samples, _first_part(language), vad_parameters={"threshold": LENIENT})
         words = [word for segment in segments if not is_phantom(segment) for word in segment.words]
         middles = [(word, (word.start_s + word.end_s) / 2) for word in words]
@@ -158,21 +158,21 @@ class WhisperTranscriber:
         )
 
     def _transcribed(
-        self, recording: Recording, samples: Samples, language: str, how: str = ""
+        self, recording: Recording, samples: Samples, language: str, variant: str = ""
     ) -> Transcript:
         """Transcribe by a pass: with whole windows, or `FITTED` or `DENOISED`."""
-        with engine_took(f"{self._role}_{how}".removesuffix("_")):
-            segments = self.segments(samples, language, fitted=how == FITTED, check=recording.check)
-        return transcript_of(segments, self.key(language, how), language, samples.size / RATE)
+        with time_engine(f"{self._role}_{variant}".removesuffix("_")):
+            segments = self.segments(samples, language, fitted=variant == FITTED, check=recording.check)
+        return transcript_of(segments, self.key(language, variant), language, samples.size / RATE)
 
     def _traced_language(self, language: str) -> str:
         """Return the model's language code; adds the model's name to the trace."""
         tracing.note({"saycart.model": self._name})
         return _first_part(language)
 
-    def key(self, language: str, how: str = "") -> str:
+    def key(self, language: str, variant: str = "") -> str:
         """Return the key of the confidence table: model, precision, options, language and pass."""
-        return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}+{how}".removesuffix("+")
+        return f"{self._name}/{self._compute}/{OPTIONS_KEY}/{language}+{variant}".removesuffix("+")
 
     def segments(
         self,
@@ -201,10 +201,10 @@ class WhisperTranscriber:
             with self._model.encode.fitted(fitted):
                 lazy, _ = self._model.transcribe(samples, language=language, **{**OPTIONS, **options})
                 segments = []
-                for one in lazy:
-                    words = _words(one.words or (), spaced=language not in _UNSPACED)
-                    measures = one.avg_logprob, one.no_speech_prob, one.compression_ratio
-                    segments.append(Segment(one.text, words, *measures))
+                for piece in lazy:
+                    words = _words(piece.words or (), spaced=language not in _UNSPACED)
+                    measures = piece.avg_logprob, piece.no_speech_prob, piece.compression_ratio
+                    segments.append(Segment(piece.text, words, *measures))
                     check()
                 return segments
         except (RuntimeError, MemoryError) as error:

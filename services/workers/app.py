@@ -1,8 +1,7 @@
-"""The Celery worker: `celery -A services.workers.app worker -Q decode`. One task a stage, each one call.
+"""The Celery worker: `celery -A services.workers.app worker -Q decode`. One task per stage.
 
-With the prefork pool, containers are made in the child processes, never before the fork: database
-connections, HTTP clients and models do not survive one. With a pool of threads there is one for all, made in
-the main process before the first message is taken.
+With the prefork pool, each child process creates its container after the fork: database connections, HTTP
+clients and models don't survive one. With a pool of threads, the main process creates one for all.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from services.workers.warming import Warming
 
 log = structlog.get_logger()
 
-# Here and not only in `bootstrap`: the main process, which wires nothing, makes files too.
+# Not only in `bootstrap`: the main process creates files, too.
 os.umask(0o077)
 app: Celery = make_celery(settings().redis_url)
 _container: Container | None = None
@@ -57,7 +56,7 @@ _warming: Warming | None = None
 
 
 def _task(stage: Stage) -> None:
-    # What is at hand after the stage runs in the same task.
+    # Inline stages run in the same task.
     @app.task(name=f"saycart.{stage.name}", time_limit=stage.limit_s + INLINE_S)  # type: ignore[untyped-decorator]
     def run(rung_for: str, stage_name: str) -> None:
         if _runner is None:
@@ -72,19 +71,19 @@ for _stage in FLOW.values():
 
 @celeryd_init.connect  # type: ignore[untyped-decorator]
 def _remember_queues(options: dict[str, Any] | None = None, **_: Any) -> None:
-    """Which engines a worker loads at start follows from the queues that it serves."""
+    """Remember which queues the worker serves: they decide which engines it loads."""
     global _queues
-    ReadyFile().remove()  # of an earlier life
+    ReadyFile().remove()  # of an earlier process
     named = (options or {}).get("queues") or ()
     _queues = tuple(named.split(",")) if isinstance(named, str) else tuple(named)
-    measures.begin("+".join(_queues))
-    measures.expect(order_metrics.RARE, order_metrics.TROUBLES)
+    measures.set_part("+".join(_queues))
+    measures.initialize(order_metrics.RARE, order_metrics.TROUBLES)
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _check(**_: Any) -> None:
-    """In the main process, before the first order: no work for a worker that can't read it, or for a server
-    that ignores the mask (ADR 22). Its children would be started again and again."""
+    """Check the database and the decode server in the main process (ADR 22): children that fail would be
+    restarted again and again."""
     configure_logging(settings().log_level, as_json=settings().log_json)
     container = bootstrap(settings())
     try:
@@ -93,7 +92,6 @@ def _check(**_: Any) -> None:
             container.prove_decoder()
     except EngineMisconfigured as error:
         log.critical("worker.decoder_refused", error=error.detail)
-        # Whole: it was asked about a word of ours.
         sys.exit(f"No orders are taken: {error.whole}. {error.hint}")
     except InputError as error:
         sys.exit(_why(error))
@@ -103,9 +101,9 @@ def _check(**_: Any) -> None:
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def _remember_pool(sender: Any, **_: Any) -> None:
-    """Threads have no process of their own, and so no start of their own: it is done here for all."""
+    """Start here if the pool has threads, for which Celery sends no start signal."""
     global _threads, _slots
-    _threads = "thread" in str(sender.pool_cls)  # a name or a class, as the worker was started
+    _threads = "thread" in str(sender.pool_cls)  # a name or a class
     if _threads:
         _slots = sender.concurrency
         try:
@@ -116,8 +114,8 @@ def _remember_pool(sender: Any, **_: Any) -> None:
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]
 def _start_child(**_: Any) -> None:
-    """Celery only logs what a receiver of its signals raises, and would hand orders to a process that can do
-    nothing with them: the whole worker ends instead, and its supervisor starts it again."""
+    """Start a child process. On an error, end the whole worker, for its supervisor to restart: Celery would
+    only log the error and give orders to the process."""
     try:
         _start()
     except Exception as error:
@@ -158,8 +156,7 @@ def _start() -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _listening(**_: Any) -> None:
-    """The main process takes messages, which the processes that have the engines may not be ready for yet,
-    and gets the signal to stop. After the fork: threads do not survive one."""
+    """Start the threads of the main process, after the fork."""
     global _drain
     _drain = Drain(DRAIN_S, _give_back, lambda: [child.pid for child in active_children()])
     metrics.serve(settings().api_host, settings().metrics_port)
@@ -173,7 +170,7 @@ def _begin_to_stop(**_: Any) -> None:
 
 
 def _give_back() -> int:
-    """Put down what this worker's processes or threads hold, and ring for it; how many orders."""
+    """Release all orders of this worker and notify other workers of them; return how many."""
     container = bootstrap(settings())
     held = container.orders.release_all(_family(os.getpid()))
     for order_id, state in held:
@@ -182,7 +179,7 @@ def _give_back() -> int:
 
 
 def _family(main: int) -> str:
-    """What the owners of all leases of one worker begin with; `main` is its main process."""
+    """Return the prefix of all lease owners of a worker with the main process `main`."""
     return f"{socket.gethostname()}:{main}"
 
 

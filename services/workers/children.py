@@ -1,4 +1,4 @@
-"""The processes of a stack: their commands, their environment, and how each shows that it is ready."""
+"""The processes of a stack: commands, environment and readiness."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from infra.settings import Settings
 from services.decoding.hosts.embedded import MODEL_TIMEOUT_S
 from services.workers.drain import DRAIN_S
 
-# Seconds. Loading may read a model from a cold disk.
 PART_TIMEOUT_S = 90.0
-# A worker ends its stage or gives it back before it goes; this comes on top of `DRAIN_S`.
+# On top of `DRAIN_S`, in which a worker ends or releases its stages.
 _WORKER_STOP_S = 5.0
 _API_STOP_S = 27.0  # the API's own grace is 1 + 24
 
@@ -38,25 +37,25 @@ def part(
 
 
 def api_part(config: Settings, listener: socket.socket, needs: tuple[str, ...] = ()) -> Child:
-    """Return the API on a listening socket that outlives it. Its file says that this very life serves; over
-    HTTP an older one may still answer."""
+    """Return the API, on a listening socket that outlives it. It is ready when its file exists: over HTTP, an
+    earlier process might still answer."""
     number = listener.fileno()
-    env = {"SAYCART_API_FD": str(number), metrics.SHOWN: str(metrics_folder(config))}
+    env = {"SAYCART_API_FD": str(number), metrics.SHOWN_DIR: str(metrics_folder(config))}
     api = part(config, "api", (sys.executable, "-m", "services.api"), as_environment(config) | env, needs)
     return replace(api, ready_timeout_s=PART_TIMEOUT_S, stop_s=_API_STOP_S, pass_fds=(number,))
 
 
 def as_environment(settings: Settings) -> dict[str, str]:
-    """Return the variables from which `Settings()` reads these same settings again."""
+    """Return the environment variables of these settings."""
     named = {"database_url": "DATABASE_URL", "redis_url": "REDIS_URL"}
     values = {
         named.get(field, f"SAYCART_{field.upper()}"): str(getattr(settings, field))
         for field in Settings.model_fields
     }
-    # Standard output of a child is a file: unbuffered, or its last words before a crash would be lost.
+    # Unbuffered, so that the last lines before a crash reach the log file.
     return values | {"PYTHONUNBUFFERED": "1", "PATH": os.environ.get("PATH", os.defpath)}
 
 
 def metrics_folder(config: Settings) -> Path:
-    """Return the folder that the parts of one machine share for their metrics."""
+    """Return the folder that the processes of one machine share for their metrics."""
     return config.home / "run" / "metrics"

@@ -1,7 +1,7 @@
-"""Takes messages from the outbox to shops' systems: `python -m services.workers.courier`.
+"""Delivers messages from the outbox to shops' systems: `python -m services.workers.courier`.
 
-Many may run. Each message is delivered at least once under one id: a courier that dies after the post and
-before it noted the answer leaves a lease behind, and when that is over the message is sent again.
+Several couriers can run. Each message is delivered at least once, under one id: if a courier dies before it
+has stored the response, the message is sent again after its lease.
 """
 
 from __future__ import annotations
@@ -31,88 +31,86 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 POLL_S = 0.5
-AWAY_S = 5.0  # between looks at a database that is away
-# Seconds a message is held. Well over the time of one post, so that a lease never ends a live one.
+DATABASE_DOWN_S = 5.0  # between polls of a database that is down
+# Much longer than a request can take.
 LEASE_S = 4 * TOTAL_S
-FIRST_WAIT_S = 2.0  # at most; doubled after each failed try, and drawn at random below it
+FIRST_WAIT_S = 2.0  # the longest first wait; doubled after each failed attempt
 GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often and how far apart: full jitter over a wait that doubles from `first_s` up to `cap_s`."""
+class RetryPolicy:
+    """The number of attempts, with full jitter over a wait that doubles from `first_s` up to `cap_s`."""
 
     attempts: int
     first_s: float
     cap_s: float
 
     def next_s(self, attempt: int, answer: PostResult) -> float | None:
-        """Seconds until the attempt after this failed one; None when there is none."""
+        """Return the seconds until the next attempt after a failed one, None if there is none."""
         if answer.status == GONE or attempt >= self.attempts:
             return None
-        # The exponent is bounded: after a thousand attempts the power would not be a float.
-        widest = min(self.cap_s, self.first_s * 2 ** min(attempt - 1, 40))
-        # Jitter keeps the messages of an outage from coming back all at once.
-        jittered = random.uniform(0, widest)  # noqa: S311 (spreads load, guards nothing)
+        # A larger exponent would overflow.
+        longest = min(self.cap_s, self.first_s * 2 ** min(attempt - 1, 40))
+        jittered = random.uniform(0, longest)  # noqa: S311 (spreads load, guards nothing)
         return max(jittered, min(self.cap_s, answer.retry_after_s or 0.0))
 
 
 class Courier:
-    """Claims, posts and notes, each message to the endpoint that it is for. `post` is called from up to
-    `IN_FLIGHT` threads."""
+    """Claims messages, posts them, and stores the results. Up to `IN_FLIGHT` threads call `post`."""
 
     def __init__(
         self,
         outbox: Outbox,
         post: Callable[[Target, str, str], PostResult],
         target: Callable[[str], Target | None],
-        patience: Patience,
+        retries: RetryPolicy,
         *,
         form: Callable[[Target, dict[str, Any]], dict[str, Any]] = lambda _, payload: payload,
         traces: Callable[[list[str]], dict[str, str | None]] = lambda _: {},
     ) -> None:
-        """`target`: as the endpoint store's. `form`: the body for a target, from a message's in our form.
-        `traces`: by order, as the order store's `traceparents`; asked for while traces are on."""
+        """`target`: as the endpoint store's. `form` converts a message's body for a target. `traces`: as the
+        order store's `traceparents`, called while traces are on."""
         self._outbox = outbox
         self._post = post
         self._target = target
-        self._patience = patience
+        self._retries = retries
         self._form = form
         self._traces = traces
         self._in_flight = InFlight()
         self._pause_s = POLL_S
 
     def run(self, stopped: Callable[[float], bool]) -> None:
-        """Deliver until `stopped(seconds)` says so; what is being posted then is posted to its end."""
-        flying: set[Future[None]] = set()
+        """Deliver until `stopped(seconds)` returns True; requests in progress are completed."""
+        running: set[Future[None]] = set()
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            while not stopped(0.0 if flying else self._pause_s):
-                flying = {one for one in flying if not one.done()}
-                flying |= {pool.submit(self._flown, message) for message in self._due()}
-                if flying:
-                    wait(flying, timeout=POLL_S, return_when=FIRST_COMPLETED)
+            while not stopped(0.0 if running else self._pause_s):
+                running = {one for one in running if not one.done()}
+                running |= {pool.submit(self._run_delivery, message) for message in self._claimed()}
+                if running:
+                    wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED)
 
     def deliver(self, message: OutboxRow) -> float | None:
-        """Post one claimed message and note what came of it. Never raises. How long the post took, in
-        seconds; None where there was none."""
+        """Post a claimed message and store the result; never raises. Returns the request's duration in
+        seconds, None if nothing was posted."""
         try:
             return self._deliver(message)
         except StorageUnavailable as error:
-            # Sent or not: after its lease it goes out again, under the same id.
+            # The message will be sent again after its lease.
             log.warning("webhook.not_noted", message_id=message.id, error=error.detail)
         except Exception as error:
             log.exception("webhook.fault", message_id=message.id)
-            self._failed_by(message, error)
+            self._store_fault(message, error)
         return None
 
-    def _flown(self, message: OutboxRow) -> None:
+    def _run_delivery(self, message: OutboxRow) -> None:
         took_s = self.deliver(message)
         self._in_flight.returned(message.endpoint_id, slow=None if took_s is None else took_s > SLOW_S)
 
-    def _failed_by(self, message: OutboxRow, error: Exception) -> None:
-        """A fault of ours uses up an attempt as an answer does, so that a message that is poison ends."""
+    def _store_fault(self, message: OutboxRow, error: Exception) -> None:
+        """Count a fault of ours as a failed attempt, so that a poison message doesn't go round for ever."""
         try:
-            retry_in_s = self._patience.next_s(message.attempt, PostResult(None, "fault"))
+            retry_in_s = self._retries.next_s(message.attempt, PostResult(None, "fault"))
             self._outbox.failed(message, f"a fault here: {type(error).__name__}", retry_in_s=retry_in_s)
         except Exception:
             log.exception("webhook.fault_not_noted", message_id=message.id)
@@ -120,17 +118,15 @@ class Courier:
     def _deliver(self, message: OutboxRow) -> float | None:
         target = self._target(message.endpoint_id)
         if target is None:
-            # It went with its endpoint, after it was claimed.
             log.info("webhook.dropped", message_id=message.id, order_id=message.order_id)
             return None
-        # Counted at the claim, so couriers that die of a message end as well.
-        if message.attempt > self._patience.attempts:
-            why = f"couriers stopped {self._patience.attempts} times while they sent it"
+        if message.attempt > self._retries.attempts:
+            why = f"couriers stopped {self._retries.attempts} times while they sent it"
             self._outbox.failed(message, why, retry_in_s=None)
             log.error("webhook.dead", message_id=message.id, order_id=message.order_id, error=why)
             return None
-        # ASCII: metadata may hold half a surrogate pair, which is no UTF-8.
-        body = json.dumps(self._formed(target, message), separators=(",", ":"))
+        # ASCII, since metadata may have lone surrogates, which UTF-8 can't encode.
+        body = json.dumps(self._payload(target, message), separators=(",", ":"))
         bound = log.bind(message_id=message.id, order_id=message.order_id, attempt=message.attempt)
         began = time.monotonic()
         with tracing.continued(self._trace_of(message)), tracing.span("tell shop", _about(message)):
@@ -140,20 +136,20 @@ class Courier:
         if not answer.error:
             noted = self._outbox.delivered(message)
             bound.info("webhook.delivered", type=message.type, ms=ms)
-            measures.webhook_took("delivered", took_s)
+            measures.observe_webhook("delivered", took_s)
         else:
-            retry_in_s = self._patience.next_s(message.attempt, answer)
+            retry_in_s = self._retries.next_s(message.attempt, answer)
             noted = self._outbox.failed(message, answer.error, retry_in_s=retry_in_s)
             name = "webhook.dead" if retry_in_s is None else "webhook.failed"
             wait_s = None if retry_in_s is None else round(retry_in_s, 1)
             bound.warning(name, status=answer.status, ms=ms, retry_in_s=wait_s)
-            measures.webhook_took(name.removeprefix("webhook."), took_s)
+            measures.observe_webhook(name.removeprefix("webhook."), took_s)
         if not noted:
             bound.warning("webhook.stale_result_dropped")
         return took_s
 
-    def _formed(self, target: Target, message: OutboxRow) -> dict[str, Any]:
-        """The message in the form of the target's till, or in ours where that fails: no order is lost."""
+    def _payload(self, target: Target, message: OutboxRow) -> dict[str, Any]:
+        """Return the message in the format of the target's till, or in ours if that fails."""
         try:
             return self._form(target, message.payload)
         except StorageUnavailable:
@@ -163,23 +159,23 @@ class Courier:
             return message.payload
 
     def _trace_of(self, message: OutboxRow) -> str | None:
-        """Where the message's order stands in its trace; a message is sent all the same without it."""
+        """Return the trace context of the message's order, None if it can't be read."""
         try:
             return self._traces([message.order_id]).get(message.order_id) if tracing.on() else None
         except StorageUnavailable:
             return None
 
-    def _due(self) -> Iterator[OutboxRow]:
-        """What is due and has room; claimed as it is asked for."""
+    def _claimed(self) -> Iterator[OutboxRow]:
+        """Claim and yield due messages, as many as each endpoint may get."""
         try:
-            for endpoint_id, room in self._in_flight.capacities(self._outbox.endpoints_due()):
-                taken = self._outbox.claim(limit=room, lease_s=LEASE_S, endpoint_id=endpoint_id)
-                self._in_flight.sent(endpoint_id, len(taken))
-                yield from taken
+            for endpoint_id, capacity in self._in_flight.capacities(self._outbox.endpoints_due()):
+                messages = self._outbox.claim(limit=capacity, lease_s=LEASE_S, endpoint_id=endpoint_id)
+                self._in_flight.sent(endpoint_id, len(messages))
+                yield from messages
             self._pause_s = POLL_S
         except StorageUnavailable as error:
             log.warning("webhook.storage_away", error=error.detail)
-            self._pause_s = AWAY_S
+            self._pause_s = DATABASE_DOWN_S
 
 
 def _about(message: OutboxRow) -> tracing.Attributes:
@@ -196,13 +192,13 @@ def main() -> None:
         config = container.settings
         if config.webhook_endpoints == "off":
             raise SystemExit("The courier has no endpoints: set SAYCART_WEBHOOK_ENDPOINTS.")
-        patience = Patience(config.webhook_attempts, FIRST_WAIT_S, config.webhook_wait_cap_s)
+        retries = RetryPolicy(config.webhook_attempts, FIRST_WAIT_S, config.webhook_wait_cap_s)
         with Poster() as poster:
             Courier(
                 container.outbox,
                 poster.post,
                 container.endpoints.target,
-                patience,
+                retries,
                 form=partial(in_till_form, container.menus),
                 traces=container.orders.traceparents,
             ).run(stopped)

@@ -1,10 +1,10 @@
-"""How a worker stops: finish, or give back, within a limit.
+"""Stops a worker within a limit: its stages end, or their orders are released.
 
-Celery stops taking messages at TERM and waits for what runs, however long. This waits `limit_s` seconds with
-it, then gives back what this worker still holds, rings for it, and ends the process with its children. A
-result that comes after all is dropped, since giving back changes the version.
+On SIGTERM, Celery stops taking messages and waits for running tasks. After `limit_s` seconds this releases
+the orders that the worker still holds, and ends the process with its children. Late results are dropped,
+since a release changes the version.
 
-The signal handler only writes into a pipe: no lock may be taken there, and starting a thread takes one.
+The signal handler only writes to a pipe: it must not take a lock, and starting a thread takes one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import structlog
 log = structlog.get_logger()
 
 DRAIN_S = 15.0
-"""How long a stopping worker may finish what it has: most stages take a few seconds, and a supervisor waits
-no longer (`docs/operations.md`)."""
+"""How long a stopping worker may finish its stages; supervisors wait a little longer
+(`docs/operations.md`)."""
 
 
 class Drain:
-    """Made in a worker's main process; `begin` may be called from a signal handler."""
+    """Belongs to a worker's main process; `begin` may be called from a signal handler."""
 
     def __init__(
         self, limit_s: float, give_back: Callable[[], int], children: Callable[[], list[int]]
@@ -38,14 +38,13 @@ class Drain:
         threading.Thread(target=self._wait, name="drain", daemon=True).start()
 
     def begin(self) -> None:
-        """Stop, from now on."""
+        """Start the countdown."""
         os.write(self._write, b".")
 
     def _wait(self) -> None:
         os.read(self._read, 1)
         time.sleep(self._limit_s)
-        # Still here: a stage is at work. Its orders go first: with its children gone the process might end
-        # by itself before it has given anything back.
+        # Orders first: without its children the process might end before they are released.
         try:
             log.warning("worker.gave_back", orders=self._give_back())
         except Exception:

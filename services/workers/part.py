@@ -1,4 +1,4 @@
-"""What the sweeper and the courier, which are processes without Celery, begin and end with."""
+"""Start and end of the processes without Celery, the sweeper and the courier."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from services.bootstrap import Container, bootstrap
 
 @contextmanager
 def running(name: str) -> Iterator[tuple[Container, Callable[[float], bool]]]:
-    """The process's container, and a function that waits so many seconds and says whether to stop.
+    """Yield the process's container, and a function that waits some seconds and returns True to stop.
 
     Raises:
-        SystemExit: a setting, or the tables, can't be worked with.
+        SystemExit: an invalid setting, or tables of another release.
     """
     config = settings()
     configure_logging(config.log_level, as_json=config.log_json)
     stop = StopSignal()
-    measures.begin(name)
+    measures.set_part(name)
     try:
         container = bootstrap(config)
         tracing.start(config, name)

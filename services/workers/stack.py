@@ -1,10 +1,10 @@
-"""The whole stack on one machine: which processes there are, what each needs, how they find each other.
+"""The whole stack on one machine: its processes, and what each depends on.
 
     with Stack(settings) as stack:
         httpx.get(f"{stack.base_url}/readyz")
 
-Redis and the language model are ours unless the settings name others by URL; either way the children read
-their addresses, and every other setting, from the environment made here.
+Starts Redis and the language model, too, unless the settings have their URLs. The children read all settings
+from their environment.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SELF = Actor("system:stack")
 
 
 class Stack:
-    """Every process of saycart, started on `__enter__` or `start`, ended on `__exit__` or `stop`."""
+    """All processes of saycart, started by `__enter__` or `start`, stopped by `__exit__` or `stop`."""
 
     def __init__(
         self,
@@ -52,42 +52,41 @@ class Stack:
         on_change: Callable[[str, str], None] = lambda *_: None,
         menus: Iterable[Menu] = (),
     ) -> None:
-        """`menus`: checked ones that the main shop is to have before a part starts, so that they are read
-        before anybody orders from them."""
+        """`menus`: imported into the main shop before any process starts, so that they are warmed."""
         self._menus = tuple(menus)
         self.settings = settings.model_copy(update={"home": settings.home.resolve()})
         self.supervisor = Supervisor(self.settings.home, on_change, about=self.base_url)
         self._unready: dict[str, str] = {}
         self._listener: socket.socket | None = None
         self.parts: list[str] = []
-        """Names of the children, once started."""
+        """Names of the started children."""
         self.key = ""
-        """What opens the main shop to programs of this machine, once started; `home/key` has it too."""
+        """The main shop's API key for programs on this machine, once started; also in `home/key`."""
 
     @property
     def base_url(self) -> str:
-        """Where the API serves, as seen from this machine."""
+        """The API's URL on this machine."""
         host = self.settings.api_host
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104  # compared, not bound
         return f"http://{host}:{self.settings.api_port}"
 
     def start(self) -> None:
-        """Bring all up; returns when orders can be served.
+        """Start all processes; returns when orders can be served.
 
         Raises:
-            SupervisorError: home in use, API port taken, a part that does not start.
+            SupervisorError: the home or the API's port is in use, or a process doesn't start.
             InputError: masked tasks that can't be loaded, or tables of another release.
-            ModelError: the weights of the embedded language model are not here.
+            ModelError: the weights of the embedded language model are missing.
             StorageUnavailable: the database can't be migrated.
         """
         config = self.settings
         check_addresses(config)
         tracing.check(config)
         check_tasks(config)
-        os.umask(0o077)  # what the parts write is for this user alone
+        os.umask(0o077)
         self.supervisor.claim()
         try:
-            metrics.empty(metrics_folder(config))
+            metrics.recreate(metrics_folder(config))
             self._listener = _api_listener(config)
             self._prepare_database()
             children = self._children(self._listener)
@@ -103,9 +102,8 @@ class Stack:
             raise
 
     def stop(self) -> None:
-        """End all; harmless when repeated."""
-        # First: workers may take their time, and a connection that will not be served should be refused, so
-        # that a proxy before several machines gives it to another.
+        """Stop all processes; may be repeated."""
+        # First, so that new connections are refused while the workers stop.
         if self._listener is not None:
             self._listener.close()
         self.supervisor.stop()
@@ -118,12 +116,12 @@ class Stack:
         self.stop()
 
     def _prepare_database(self) -> None:
-        """Migrate it, and see that the main shop has its first key and the given menus."""
+        """Migrate the database, and add the main shop's first key and the given menus."""
         config, database = self.settings, Database(self.settings.database)
         try:
             prepare(database, at_start=config.migrate_at_start, await_s=0)
             if not config.database_url:
-                # This home is ours alone: any worker that held an order in its database is dead.
+                # The home is locked, so any worker that held an order in its database is dead.
                 OrderStore(database, EVERY_SHOP).free_leases()
             self.key = _first_key(config.home, KeyStore(database))
             for menu in self._menus:
@@ -142,21 +140,22 @@ class Stack:
             config = served_at(config, port)
             log = config.home / "logs" / "reader.log"
             children.append(engine_child(config, port, log, config.home / "reader"))
-        # The parts of one machine share a folder, which the API shows: on one port they could not all listen.
+        # The API serves the metrics of all processes from a shared folder; they can't share one port.
         self.settings = config = config.model_copy(update={"metrics_port": 0})
-        environment = as_environment(config) | QUIET_OPENMP | {metrics.MEASURED: str(metrics_folder(config))}
+        environment = (
+            as_environment(config) | QUIET_OPENMP | {metrics.MULTIPROC_DIR: str(metrics_folder(config))}
+        )
         queue = tuple(child.name for child in children if child.name == "redis")
         model = tuple(child.name for child in children if child.name == "reader")
         for name in WORKERS:
             needs = queue + model if name == StageName.DECODE else queue
             worker = part(config, name, worker_argv(name, config), environment, needs)
-            # Turns divide the model and not the processor: recordings of a stranger must not slow the orders
-            # that are decoded.
+            # Recordings must not slow down orders that are being decoded.
             children.append(replace(worker, nice=10 if name == StageName.TRANSCRIBE else 0))
         for name in ("sweeper", "courier") if config.webhook_endpoints != "off" else ("sweeper",):
             argv = (sys.executable, "-m", f"services.workers.{name}")
             children.append(part(config, name, argv, environment, queue))
-        # The API starts together with the language model, but reports ready only once that answers.
+        # The API starts with the language model, but is ready only once that answers.
         patience_s = MODEL_TIMEOUT_S if model else PART_TIMEOUT_S
         api = api_part(config, listener, queue)
         return [*children, replace(api, ready=self._api_ready, ready_timeout_s=patience_s)]
@@ -168,7 +167,6 @@ class Stack:
         except (httpx.HTTPError, ValueError):
             return False
         self._unready = {part: problem for part, problem in checks.items() if problem != "ok"}
-        # Orders are taken before that; here all is ours, so it is waited for until they are worked on too.
         return bool(checks) and not self._unready
 
 
@@ -183,7 +181,7 @@ def _api_listener(config: Settings) -> socket.socket:
 
 
 def _first_key(home: Path, keys: KeyStore) -> str:
-    """Return the home's own key, a new one where there is none or it has expired. Reviews are people's."""
+    """Return the home's own key, which is created if missing or expired. It has no access to reviews."""
     token = read_key(home)
     if not token or keys.access(token) is None:
         _, token = keys.add(MAIN_SHOP, "this machine", ALL_SCOPES - {Scope.REVIEWS}, by=_SELF)

@@ -1,10 +1,9 @@
-"""Rings lost doorbells: `python -m services.workers.sweeper`.
+"""Repeats lost notifications, and deletes old data: `python -m services.workers.sweeper`.
 
-SQL is the truth. Where more orders wait for a stage, untouched for a while and not held, than Redis has
-messages for it, it rings for the rest: after a flushed Redis, a dead worker, or a stack that was killed and
-started again. Ringing twice is harmless, since only one claim wins; ringing for a whole backlog at each sweep
-is not, so only what is missing is rung for (ADR 1). Many sweepers may run, one works at a time. It also
-removes recordings that no order names, and what shops have kept for long enough (ADR 44).
+If more orders wait for a stage than Redis has messages for it, the sweeper notifies for the rest (ADR 1):
+after Redis was flushed, a worker died, or the stack was killed. Only missing messages are sent; a duplicate
+is harmless. It also carries out retention and deletes recordings that no order refers to (ADR 44). Several
+sweepers can run; one works at a time.
 """
 
 from __future__ import annotations
@@ -27,36 +26,29 @@ from services.workers.part import running
 
 log = structlog.get_logger()
 
-# What one sweep looks at, and what it rings for at most: at a millisecond each it should end within seconds.
-LOOK, RING = 50_000, 2_000
-FORGET_EVERY_S = 3600.0
-# How long an `Idempotency-Key` is remembered.
-KEYS_S = 7 * 86_400.0
-# How long a delivered message is kept.
-MESSAGES_S = 7 * 86_400.0
-# How often it is looked for what is over its time, once nothing is left.
-KEEP_EVERY_S = 600.0
-# Seconds of one sweep that go to retention, pauses included.
-KEEP_S = 2.0
-# No recording is collected that is younger.
+# The most orders that one sweep reads, and notifies for.
+MAX_DUE, MAX_RUNG = 50_000, 2_000
+CLEAN_UP_EVERY_S = 3600.0
+# How long idempotency keys and delivered messages are kept.
+KEYS_S = MESSAGES_S = 7 * 86_400.0
+# How often retention runs when there is nothing left to do, and for how long at once.
+RETENTION_EVERY_S, RETENTION_S = 600.0, 2.0
+# Younger recordings are never deleted: their orders may not be stored yet.
 AGE_S = 3600.0
 
 
 def sweep(container: Container, idle_s: float) -> int:
-    """Ring for orders that have waited untouched for `idle_s` seconds and have no message; how many.
-
-    Redis is read before SQL: an order that got or lost its message since then was touched since then.
-    """
+    """Notify for orders that have waited for `idle_s` seconds without a message; return how many. Redis is
+    read before SQL: orders whose messages changed since then aren't due."""
     with container.database.try_lock("sweeper") as mine:
         if not mine or not container.orders.due(limit=1, idle_s=idle_s):
             return 0
         held = container.doorbell.held(container.settings.stage_lease_s)
-        if held is None:  # what can't be read can't be rung either
+        if held is None:
             return 0
-        missing = _without_message(container.orders.due(limit=LOOK, idle_s=idle_s), held)
+        missing = _without_message(container.orders.due(limit=MAX_DUE, idle_s=idle_s), held)
         rung = 0
-        late = missing[:RING]
-        # Where each order stands in its trace, so that a ring of ours shows there.
+        late = missing[:MAX_RUNG]
         traces = container.orders.traceparents(order_id for order_id, _ in late) if tracing.on() else {}
         for order_id, state in late:
             with tracing.continued(traces.get(order_id)):
@@ -69,21 +61,21 @@ def sweep(container: Container, idle_s: float) -> int:
 
 
 def _without_message(due: list[tuple[str, State]], held: Counter[State]) -> list[tuple[str, State]]:
-    """As many orders for each stage as it has messages too few, those that waited longest."""
-    left, missing = Counter(held), list[tuple[str, State]]()
+    """Return as many orders per stage as it lacks messages, those that waited longest."""
+    messages, missing = Counter(held), list[tuple[str, State]]()
     for order_id, state in due:
-        if left[state] > 0:
-            left[state] -= 1
+        if messages[state] > 0:
+            messages[state] -= 1
         else:
             missing.append((order_id, state))
     return missing
 
 
-def keep(container: Container, budget_s: float = KEEP_S) -> bool:
-    """Carry out retention in each shop, for about `budget_s` seconds; False when nothing is left to do.
+def apply_retention(container: Container, budget_s: float = RETENTION_S) -> bool:
+    """Carry out retention in all shops for about `budget_s` seconds; return True if there is more to do.
 
-    Whole orders first: what goes with them need not be erased before. After each step it rests for as long as
-    the step took, so that orders have SQLite's one writer for half of the time at least.
+    Whole orders are deleted first. Each step is followed by a pause of the same length, so that others can
+    write to SQLite.
     """
     kept_by_all, until, done = container.settings.keeps, time.monotonic() + budget_s, dict[str, int]()
     with container.database.try_lock("retention") as mine:
@@ -114,14 +106,11 @@ def keep(container: Container, budget_s: float = KEEP_S) -> bool:
 
 
 def collect_orphans(container: Container) -> int:
-    """Remove recordings over `AGE_S` old that no order names; return how many there were. Retention released
-    them, their deletion failed, or a process was killed between the file and its transaction. Also remove
-    what a killed API has left half written.
-
-    The age keeps off uploads whose transaction is still to come: those end within minutes.
+    """Delete unfinished uploads, and recordings older than `AGE_S` that no order refers to; return how many
+    recordings.
 
     Raises:
-        StorageUnavailable: orders or the store of recordings can't be asked.
+        StorageUnavailable: the database or the recording store is down.
     """
     blobs = container.blobs
     blobs.clear_leftovers()
@@ -134,13 +123,13 @@ def collect_orphans(container: Container) -> int:
     return len(orphans)
 
 
-def _done(part: str, work: Callable[[], int]) -> int | None:
-    """What one part of a round came to; None where it failed, which is logged."""
-    with measures.sweeper_took(part) as took:
+def _run(part: str, work: Callable[[], int]) -> int | None:
+    """Return the result of one part of a round; None if it failed, which is logged."""
+    with measures.time_sweep(part) as took:
         try:
-            came_to = work()
+            result = work()
             took.outcome = measures.DONE
-            return came_to
+            return result
         except StorageUnavailable as error:
             took.outcome = StorageUnavailable.code
             log.warning("sweep.storage_away", part=part, error=str(error))
@@ -151,23 +140,21 @@ def _done(part: str, work: Callable[[], int]) -> int | None:
 
 def main() -> None:
     with running("sweeper") as (container, stopped):
-        # The first sweep takes orders at once: at a start, whatever waits has lost its doorbell.
-        idle_s, pause_s, next_forgetting, next_keeping = 0.0, 0.0, 0.0, 0.0
+        # The first sweep doesn't wait: at a start, all waiting orders may have lost their messages.
+        idle_s, pause_s, next_clean_up, next_retention = 0.0, 0.0, 0.0, 0.0
         while not stopped(pause_s):
             pause_s = container.settings.sweep_s
-            # Each by itself: what one of them meets must not keep the others from their work.
-            if _done("sweep", partial(sweep, container, idle_s)) is not None:
+            if _run("sweep", partial(sweep, container, idle_s)) is not None:
                 idle_s = pause_s
-            # Where something is left to do, in the next round again.
-            if time.monotonic() >= next_keeping and not _done("keep", partial(keep, container)):
-                next_keeping = time.monotonic() + KEEP_EVERY_S
-            if time.monotonic() >= next_forgetting:
-                next_forgetting = time.monotonic() + FORGET_EVERY_S
-                _done("forget", partial(container.orders.forget_keys, KEYS_S))
-                _done("turns", partial(container.orders.forget_turns, FORGET_EVERY_S))
-                _done("messages", partial(container.outbox.forget, MESSAGES_S))
-                _done("collect", partial(collect_orphans, container))
-                _done("log", container.database.empty_log)
+            if time.monotonic() >= next_retention and not _run("keep", partial(apply_retention, container)):
+                next_retention = time.monotonic() + RETENTION_EVERY_S
+            if time.monotonic() >= next_clean_up:
+                next_clean_up = time.monotonic() + CLEAN_UP_EVERY_S
+                _run("forget", partial(container.orders.forget_keys, KEYS_S))
+                _run("turns", partial(container.orders.forget_turns, CLEAN_UP_EVERY_S))
+                _run("messages", partial(container.outbox.forget, MESSAGES_S))
+                _run("collect", partial(collect_orphans, container))
+                _run("log", container.database.empty_log)
 
 
 if __name__ == "__main__":

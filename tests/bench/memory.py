@@ -1,9 +1,9 @@
-"""The memory of the whole embedded stack after the sample orders and one masked call, by process:
+"""Measure the memory of the embedded stack by process, after the sample orders and one masked call:
 
     python -m tests.bench.memory
 
-Proportional set size: what several processes share is divided among them, so that the sum is the stack's. The
-supervisor is this process.
+Proportional set size: shared memory is divided among its processes, so the sum is the stack's. The supervisor
+is this process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Ticket(BaseModel):
 
 
 def main() -> int:
-    """Print a line a process, and their sum."""
+    """Print a line per process, and the sum."""
     menus = [Menu.read(document)[0] for document in load_menus().values()]
     with (
         tempfile.TemporaryDirectory(prefix="memory-") as home,
@@ -61,7 +61,7 @@ def _use(stack: Stack) -> None:
 
 
 def _family(pid: int | None) -> Iterator[psutil.Process]:
-    """A part's process and all below it."""
+    """A part's process and its descendants."""
     if pid is not None:
         process = psutil.Process(pid)
         yield from (process, *process.children(recursive=True))

@@ -1,11 +1,10 @@
-"""What an order of text costs beside the engines: SQL messages, Redis commands and time, one order at a time.
+"""Measure the overhead of a text order without the engines: SQL messages, Redis commands and time.
 
     make bench-overhead [ARGS="--orders 200"]
 
-The stack of `tests/load`, on SQLite and on PostgreSQL; the reader answers at once. Messages are counted where
-SQLAlchemy sends them (`tests/counted_messages.py`), commands by Redis itself, less those of an idle stack of
-the same length. The time is from the request to the moment at which the database says that the order was
-completed; one clock, since it is one machine.
+Runs one order at a time on the stack of `tests/load`, on SQLite and PostgreSQL, with a decoder that answers
+at once. `tests/counted_messages.py` counts SQL messages; Redis counts commands, less those of an idle stack.
+Time is from the request to the order's completion in the database.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def measured(database_url: str, orders: int, home: Path) -> dict[str, Any]:
 
 
 def _settled(client: httpx.Client, store: OrderStore, orders: int) -> list[float]:
-    """Seconds that each of so many orders took, one after the other; nobody polls the API meanwhile."""
+    """Run orders one by one, without polling the API; return the seconds of each."""
     times = []
     for _ in range(orders):
         time.sleep(PAUSE_S)
@@ -87,27 +86,27 @@ def _messages(home: Path) -> Counter[str]:
 def _commands(client: redis.Redis, act: Any) -> Counter[str]:
     client.config_resetstat()
     act()
-    found = client.info("commandstats")
-    return Counter({name: int(seen["calls"]) for name, seen in found.items() if "info" not in name})
+    stats = client.info("commandstats")
+    return Counter({name: int(of["calls"]) for name, of in stats.items() if "info" not in name})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--orders", type=int, default=100)
     parser.add_argument("--out", type=Path, default=OUT)
-    asked = parser.parse_args()
-    found = json.loads(asked.out.read_text()) if asked.out.exists() else {}
-    found |= {"date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count(), "after": {}}
+    args = parser.parse_args()
+    results = json.loads(args.out.read_text()) if args.out.exists() else {}
+    results |= {"date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count(), "after": {}}
     with PostgreSQL() as postgresql:
         for name in ("sqlite", "postgresql"):
             with tempfile.TemporaryDirectory(prefix="saycart-") as folder:
                 home = Path(folder)
-                ours = f"sqlite:///{home / 'saycart.db'}"
-                url = ours if name == "sqlite" else postgresql.create("overhead")
-                of_it = measured(url, asked.orders, home)
-            found["after"].setdefault("read twice", {})[name] = of_it
-            print(name, json.dumps(of_it))
-    asked.out.write_text(json.dumps(found, indent=1) + "\n")
+                sqlite = f"sqlite:///{home / 'saycart.db'}"
+                url = sqlite if name == "sqlite" else postgresql.create("overhead")
+                result = measured(url, args.orders, home)
+            results["after"].setdefault("read twice", {})[name] = result
+            print(name, json.dumps(result))
+    args.out.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

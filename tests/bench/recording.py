@@ -1,6 +1,7 @@
-"""An order as an animated WebP, from the running product: hold the button, speak, check the cart, say yes.
+"""Record an order on the running product as an animated WebP: hold the button, speak, check the cart, say
+yes.
 
-Waits for the models run faster than they did; all else is as fast as it was.
+Waits for the models are shortened; everything else is in real time.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from tests.browser.conftest import FLAGS, spoken_wav
 PHONE: ViewportSize = {"width": 390, "height": 780}
 SAMPLE = "hc-03"  # the README's example
 FPS = 8
-WAIT_S = 3.0  # at most, as it is shown
+WAIT_S = 3.0  # longest wait shown
 SETTLE_MS = 300_000
 
 
 class Film:
-    """What a page shows from now on: a PNG each time that it changes, with the time in seconds."""
+    """A screencast of a page: a PNG for each change, with its time in seconds."""
 
     def __init__(self, page: Page) -> None:
         self._shots: list[tuple[float, bytes]] = []
@@ -45,13 +46,13 @@ class Film:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """What is waited for inside is shown in `WAIT_S` seconds, if it takes longer."""
+        """Shorten this block to `WAIT_S` seconds if it takes longer."""
         began = time.time()
         yield
         self._waits.append((began, time.time()))
 
     def save(self, file: Path) -> None:
-        """Write the film as it is up to now, as an animated WebP that loops."""
+        """Write the film so far as a looping animated WebP."""
         began, ended = self._shots[0][0], self._shown(time.time())
         with av.open(str(file), "w", format="webp", options={"loop": "0"}) as out:
             stream = out.add_stream("libwebp_anim", rate=FPS, options={"lossless": "1"})
@@ -65,7 +66,7 @@ class Film:
             out.mux(stream.encode(None))
 
     def _shown(self, at: float) -> float:
-        """When that which was at `at` is shown: waits before it are cut down."""
+        """Return when a moment is shown: waits before it are shortened."""
         shown = at
         for began, ended in self._waits:
             cut = 1 - WAIT_S / max(WAIT_S, ended - began)
@@ -74,7 +75,7 @@ class Film:
 
 
 def record(playwright: Playwright, stack: Stack, menu: str, file: Path) -> None:
-    """Speak `SAMPLE` into the customer's page on a phone, accept its cart, and write the film to `file`."""
+    """Speak `SAMPLE` on the customer's page on a phone, accept the cart, and write the film to `file`."""
     with tempfile.TemporaryDirectory(prefix="recording-") as folder:
         spoken = spoken_wav(SAMPLE, Path(folder))
         with av.open(str(spoken)) as sound:

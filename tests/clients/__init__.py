@@ -1,1 +1,1 @@
-"""What others install: the clients of services/clients, against a running service."""
+"""The packages of services/clients, tested against a running service."""

@@ -1,6 +1,6 @@
-"""`make packages`: wheels and tarballs of services/clients in dist/, each installed alone and tried.
+"""`make packages`: wheels and tarballs of services/clients in dist/, each tested in its own environment.
 
-What is fetched for that is compared with the hashes of requirements.lock and package-lock.json.
+Their dependencies are installed by the hashes of requirements.lock and package-lock.json.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLIENTS = REPOSITORY / "services/clients"
 DIST = REPOSITORY / "dist"
 ENGINE = "http://127.0.0.1:8080"
 NPM = ("npm", "--silent", "--no-audit", "--no-fund")
-# What the wheels need, with all that these need; one that is missing here is refused by pip.
+# The wheels' dependencies, also indirect ones; pip refuses any others.
 NEEDED = set(
     "annotated-types anyio certifi h11 httpcore httpx idna llguidance pydantic pydantic-core "
     "typing-extensions typing-inspection".split()
@@ -45,7 +45,7 @@ def ran(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def copied(package: Path, folder: Path) -> Path:
-    """A copy to build in, without what was built before."""
+    """Copy a package to build it, without earlier builds."""
     unwanted = shutil.ignore_patterns("node_modules", "dist", "build", "*.egg-info", "__pycache__")
     return Path(shutil.copytree(package, folder / package.name, ignore=unwanted))
 
@@ -59,7 +59,7 @@ def wheel(package: Path, folder: Path, out: Path) -> Path:
 
 
 def npm_project(folder: Path) -> Path:
-    """A copy of the npm package with what builds it."""
+    """Copy the npm package and install its build tools."""
     package = copied(CLIENTS / "typescript", folder)
     ran(*NPM, "ci", cwd=package)
     return package
@@ -74,7 +74,7 @@ def tarball(folder: Path, out: Path, **environment: str) -> Path:
 
 
 def tried_wheel(built: Path, folder: Path, text: str, **environment: str) -> None:
-    """Install a wheel in an environment of its own, and run a script there."""
+    """Install a wheel in its own environment, and run a script there."""
     venv.create(folder, with_pip=True)
     pins = [pin for pin in locks.pins("requirements.lock") if pin.name in NEEDED]
     lines = [
@@ -89,7 +89,7 @@ def tried_wheel(built: Path, folder: Path, text: str, **environment: str) -> Non
 
 
 def tried_tarball(built: Path, folder: Path, text: str, **environment: str) -> None:
-    """Install a tarball in a project of its own, and run a script there."""
+    """Install a tarball in its own project, and run a script there."""
     folder.mkdir()
     ran(*NPM, "install", "--offline", built, cwd=folder)
     (folder / "order.mjs").write_text(text)
@@ -104,7 +104,7 @@ def npm_answers() -> bool:
 
 
 def main() -> None:
-    """Build everything, and try it against a running service and an engine that answers with a ticket."""
+    """Build everything, and test it against a running service and an engine that answers with a ticket."""
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     ticket, port = model('{"priority":"high","note":"down"}'), any_free()

@@ -17,10 +17,10 @@ from services.cli.samples import load_menus
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Outbox
 from services.tills.orders.sending import in_till_form
-from services.workers.courier import Courier, Patience
+from services.workers.courier import Courier, RetryPolicy
 from tests.endpoints import till
 from tests.integration.api_world import World
-from tests.stand_ins import TESTER, ScriptedDecoder, ScriptedTranscriber, Works, speech
+from tests.stand_ins import TESTER, Pipeline, ScriptedDecoder, ScriptedTranscriber, speech
 
 MENU = "harbor-coffee"
 TEXT = "a latte and a blueberry muffin"
@@ -33,23 +33,23 @@ CART = CartDraft.model_validate({"lines": [
 
 @contextmanager
 def at_work(world: World, port: int = 9, carts: Sequence[CartDraft] = (CART,)) -> Iterator[None]:
-    """Workers whose models hear `TEXT` and read the next of `carts`, the last one ever after, and a courier
-    that knows the till at `port`."""
+    """Run workers that transcribe `TEXT` and decode `carts` in turn, repeating the last one, and a courier
+    for the till at `port`."""
     database, over = world.parts.database, threading.Event()
     hears, reads = ScriptedTranscriber([speech(TEXT)]), ScriptedDecoder([*carts])
-    works = Works(database, world.parts.blobs, transcriber=hears, decoder=reads)
-    works.menus.put(Menu.parse(load_menus()[MENU]), by=TESTER)
+    pipeline = Pipeline(database, world.parts.blobs, transcriber=hears, decoder=reads)
+    pipeline.menus.put(Menu.parse(load_menus()[MENU]), by=TESTER)
     till(database, f"http://127.0.0.1:{port}/")
 
     def work() -> None:
         while not over.wait(0.05):
             for status in ("queued", "processing"):
-                for order in works.orders.page(status=status, cursor=None, limit=5)[0]:
-                    works.until_settled(order.id)
+                for order in pipeline.orders.page(status=status, cursor=None, limit=5)[0]:
+                    pipeline.until_settled(order.id)
 
     with Poster() as poster:
         targets = EndpointStore(database, EVERY_SHOP, "private").target
-        form, patience = partial(in_till_form, works.menus), Patience(9, 0.2, 1)
+        form, patience = partial(in_till_form, pipeline.menus), RetryPolicy(9, 0.2, 1)
         courier = Courier(Outbox(database), poster.post, targets, patience, form=form)
         threads = [threading.Thread(target=work), threading.Thread(target=courier.run, args=(over.wait,))]
         for thread in threads:
@@ -63,11 +63,11 @@ def at_work(world: World, port: int = 9, carts: Sequence[CartDraft] = (CART,)) -
 
 
 def key_of(world: World) -> str:
-    """A key that may do everything."""
+    """Return a key with all scopes."""
     return world.bearing("ada")["Authorization"].removeprefix("Bearer ")
 
 
 def script(language: str, heading: str = "") -> str:
-    """The first block of docs/first-order.md in this language, after a heading."""
+    """Return the first block of docs/first-order.md in this language, after a heading."""
     text = (REPOSITORY / "docs/first-order.md").read_text().partition(f"## {heading}")[2]
     return str(re.findall(rf"```{language}\n(.+?)```", text, re.DOTALL)[0])

@@ -1,5 +1,4 @@
-"""The examples that others start from, over HTTP: saycart's real API on one side, stand-ins of Square, Twilio
-and LiveKit on the other."""
+"""The examples over HTTP: against saycart's real API, and stand-ins for Square, Twilio and LiveKit."""
 
 from __future__ import annotations
 
@@ -52,14 +51,14 @@ def saycart(world: World) -> Saycart:
 
 
 def endpoint(world: World, port: int, **of: Any) -> str:
-    """Add an endpoint for completed orders; its secret."""
+    """Add an endpoint for completed orders; return its secret."""
     store, url = EndpointStore(world.parts.database, "main", "private"), f"http://127.0.0.1:{port}/"
     return store.add("main", url, ["order.completed"], by=TESTER, **of)[1]
 
 
 @contextmanager
 def example(name: str, world: World, folder: Path, port: int, **variables: str) -> Iterator[str]:
-    """Run an example that finds saycart-client alone; what it prints is in `folder`/printed."""
+    """Run an example with only saycart-client; its output is in `folder`/printed."""
     there = {"KEY": key_of(world), "SAYCART": world.url, "PORT": str(port), "NO_PROXY": "*"} | variables
     with (folder / "printed").open("w") as printed:
         process = subprocess.Popen(
@@ -88,7 +87,7 @@ def posted(url: str, secret: str, message: dict[str, Any]) -> int:
 
 
 def message(order: LiveOrder, **more: Any) -> dict[str, Any]:
-    """An `order.completed` as the till gets it."""
+    """Return the `order.completed` message that a till gets."""
     fields = order.model_dump(mode="json", include={"menu", "cart", "status", "metadata", "error"})
     data = fields | {"order_id": order.id, "shop": "main", "seq": 9, **more}
     return {"type": "order.completed", "timestamp": "2026-01-05T09:30:12Z", "data": data}
@@ -133,7 +132,7 @@ def test_a_ticket_has_every_note_and_every_change() -> None:
 
 
 def with_refs(document: dict[str, Any]) -> Menu:
-    """The menu as if it came from Square."""
+    """Return the menu with references to Square."""
     for item in document["items"]:
         item["ref"] = item["sku"].upper()
         item["size_refs"] = {size: f"{item['ref']}-{size}" for size in item.get("prices", {})}

@@ -1,4 +1,4 @@
-"""The clients' models are those of the API as it is."""
+"""The clients' models match the API."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ BOTH = pytest.mark.parametrize("kind", ["sync", "async"])
 
 
 class Driven:
-    """What belongs to the client for asyncio, called without await; each result likewise."""
+    """Wraps an asyncio client and its results, to call them without await."""
 
     def __init__(self, of: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._of, self._loop = of, loop
@@ -46,7 +46,7 @@ class Driven:
 
 @pytest.fixture
 def connect(kind: str) -> Iterator[Callable[..., Any]]:
-    """Makes a client of this kind: `connect(key, url)`."""
+    """Return a function that creates a client of this kind: `connect(key, url)`."""
     with asyncio.Runner() as runner:
 
         def made(key: str, url: str, answer: Callable[[httpx.Request], httpx.Response] | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""docker-compose.yml, started in real containers as a project of its own, next to what else runs there."""
+"""Start docker-compose.yml in real containers, as a separate project."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from schemas.shops.access import Scope
 HERE = Path(__file__).resolve().parent
 PROJECT, OLD, NEW = "saycart-test", "test", "test-next"
 BASES = ("python:3.11-slim-bookworm", "redis:7-alpine", "postgres:17-alpine")
-# Once they have ended with 0, they have done their part.
+# Services that exit with 0 when they are done.
 JOBS = {"migrate", "weights"}
-# Empty: no container is started; `short`: tests/containers/test_short.py alone; else all but that.
+# Empty: no containers; `short`: only tests/containers/test_short.py; anything else: all other tests.
 WANTED = os.environ.get("SAYCART_TEST_CONTAINERS", "")
 BUILD_S, UP_S, SOON_S = 1800, 900, 120
 
 
 class Refused(RuntimeError):
-    """A command of Docker's failed; its last words."""
+    """A Docker command failed; has its output."""
 
 
 def docker(*words: str, timeout_s: float = SOON_S, **env: str) -> str:
-    """Standard output of one `docker` command; raises `Refused`."""
+    """Return the standard output of a `docker` command; raises `Refused`."""
     return _run(["docker", *words], timeout_s, env)
 
 
 def engine() -> str:
-    """What is wrong with Docker here; empty when an engine answers."""
+    """Return what is wrong with Docker; empty if an engine responds."""
     if shutil.which("docker") is None or _compose() is None:
         return "docker, or Compose, is not installed: apt-get install docker.io docker-compose"
     try:
@@ -50,10 +50,10 @@ def engine() -> str:
 
 
 def base_images() -> None:
-    """Fetch what is missing of the base images, or else make stand-ins.
+    """Pull missing base images, or build stand-ins.
 
     Raises:
-        Refused: neither can a registry be reached nor a stand-in be made.
+        Refused: neither works.
     """
     missing = [name for name in BASES if not docker("images", "-q", name)]
     if any(_failed(lambda n=name: docker("pull", "-q", n, timeout_s=300)) for name in missing):
@@ -71,7 +71,6 @@ class Composed:
             "SAYCART_API_PORT": str(self.port),
             "TAG": OLD,
             "COMPOSE_PROJECT_NAME": PROJECT,
-            # As it ships; tests/conftest.py says otherwise to the stacks of other tests.
         }
 
     @property
@@ -79,14 +78,14 @@ class Composed:
         return f"http://127.0.0.1:{self.port}"
 
     def compose(self, *words: str, timeout_s: float = SOON_S) -> str:
-        """Standard output of one command of Compose; raises `Refused`."""
+        """Return the standard output of a Compose command; raises `Refused`."""
         command = _compose()
         assert command is not None
         return _run([*command, *words], timeout_s, self.env)
 
     def bring_weights(self) -> None:
-        """Fill the volume `models` from this user's own folder, where it has weights; the service `weights`
-        checks every byte of them, and fetches what is missing: the denoiser's 13 MB are always left to it."""
+        """Copy weights from this user's folder, if any, into the volume `models`. The service `weights`
+        verifies them, and fetches missing ones such as the denoiser (13 MB)."""
         here = settings().models_dir
         if here.is_dir():
             wanted = "$(ls -d faster-whisper-* qwen2.5-coder-1.5b-*)"
@@ -97,7 +96,7 @@ class Composed:
             docker("run", "--rm", "--user", "0", *copy, timeout_s=600)
 
     def container(self, service: str) -> dict[str, Any]:
-        """What `docker inspect` says of a service's one container."""
+        """Inspect a service's container."""
         name = ["--filter", f"label=com.docker.compose.service={service}"]
         found = docker("ps", "-aq", "--filter", f"label=com.docker.compose.project={PROJECT}", *name).split()
         assert len(found) == 1, (service, found)
@@ -105,7 +104,7 @@ class Composed:
         return inspected
 
     def state(self, service: str) -> str:
-        """`healthy`, `starting`, `unhealthy`; of a job `done` or `failed`; else Docker's own word."""
+        """Return `healthy`, `starting`, `unhealthy`, for a job `done` or `failed`, or Docker's own status."""
         state = self.container(service)["State"]
         if service in JOBS and state["Status"] == "exited":
             return "failed" if state["ExitCode"] else "done"
@@ -114,7 +113,7 @@ class Composed:
         )
 
     def until_well(self, *services: str, timeout_s: float = UP_S) -> None:
-        """Wait until each service was healthy, or done; raises `Refused` past the time."""
+        """Wait until each service was healthy or done; raises `Refused` on a timeout."""
         until, missing = time.monotonic() + timeout_s, list(services)
         while missing:
             states = {name: self.state(name) for name in missing}
@@ -124,7 +123,7 @@ class Composed:
             time.sleep(0.5)
 
     def release(self) -> None:
-        """Images of a next release, which differ by a label, and the compose file from now on with them."""
+        """Build images of a next release, which differ by a label, and switch to them."""
         for role in ("api", "worker", "hearing", "llm"):
             with tempfile.TemporaryDirectory() as folder:
                 Path(folder, "Dockerfile").write_text(
@@ -134,16 +133,16 @@ class Composed:
         self.env["TAG"] = NEW
 
     def inside(self, service: str, *words: str) -> str:
-        """Standard output of a command in a service's container; raises `Refused`."""
+        """Run a command in a service's container; return its standard output or raise `Refused`."""
         return self.compose("exec", "-T", service, *words)
 
     def crash(self, service: str) -> None:
-        """Kill all processes of a service but the container's first, as when the kernel is out of memory."""
-        # The shell that kills is seldom faster than the end of its container.
+        """Kill all processes of a service except the container's first, like an OOM kill."""
+        # The container usually ends before the shell.
         _failed(lambda: self.inside(service, "sh", "-c", "kill -9 -1"))
 
     def key(self) -> str:
-        """A new key of the main shop, made as an operator makes one."""
+        """Add a key to the main shop by command."""
         scopes = ",".join((Scope.ORDERS_WRITE, Scope.ORDERS_READ, Scope.MENUS_READ, Scope.MENUS_WRITE))
         return self.inside("api", "saycart", "keys", "add", "till", "--scope", scopes).split()[-1]
 
@@ -159,8 +158,7 @@ class Composed:
 
 @contextmanager
 def begun() -> Iterator[Composed]:
-    """The project, with nothing left of a run that was cut off, and removed at the end. Without an engine the
-    test fails."""
+    """Yield a fresh project, removed at the end. Without an engine the test fails."""
     if problem := engine():
         pytest.fail(problem)
     stack = Composed()
@@ -178,7 +176,7 @@ def _compose() -> list[str] | None:
 
 
 def _builder() -> dict[str, str]:
-    """Without the plugin for BuildKit the engine's old builder does it; newer clients refuse to guess."""
+    """Return the variables for the old builder if there is no BuildKit plugin; newer clients need them."""
     old = _failed(lambda: docker("buildx", "version"))
     return {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"} if old else {}
 

@@ -1,4 +1,4 @@
-"""The images built, the compose file started, an order spoken into it: `make test-containers`.
+"""Build the images, start the compose file, and order by speech: `make test-containers`.
 
 With the real Whisper and language model.
 """
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 WORKERS = ("worker-transcribe", "worker-decode")
 PARTS = ("api", *WORKERS, "sweeper")
 SERVERS = ("reader",)
-# Their words leave one cart.
+# They complete without a question.
 SETTLED = ["hc-01", "hc-02", "hc-03", "hc-05", "hc-07", "hc-09", "hc-11", "cs-02"]
 ENDS_S = 420
 
@@ -30,7 +30,7 @@ def composed() -> Iterator[Composed]:
     with begun() as stack:
         base_images()
         stack.compose("build", timeout_s=BUILD_S)
-        # On two cores that others use too, a prompt takes a minute.
+        # On two busy cores a prompt takes a minute.
         stack.env |= {"SAYCART_LLM_TIMEOUT_S": "180"}
         stack.bring_weights()
         stack.compose("up", "-d", timeout_s=BUILD_S)
@@ -56,7 +56,7 @@ def test_a_part_is_closed_in(composed: Composed, service: str) -> None:
 
 
 def test_spoken_orders_are_heard_and_read_by_the_models(composed: Composed, key: str) -> None:
-    """The words of the first leave something open, so a human is asked."""
+    """The first leaves a choice open, so it goes to a human."""
     till = Till(composed.url, key, "spoken")
     for name, status in (("hc-12", "needs_review"), ("hc-01", "completed")):
         till.say(name)

@@ -1,6 +1,6 @@
-"""The containers in short, as CI runs them where an engine answers: `make test-containers-short`.
+"""A short test of the containers, for CI with a Docker engine: `make test-containers-short`.
 
-Without the engines: orders of text whose words leave one cart ask no model, so two images do.
+It builds two images and sends orders as text, without engines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UP_S, ENDS_S = 120, 150
 
 @pytest.fixture(scope="module")
 def composed() -> Iterator[Composed]:
-    # That a machine lacks Compose, or every way to a base image, is no fault of what CI looks at.
+    # CI doesn't fail on machines without Compose or base images.
     lacks = pytest.skip if os.environ.get("CI") == "true" else pytest.fail
     if problem := engine():
         lacks(problem)
@@ -42,7 +42,7 @@ def composed() -> Iterator[Composed]:
 
 
 def test_orders_outlast_the_death_of_a_worker(composed: Composed) -> None:
-    """No decode server is started here, so each order ends with a human."""
+    """Without a decode server each order goes to a human."""
     till = Till(composed.url, composed.key())
     till.bring_menus()
     till.type("hc-01")
@@ -59,7 +59,7 @@ def test_orders_outlast_the_death_of_a_worker(composed: Composed) -> None:
 
 
 def test_an_image_of_a_release_says_what_it_is_and_lists_what_is_in_it(composed: Composed) -> None:
-    """After `composed`, whose build it shares."""
+    """Reuses the build of `composed`."""
     subprocess.run(["make", "images", "ARGS=api"], cwd=REPOSITORY, check=True, timeout=BUILD_S)
     image = f"saycart-api:{version('saycart')}"
     labels = json.loads(docker("image", "inspect", image))[0]["Config"]["Labels"]

@@ -1,4 +1,4 @@
-"""A till: sends orders as a program at a counter does, again while the API is away, and follows them."""
+"""A till that sends orders, retries while the API is down, and waits for the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOO_MANY = 429
 
 @dataclass
 class Till:
-    """Orders of one client. `samples` are those that were accepted."""
+    """One client's orders; `samples` are the accepted ones."""
 
     url: str
     key: str
@@ -46,12 +46,12 @@ class Till:
         return self._order(sample, files={"audio": sound}, data={"menu": sample.row["menu"]})
 
     def type(self, sample_id: str) -> Sample:
-        """Order the words of one of the shipped recordings."""
+        """Order the text of one of the shipped recordings."""
         sample = _sample(sample_id)
         return self._order(sample, json={"menu": sample.row["menu"], "transcript": sample.row["utterance"]})
 
     def settled(self, timeout_s: float) -> None:
-        """Follow every order to its end, or until `timeout_s` seconds are over."""
+        """Wait until every order has settled, or for `timeout_s` seconds."""
         until = time.monotonic() + timeout_s
         for sample in self.samples:
             while (
@@ -63,11 +63,11 @@ class Till:
                 sample.order = Order.model_validate(answer.json())
 
     def wrong(self) -> list[Sample]:
-        """What did not come out as its gold cart says."""
+        """Return the orders that differ from their gold carts."""
         return [sample for sample in self.samples if not sample.right]
 
     def ids_at_api(self) -> list[str]:
-        """Every order that the API has of this shop."""
+        """Return the ids of all the shop's orders."""
         found, cursor = list[str](), None
         while True:
             params = {"limit": "100", **({"cursor": cursor} if cursor else {})}
@@ -84,7 +84,7 @@ class Till:
         return sample
 
     def _tried(self, call: Callable[[], httpx.Response]) -> httpx.Response:
-        """The answer, once there is one that is no outage, and no refusal for now (429)."""
+        """Retry during outages and after 429; return the response."""
         began = time.monotonic()
         while True:
             again_s, over = 0.1, time.monotonic() - began > GIVE_UP_S
@@ -103,7 +103,7 @@ class Till:
 
 
 class Lunch:
-    """Tills that order all the time, one after the other, for as long as the block runs."""
+    """Sends orders one after the other while the block runs."""
 
     def __init__(self, till: Till, samples: list[str], every_s: float) -> None:
         self._till, self._samples, self._every_s = till, itertools.cycle(samples), every_s

@@ -1,4 +1,4 @@
-"""The command line against the running stack, as a person would use it."""
+"""The command line against a running stack."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_order_follows_a_recording_to_its_cart(saycart) -> None:
     assert "We didn't hear anything" in shown.stdout
 
 
-def test_a_menu_is_exported_as_it_can_be_imported(saycart, tmp_path: Path) -> None:
+def test_an_exported_menu_can_be_imported_again(saycart, tmp_path: Path) -> None:
     exported = saycart("menu", "export", "harbor-coffee")
     assert exported.returncode == 0, exported.stderr
     copy = tmp_path / "menu.json"
@@ -72,10 +72,7 @@ def test_eval_scores_rows_in_process(saycart, tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text("".join(json.dumps(row) + "\n" for row in rows if row["id"] in ("hc-01", "hc-13")))
     out = tmp_path / "predictions.jsonl"
-    words = (
-        "eval",
-        *("--menu", MENUS / "harbor-coffee.json", "--gold", gold, "--audio-dir", RECORDINGS),
-    )
+    words = ("eval", "--menu", MENUS / "harbor-coffee.json", "--gold", gold, "--audio-dir", RECORDINGS)
     done = saycart(*words, "--out", out, "--report", tmp_path / "report")
     assert done.returncode == 0, done.stderr
     predictions = {row["id"]: row for row in map(json.loads, out.read_text().splitlines())}

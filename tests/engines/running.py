@@ -1,8 +1,7 @@
-"""Engines that run for the contract suite: the embedded one, llama.cpp's own server, and vLLM where there is
-one.
+"""Engines for the contract suite: the embedded one, llama.cpp's own server, and vLLM if it is available.
 
-vLLM is started from the environment that SAYCART_TEST_VLLM_PYTHON names (`make test-vllm`), or asked where
-SAYCART_TEST_VLLM_URL says that one runs already, for the model SAYCART_TEST_VLLM_MODEL.
+vLLM is started with the interpreter SAYCART_TEST_VLLM_PYTHON (`make test-vllm`), or already runs at
+SAYCART_TEST_VLLM_URL with the model SAYCART_TEST_VLLM_MODEL.
 """
 
 from __future__ import annotations
@@ -41,41 +40,41 @@ WAITING = {"llama.cpp": "llamacpp:requests_deferred", "vllm": "vllm:num_requests
 WRITTEN = {"llama.cpp": "llamacpp:tokens_predicted_total", "vllm": "vllm:generation_tokens_total"}
 START_S = 400.0
 SOON_S = 60.0
-# llama.cpp looks whether a connection is still open when a second has passed without any answer,
-# and its metrics are an answer: asked more often than this, it never looks.
+# llama.cpp checks for closed connections after a second without any response, and its metrics are a
+# response: polled more often than this, it never checks.
 RARELY_S = 1.5
 
 
 @dataclass
 class Engine:
-    """One server. `crash` kills it and returns the session that it led, and its supervisor starts it again;
-    None where it is not ours to kill."""
+    """A server. `crash` kills it and returns its session id, and its supervisor restarts it; None if it is
+    external."""
 
     dialect: str
     url: str
     model: str
     crash: Callable[[], int] | None
     slow: int
-    """How many times slower than the embedded server with a tiny model; stretches time limits alone."""
+    """Factor for time limits: 1 for the embedded engine with a tiny model."""
     adapter: str = ""
-    """Name of the learned reader that it has loaded; empty where the model has none."""
+    """Name of the loaded adapter; empty if there is none."""
 
     def decoder(self, **more: Any) -> OpenAIDecoder:
         own = {"timeout_s": 60.0 * self.slow}
         return OpenAIDecoder(self.url, dialect=self.dialect, model=self.model, **{**own, **more})
 
     def gauge(self, name: str) -> float:
-        """One of its metrics, summed over labels."""
+        """Return a metric, summed over labels."""
         text = httpx.get(f"{self.url}/metrics", timeout=10, trust_env=False).text
         samples = (s for family in text_string_to_metric_families(text) for s in family.samples)
         return sum(sample.value for sample in samples if sample.name == name)
 
     def busy(self) -> float:
-        """Requests that it decodes or has queued."""
+        """Return the number of running and queued requests."""
         return self.gauge(RUNNING[self.dialect]) + self.gauge(WAITING[self.dialect])
 
     def written(self) -> float:
-        """Tokens that it has written since it started."""
+        """Return the number of tokens generated since the start."""
         return self.gauge(WRITTEN[self.dialect])
 
     def until(self, true: Callable[[], object], every_s: float = 0.05) -> None:
@@ -83,7 +82,7 @@ class Engine:
 
 
 def living(session: int) -> list[int]:
-    """Processes of a session. vLLM's engine is one of its server's, with all of the memory."""
+    """Return the processes of a session; vLLM's engine is a child of its server."""
     found = []
     for process in psutil.process_iter():
         with suppress(ProcessLookupError):
@@ -117,7 +116,7 @@ def _child(home: Path, engine: Engine, argv: Any, env: Any) -> Child:
 
 @contextmanager
 def embedded(home: Path) -> Iterator[Engine]:
-    """Ours, as a stack starts it."""
+    """The embedded engine, as a stack starts it."""
     port = any_free()
     config = settings().model_copy(update={"llm_model": SMALL})
     child = engine_child(served_at(config, port), port, home / "log")
@@ -130,7 +129,7 @@ def embedded(home: Path) -> Iterator[Engine]:
 def llama(
     home: Path, model: str = SMALL, *, slots: int = 2, adapter: Path | None = None, key: str = ""
 ) -> Iterator[Engine]:
-    """llama.cpp's own server, as an operator may have one."""
+    """llama.cpp's own server, as an operator may run it."""
     port, weights = any_free(), Path(resolve(model, settings().models_dir))
     argv = llama_cpp.command(weights, port, slots=slots, context=8192, adapter=adapter)
     engine = Engine("llama.cpp", f"http://127.0.0.1:{port}", model, None, slow=1)

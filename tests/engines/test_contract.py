@@ -1,8 +1,8 @@
-"""What a decode server must do for us, asked of the embedded engine, of llama.cpp's own server and of vLLM
-alike, with real weights.
+"""The contract of decode servers, tested with real weights on the embedded engine, llama.cpp's own server and
+vLLM.
 
-The first two are in every run, with a tiny model: the mask makes its carts whole, the model need not be
-clever. vLLM joins where its environment is (`make test-vllm`).
+The first two always run, with a tiny model: the mask makes its carts valid. vLLM needs its own environment
+(`make test-vllm`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from schemas.cart import SCHEMA
 from schemas.errors import DecodeCancelled, DecodeTruncated, EngineUnavailable
 from services.cli.commands.doctor_engine import AWKWARD
 from services.clients.masked.saycart_masked import Mask, OutputType, masked
+from services.decoding import decode_cart
 from services.decoding import decoder as decoder_module
-from services.decoding import reading
 from services.decoding.menu_names import Names
 from services.decoding.ports import CartRequest
-from services.decoding.spelling import spelling_of
 from services.decoding.wire_mask import wire_mask
+from services.decoding.wire_schema import wire_schema
 from services.examples.registered import EXAMPLES, TASKS
 from tests.engines.running import RARELY_S, START_S, Engine, embedded, has_vllm, living, llama, vllm
 from tests.stand_ins import CAFE, SAID, sample_menu
@@ -36,7 +36,7 @@ from tests.stand_ins import CAFE, SAID, sample_menu
 pytestmark = pytest.mark.models
 
 ENGINES = {"embedded": embedded, "llama.cpp": llama, "vllm": vllm}
-NO_VLLM = pytest.mark.skipif(not has_vllm(), reason="no environment with vLLM: `make test-vllm` has one")
+NO_VLLM = pytest.mark.skipif(not has_vllm(), reason="needs vLLM: `make test-vllm`")
 
 ORDERS = {
     "harbor-coffee": (
@@ -80,7 +80,7 @@ def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) 
         except DecodeTruncated:  # a tiny model that was not trained may go on and on
             continue
         whole += 1
-        # The client refuses anything else; this asks the mask once more.
+        # The client checks this as well.
         assert wire_mask(Names(menu), said).accepts(decoded.text), said
         assert (decoded.engine, decoded.trained) == (f"{engine.dialect}:{engine.model}", False)
         assert decoded.completion_tokens > 0
@@ -88,14 +88,14 @@ def test_every_order_gives_a_cart_inside_its_mask(engine: Engine, menu_id: str) 
     assert whole
 
 
-def test_a_bound_and_a_field_that_change_in_the_schema_change_the_answer(engine: Engine) -> None:
+def test_the_answer_follows_bounds_and_fields_of_the_schema(engine: Engine) -> None:
     schema = copy.deepcopy(SCHEMA)
     schema["properties"]["lines"] |= {"maxItems": 1, "default": []}
     schema["properties"]["lines"]["items"]["oneOf"].pop()  # wishes off the menu
     item = schema["$defs"]["ItemLine"]["properties"]
     item["quantity"] = {"type": "integer", "minimum": 7, "maximum": 7}
     item["warmth"] = {"type": "string", "enum": ["hot", "cold"]}
-    mask = wire_mask(Names(CAFE), SAID, spelling_of(schema))
+    mask = wire_mask(Names(CAFE), SAID, wire_schema(schema))
     (line,) = json.loads(engine.decoder().complete(CHAT, mask).text)["lines"]
     assert (line["quantity"], line["warmth"] in ("hot", "cold")) == (7, True)
 
@@ -107,22 +107,22 @@ def test_a_text_comes_back_whole(engine: Engine, text: str) -> None:
 
 
 def test_a_cart_that_was_cut_off_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_TOKENS", 4)
+    monkeypatch.setattr(decode_cart, "MAX_TOKENS", 4)
     with pytest.raises(DecodeTruncated, match="length"):
         engine.decoder().decode(CartRequest(SAID, CAFE))
 
 
-def test_the_fixed_part_of_the_prompt_is_kept_for_the_next_order(engine: Engine) -> None:
+def test_the_menu_is_cached_for_the_next_order(engine: Engine) -> None:
     menu = sample_menu("harbor-coffee")
     decoder = engine.decoder()
     decoder.warm(menu)
     decoded = decoder.decode(CartRequest("a cappuccino", menu))
-    # vLLM keeps whole blocks of 128 tokens.
+    # vLLM caches blocks of 128 tokens.
     assert decoded.cached_tokens > decoded.prompt_tokens - 200
     assert decoded.cached_tokens > 500
 
 
-def test_the_learned_reader_is_asked_by_its_name(engine: Engine) -> None:
+def test_the_adapter_is_used_by_name(engine: Engine) -> None:
     """Its answer, how sure it is, and the menu kept for the next order.
 
     The embedded server's is asked in tests/integration/engines/test_reader.py: the tiny model has none.
@@ -134,7 +134,7 @@ def test_the_learned_reader_is_asked_by_its_name(engine: Engine) -> None:
     found, again = decoder.decode(said), decoder.decode(CartRequest("an iced americano", menu))
     assert found.engine == f"{engine.dialect}:{engine.adapter}"
     assert found.trained
-    assert again.cached_tokens > again.prompt_tokens - 200, "the menu is read once"
+    assert again.cached_tokens > again.prompt_tokens - 200, "the menu is evaluated once"
     if engine.dialect == "vllm":
         assert not engine.decoder(adapter="another").decode(said).trained, "it has no such adapter"
 
@@ -148,8 +148,8 @@ class Ticket(BaseModel):
     note: Annotated[str, Field(max_length=20)] | None
 
 
-def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> None:
-    """Greedy and drawn, scored, and in a grammar that is no JSON; an answer cut short is an error."""
+def test_any_pydantic_model_can_be_a_mask(engine: Engine) -> None:
+    """Greedy and sampled, scored, and with a grammar other than JSON; a truncated answer is an error."""
     chat = [{"role": "user", "content": "Sort this ticket: the checkout is down and no one can pay."}]
     output, decoder = OutputType.of(Ticket), engine.decoder()
     for temperature in (0.0, 1.5):
@@ -170,15 +170,15 @@ def test_any_model_of_pydantics_is_answered_under_its_mask(engine: Engine) -> No
 
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_every_example_is_answered_under_its_mask(engine: Engine, name: str) -> None:
-    """What a server's own llguidance makes of each: a grammar that is no JSON, patterns, unions."""
+    """The server's own llguidance handles grammars other than JSON, patterns and unions."""
     task = TASKS[name]
     (row,) = next(example for example in EXAMPLES if example.task.name == name).rows(1)
     text = engine.decoder().complete(task.messages(row.text), task.output.mask).text
     assert task.output.mask.accepts(text)
 
 
-def test_orders_at_once_keep_their_answers_apart(engine: Engine) -> None:
-    """32 for vLLM, which takes all of them at once; llama.cpp has two slots, so with 8 most of them wait."""
+def test_concurrent_orders_get_their_own_answers(engine: Engine) -> None:
+    """32 for vLLM, which runs them concurrently; llama.cpp has two slots, so most of 8 wait."""
     count = 32 if engine.dialect == "vllm" else 8
     decoder = engine.decoder(timeout_s=300.0)
     words = [f"order-{number}" for number in range(count)]
@@ -189,7 +189,7 @@ def test_orders_at_once_keep_their_answers_apart(engine: Engine) -> None:
     engine.until(lambda: engine.busy() == 0)
 
 
-def test_a_decode_that_is_called_off_is_stopped_on_the_server(engine: Engine) -> None:
+def test_a_cancelled_decode_stops_on_the_server(engine: Engine) -> None:
     decoder, called_off, before = engine.decoder(), threading.Event(), engine.written()
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(decoder.complete, CHAT, ENDLESS, called_off=called_off)
@@ -202,7 +202,7 @@ def test_a_decode_that_is_called_off_is_stopped_on_the_server(engine: Engine) ->
     assert decoder.complete(CHAT, WORD).text
 
 
-def test_a_decode_past_its_time_is_an_outage_and_stopped_too(engine: Engine) -> None:
+def test_a_decode_over_its_timeout_is_an_outage_and_stops_on_the_server(engine: Engine) -> None:
     began, before = time.monotonic(), engine.written()
     with pytest.raises(EngineUnavailable, match="did not answer within"):
         engine.decoder(timeout_s=0.3).complete(CHAT, ENDLESS)
@@ -212,12 +212,10 @@ def test_a_decode_past_its_time_is_an_outage_and_stopped_too(engine: Engine) -> 
     assert engine.decoder().complete(CHAT, WORD).text
 
 
-def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_recovers_from_a_crash_during_an_order(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     if engine.crash is None:
         pytest.skip("this server is not ours to kill")
-    monkeypatch.setattr(decoder_module, "AWAY_S", 0.0)
+    monkeypatch.setattr(decoder_module, "RECOVERY_S", 0.0)
     decoder = engine.decoder(patience_s=60.0)
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(decoder.complete, CHAT, ENDLESS)
@@ -227,6 +225,6 @@ def test_it_is_well_again_after_a_crash_in_the_middle_of_an_order(
             work.result(60)
     with pytest.raises(EngineUnavailable):
         decoder.complete(CHAT, WORD)
-    monkeypatch.setattr(decoder_module, "AWAY_S", START_S)
-    assert decoder.complete(CHAT, WORD).text, "an order waits while the model is loaded"
-    assert not living(killed), "its first life left processes behind"
+    monkeypatch.setattr(decoder_module, "RECOVERY_S", START_S)
+    assert decoder.complete(CHAT, WORD).text, "an order waits while the model loads"
+    assert not living(killed), "processes were left behind"

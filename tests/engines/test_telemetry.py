@@ -1,4 +1,4 @@
-"""Nothing of ours tells anybody about its use."""
+"""The engines send no telemetry."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ get_vad_model()(numpy.zeros(2048, dtype=numpy.float32))
 """
 
 
-def test_finding_speech_reports_to_nobody(tmp_path: Path) -> None:
-    """ONNX Runtime keeps an id of the machine, and what it is going to send, in the home of its user."""
+def test_the_voice_detector_sends_no_telemetry(tmp_path: Path) -> None:
+    """ONNX Runtime stores a machine id and its queued reports in the user's home."""
     env = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     done = subprocess.run(
         [sys.executable, "-c", HEAR],

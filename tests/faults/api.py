@@ -1,4 +1,4 @@
-"""The product's API, killed at the boundaries of the accept path that an order names: see `points.py`."""
+"""The product's API, killed at boundaries of the accept path (`points.py`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from services.doorbell import CeleryDoorbell
 from services.storage.orders.store import OrderStore
 from tests.faults.points import folder, strike, wrap
 
-# Metadata of the orders that this process has stored: the doorbell gets an id alone.
+# Metadata of orders stored by this process: the doorbell gets only an id.
 _known: dict[str, dict[str, Any] | None] = {}
 
 
@@ -34,7 +34,7 @@ def _ring(
 
 
 def main() -> None:
-    """Serve, as `python -m services.api` does."""
+    """Serve like `python -m services.api`."""
     if folder() is not None:
         wrap(OrderStore, "create", _create)
         wrap(CeleryDoorbell, "ring", _ring)

@@ -1,4 +1,4 @@
-"""Where a scenario runs: which database, long or short, a seed, and a folder that is removed afterwards."""
+"""The environment of a scenario: database, length, seed, and a temporary folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.faults.judge import judge, until_quiet
 from tests.faults.ledger import Ledger
-from tests.faults.works import Wanted, Works
+from tests.faults.running_stack import RunningStack, StackOptions
 from tests.servers.postgresql import PostgreSQL
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
@@ -21,7 +21,7 @@ _NUMBERS = count(1)
 
 
 class Bench:
-    """`with Bench("sqlite", long=False, seed=5) as bench`, then any scenario on it."""
+    """`with Bench("sqlite", long=False, seed=5) as bench`, then run any scenario on it."""
 
     def __init__(self, database: str, *, long: bool, seed: int, server: PostgreSQL | None = None) -> None:
         self.database, self.long, self.seed = database, long, seed
@@ -39,38 +39,38 @@ class Bench:
         if self._own_server and self.server is not None:
             self.server.stop()
         if self._keep or kind is not None:
-            print(f"logs and databases are kept in {self.folder}", flush=True)
+            print(f"logs and databases: {self.folder}", flush=True)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def size(self, long: int, short: int) -> int:
-        """How many of something, by the form of the run."""
+        """Return the number for this run's length."""
         return long if self.long else short
 
-    def works(self, **wanted: Any) -> Works:
-        """A stack on an empty database of this bench's kind."""
-        folder = self.folder / f"works{next(_NUMBERS)}"
-        defaults = Wanted(folder, folder / "home", database_url=self.url())
-        return Works(replace(defaults, **wanted))
+    def stack(self, **options: Any) -> RunningStack:
+        """A stack with an empty database of this bench's kind."""
+        folder = self.folder / f"stack{next(_NUMBERS)}"
+        defaults = StackOptions(folder, folder / "home", database_url=self.url())
+        return RunningStack(replace(defaults, **options))
 
     def url(self) -> str:
-        """Of an empty database; empty for the default one, SQLite in the stack's home."""
+        """URL of an empty database; empty for the default, SQLite in the stack's home."""
         if self.database == SQLITE:
             return ""
         assert self.server is not None
         return self.server.create(f"faults_{time.time_ns()}")
 
-    def verdict(self, works: Works, ledger: Ledger, since: float | None = None) -> dict[str, Any]:
-        """Wait until nothing waits any more, then judge. `since`: when the last fault was (monotonic)."""
-        found = {**settle(works, since), **judge(works, ledger)}
-        self._keep = self._keep or bool(found["trouble"])
-        return found
+    def verdict(self, stack: RunningStack, ledger: Ledger, since: float | None = None) -> dict[str, Any]:
+        """Wait until all queues are empty, then judge. `since` is the time of the last fault (monotonic)."""
+        figures = {**settle(stack, since), **judge(stack, ledger)}
+        self._keep = self._keep or bool(figures["trouble"])
+        return figures
 
 
-def settle(works: Works, since: float | None = None) -> dict[str, Any]:
-    """Seconds from the last fault, or from now, until no order waited, and until no message did."""
+def settle(stack: RunningStack, since: float | None = None) -> dict[str, Any]:
+    """Seconds from the last fault, or from now, until no order was waiting, and until no message was."""
     passed = time.monotonic() - since if since is not None else 0.0
-    orders, messages = until_quiet(works, QUIET_S)
+    orders, messages = until_quiet(stack, QUIET_S)
     return {
         "drained s": None if orders is None else round(passed + orders, 1),
         "messages drained s": None if messages is None else round(passed + messages, 1),

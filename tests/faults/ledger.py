@@ -1,7 +1,7 @@
-"""The client's side: what was sent, what was answered, and the id of every 202.
+"""The client's record: what was sent, what was answered, and the id of every 202.
 
-Like a till that must not lose an order: a request that fails, or is answered 5xx, 429 or 409, is sent again
-under the same Idempotency-Key until it is answered 202.
+Like a till that must not lose an order, it repeats a request that fails or gets 5xx, 429 or 409, under the
+same Idempotency-Key, until it gets 202.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import httpx
 
 from tests.stand_ins import CAFE, SAID
 
-# A WAV of no samples: the stand-in hears the same in everything, the upload is checked by its first bytes.
+# A WAV without samples: the stand-in ignores it, and uploads are checked by their first bytes.
 WAV = (
     b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00"
     + (b"\x10\x00data\x00\x00\x00\x00")
@@ -28,30 +28,30 @@ WAV = (
 LONGEST_WAIT_S = 5.0
 PATIENCE_S = 300.0
 
-# From an order's number and metadata to what httpx is to send: `json`, or `files` and `data`.
+# Maps an order's number and metadata to arguments of httpx: `json`, or `files` and `data`.
 Body = Callable[[int, dict[str, Any]], dict[str, Any]]
 
 
 def typed(number: int, metadata: dict[str, Any]) -> dict[str, Any]:
-    """An order that comes as text."""
+    """An order as text."""
     return {"json": {"transcript": SAID, "menu": CAFE.id, "metadata": metadata}}
 
 
 def spoken(number: int, metadata: dict[str, Any], recording: bytes = WAV) -> dict[str, Any]:
-    """An order that comes as a recording."""
+    """An order as a recording."""
     form = {"menu": CAFE.id, "metadata": json.dumps(metadata)}
     return {"files": {"audio": ("order.wav", recording)}, "data": form}
 
 
 def mixed(number: int, metadata: dict[str, Any]) -> dict[str, Any]:
-    """One in twenty is spoken, and whatever is to die while it is transcribed."""
-    heard = number % 20 == 0 or str(metadata.get("kill", "")).startswith("transcribe/")
-    return (spoken if heard else typed)(number, metadata)
+    """A recording for one order in twenty and for those killed in `transcribe`; text for the others."""
+    as_audio = number % 20 == 0 or str(metadata.get("kill", "")).startswith("transcribe/")
+    return (spoken if as_audio else typed)(number, metadata)
 
 
 @dataclass
 class Entry:
-    """One order as its client knows it. `ids` holds every id that a 202 named: more than one is a fault."""
+    """An order as its client knows it. `ids` has every id from a 202: more than one is a fault."""
 
     number: int
     key: str
@@ -59,7 +59,7 @@ class Entry:
 
 
 class Ledger:
-    """Sends orders from threads. `kill` names, for an order's number, where its worker is to die."""
+    """Send orders from several threads. `kill` maps an order's number to where its worker dies."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Ledger:
         self._stop = threading.Event()
 
     def start(self, numbers: Iterable[int] | None = None) -> None:
-        """Send these orders, or new ones until `finish`."""
+        """Send the orders with these numbers, or new ones until `finish`."""
         source = iter(count(1) if numbers is None else numbers)
         self._running = [
             threading.Thread(target=self._send_all, args=(source,), daemon=True) for _ in range(self._threads)
@@ -91,12 +91,12 @@ class Ledger:
             thread.start()
 
     def join(self) -> None:
-        """Wait until everything was sent."""
+        """Wait until everything is sent."""
         for thread in self._running:
             thread.join()
 
     def finish(self) -> None:
-        """No further orders; those under way are sent to their 202."""
+        """Start no further orders; wait until those in flight have their 202."""
         self._stop.set()
         self.join()
 
@@ -111,12 +111,12 @@ class Ledger:
                     self.entries.append(entry)
                 self.send(client, entry)
                 if number % 25 == 0:
-                    self.send(client, entry)  # a client that did not hear the answer asks again
+                    self.send(client, entry)  # a client that missed the answer repeats its request
                 if self._pace_s:
                     self._stop.wait(self._pace_s)
 
     def send(self, client: httpx.Client, entry: Entry) -> None:
-        """Send one order until its 202, at most for `PATIENCE_S`."""
+        """Send an order until its 202, for at most `PATIENCE_S`."""
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             wait = self.post(client, entry)
@@ -125,15 +125,15 @@ class Ledger:
             time.sleep(min(LONGEST_WAIT_S, wait) * random.uniform(0.5, 1.0))
 
     def post(self, client: httpx.Client, entry: Entry) -> float | None:
-        """One request; None when it was answered 202, else how long to wait before the next."""
+        """Send one request; return None after 202, else the seconds to wait before the next."""
         metadata = {"n": entry.number, "kill": self._kill(entry.number)}
         headers = {"Idempotency-Key": entry.key}
         try:
             answer = client.post("/v1/orders", headers=headers, **self._body(entry.number, metadata))
         except httpx.TransportError as error:
-            self._note(type(error).__name__)
+            self._count(type(error).__name__)
             return 0.3
-        self._note(str(answer.status_code))
+        self._count(str(answer.status_code))
         if answer.status_code == 202:
             entry.ids.add(answer.json()["id"])
             return None
@@ -142,6 +142,6 @@ class Ledger:
         self.refused.append(f"order {entry.number}: {answer.status_code} {answer.text[:300]}")
         return None
 
-    def _note(self, answer: str) -> None:
+    def _count(self, answer: str) -> None:
         with self._lock:
             self.answers[answer] += 1

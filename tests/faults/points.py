@@ -1,8 +1,8 @@
-"""Where a process may be killed: the boundaries of a stage and of the accept path, by name.
+"""Points at which a process can be killed: the boundaries of the stages and of the accept path.
 
-An order carries its own death in its metadata: `{"n": 17, "kill": "decode/after_commit"}` means that the
-process which brings order 17 to that boundary ends there by SIGKILL, once. A file named `17` is made just
-before, so that exactly one kill an order happens, and so that they can be counted.
+An order's metadata says where: with `{"n": 17, "kill": "decode/after_commit"}`, the process that reaches this
+boundary with order 17 gets SIGKILL, once. A file named `17` is created just before, so each order kills once
+and kills can be counted.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# What each stage does, in its order. One that is at hand is neither enqueued nor claimed nor acknowledged by
-# itself: so `validate` follows a decode.
+# The steps of each stage in order. `validate` runs inline after `decode`: it is not enqueued, claimed or
+# acknowledged separately.
 STAGES = {
     "transcribe": ("claim", "work", "commit", "enqueue", "ack"),
     "decode": ("claim", "work", "commit", "ack"),
@@ -29,40 +29,39 @@ STAGE_POINTS = tuple(
 ACCEPT_POINTS = tuple(
     f"accept/{side}_{what}" for what in ("commit", "enqueue") for side in ("before", "after")
 )
-# One in so many kills takes a worker's pool process alone and leaves its parent, which then acknowledges
-# the message of the dead; the others take both at once. Rare, since Celery holds the place of a lost process
-# for 10 s.
-ALONE_EVERY = 10
+# One kill in this many takes only a worker's pool process; its parent then acknowledges the message. All
+# others take both. Rare, since Celery replaces a lost pool process only after 10 s.
+CHILD_ONLY_EVERY = 10
 
 
 def folder() -> Path | None:
-    """Where kills are noted; None when no order of this run carries one."""
-    named = os.environ.get("FAULTS_STRUCK")
-    return Path(named) if named else None
+    """Return the folder of kill records; None if this run has no kills."""
+    path = os.environ.get("FAULTS_STRUCK")
+    return Path(path) if path else None
 
 
 def planned(metadata: dict[str, Any] | None) -> str:
-    """The point at which this order's worker dies; empty for none."""
+    """Return the point at which this order's worker dies; empty for none."""
     return str((metadata or {}).get("kill", ""))
 
 
 def strike(metadata: dict[str, Any] | None, here: str) -> None:
-    """Die if this order's death is planned for `here` and has not happened yet."""
-    noted = folder()
-    if noted is None or metadata is None or planned(metadata) != here:
+    """Kill this process if the order's kill is planned for `here` and has not happened yet."""
+    records = folder()
+    if records is None or metadata is None or planned(metadata) != here:
         return
     number = int(metadata["n"])
     try:
-        os.close(os.open(noted / str(number), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        os.close(os.open(records / str(number), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     except FileExistsError:
         return
-    if number % ALONE_EVERY == 0 and not here.endswith("ack"):
+    if number % CHILD_ONLY_EVERY == 0 and not here.endswith("ack"):
         os.kill(os.getpid(), signal.SIGKILL)
     os.killpg(0, signal.SIGKILL)
 
 
 def wrap(home: type, name: str, around: Callable[..., Any]) -> None:
-    """Put `around(original, self, ...)` in the place of a method."""
+    """Replace a method by `around(original, self, ...)`."""
     original = getattr(home, name)
 
     def wrapped(self: Any, *args: Any, **named: Any) -> Any:

@@ -1,8 +1,7 @@
-"""Real processes are killed, frozen and cut off under load, and no accepted order is lost or doubled.
+"""Real processes are killed, frozen and disconnected under load, and no accepted order is lost or doubled.
 
-Three short runs of some thirty seconds each belong to `make test`. With FAULTS_LONG, which `make chaos` sets,
-they are long ones, and every outage of a store is tried too. Times are printed and not asserted in the short
-form: a slow machine is no fault.
+`make test` has three runs of about thirty seconds. `make chaos` sets FAULTS_LONG, for long runs and every
+outage of a store. The short form prints times without asserting them: a slow machine is not a fault.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tests.faults.bench import POSTGRESQL, SQLITE, Bench
 
 LONG, SEED = "FAULTS_LONG" in os.environ, 20261121
 pytestmark = pytest.mark.stack
-in_the_long_form = pytest.mark.skipif(not LONG, reason="an hour or two in all, as root: make chaos")
+long_form = pytest.mark.skipif(not LONG, reason="an hour or two, as root: make chaos")
 on_both = pytest.mark.parametrize("database", [SQLITE, POSTGRESQL])
 DRAIN_S, RECOVER_S, EXTRA_PERCENT = 120.0, 60.0, 5.0
 
@@ -39,7 +38,7 @@ def nothing_lost_nothing_doubled(figures: dict[str, Any]) -> None:
     }
     assert not wrong, (wrong, figures["trouble"])
     assert figures["accepted"] == figures["sent"], "an order was never accepted"
-    # A worker that dies again and again over one order leads it to a human; that must be rare.
+    # An order that keeps killing its worker goes to review; that must be rare.
     assert figures["ended"].get("completed", 0) >= 0.95 * figures["accepted"], figures["ended"]
 
 
@@ -54,7 +53,7 @@ def test_random_kills_flushes_and_sleep(database: str, request: pytest.FixtureRe
         assert figures["extra runs %"] < EXTRA_PERCENT
 
 
-@pytest.mark.parametrize("database", [SQLITE, pytest.param(POSTGRESQL, marks=in_the_long_form)])
+@pytest.mark.parametrize("database", [SQLITE, pytest.param(POSTGRESQL, marks=long_form)])
 def test_a_death_at_each_boundary(database: str, request: pytest.FixtureRequest) -> None:
     with bench_on(database, request) as bench:
         figures = kills.boundaries(bench)
@@ -62,7 +61,7 @@ def test_a_death_at_each_boundary(database: str, request: pytest.FixtureRequest)
     assert figures["fewest kills at a point"] >= (50 if LONG else 1)
 
 
-@in_the_long_form
+@long_form
 @pytest.mark.parametrize(
     ("outage", "database"),
     [
@@ -76,7 +75,7 @@ def test_a_death_at_each_boundary(database: str, request: pytest.FixtureRequest)
     ],
 )
 def test_a_store_that_is_away(outage: Callable[[Bench], dict[str, Any]], database: str) -> None:
-    with Bench(database, long=LONG, seed=SEED) as bench:  # a server of its own, which may be killed
+    with Bench(database, long=LONG, seed=SEED) as bench:  # has its own server, which may be killed
         figures = outage(bench)
     nothing_lost_nothing_doubled(figures)
     assert figures["a new order completed after s"] is not None

@@ -1,7 +1,6 @@
-"""The product's Celery worker with short stand-in engines: `celery -A tests.faults.worker worker ...`.
+"""The product's Celery worker with fast stand-in engines: `celery -A tests.faults.worker worker ...`.
 
-Everything but the two engines is the product's. Wrappers around the ports count stage runs, kill the process
-at a boundary that an order names (see `points.py`), and ring more than once.
+Wrappers around the ports count stage runs and kill the process at a boundary (`points.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from schemas.records.orders import OrderRecord, Outcome
 from schemas.shops.access import EVERY_SHOP
 from schemas.transcript import Transcript
 from services.bootstrap import Container
-from services.decoding.ports import Reading
+from services.decoding.ports import DecodedCart
 from services.doorbell import CeleryDoorbell
 from services.pipeline import flow
 from services.pipeline.ports import Tools
@@ -36,25 +35,25 @@ __all__ = ["app"]
 
 WORK_S = 0.02
 _runs = Path(os.environ["FAULTS_RUNS"])
-# Metadata of the orders that this process has claimed: the doorbell gets an id alone.
+# Metadata of orders claimed by this process: the doorbell gets only an id.
 _known: dict[str, dict[str, Any] | None] = {}
 
 
-class ShortTranscriber(ScriptedTranscriber):
-    """Hears the same sentence in everything."""
+class FastTranscriber(ScriptedTranscriber):
+    """Returns the same sentence for every recording."""
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         time.sleep(WORK_S)
         return super().transcribe(recording, language)
 
 
-class ShortDecoder:
-    """Decodes that sentence. It can't be called off, as an engine may be slow to notice: so a worker that
-    has lost its order does come to its commit, which must be refused."""
+class FastDecoder:
+    """Returns that sentence's cart. It ignores cancellation, so a worker that has lost its order reaches its
+    commit, which must be refused."""
 
-    name = "short"
+    name = "fast"
 
-    def decode(self, *_asked: object, **_how: object) -> Reading:
+    def decode(self, *_args: object, **_kwargs: object) -> DecodedCart:
         time.sleep(WORK_S)
         return read_as(RIGHT, self.name)
 
@@ -62,7 +61,7 @@ class ShortDecoder:
 
 
 def counted(stage: flow.Stage) -> Callable[[OrderRecord, Tools], Outcome]:
-    """The step, with a line for each run; one write of a short line at a file's end is never torn."""
+    """Wrap a step to log each run; appending a short line is atomic."""
 
     def step(order: OrderRecord, tools: Tools) -> Outcome:
         strike(order.metadata, f"{stage.name}/before_work")
@@ -84,17 +83,17 @@ def _claim(original: Callable[..., Any], store: OrderStore, expected: Any, **nam
     if claimed is not None:
         _known[claimed.id] = claimed.metadata
         if planned(claimed.metadata).startswith(f"{stage}/") and planned(claimed.metadata).endswith("ack"):
-            _tell_parent(claimed.id, claimed.metadata)
+            _write_plan(claimed.id, claimed.metadata)
         strike(claimed.metadata, f"{stage}/after_claim")
     return claimed
 
 
 def _next(store: OrderStore, expected: Any) -> str | None:
-    """Which order a claim would take now."""
+    """Return the order that a claim would take now."""
     with store._database.write() as session:
         now = store._database.now(session)
-        shop = turns.next_shop(session, now, expected, EVERY_SHOP)
-        return shop and turns.next_order(session, now, expected, shop)
+        shop = turns.next_shop(session, now, expected, EVERY_SHOP, store._page_s)
+        return shop and turns.next_order(session, now, expected, shop, store._page_s)
 
 
 def _commit(
@@ -111,8 +110,8 @@ def _ring(
     original: Callable[..., Any], bell: CeleryDoorbell, order_id: str, state: Any, **named: Any
 ) -> bool:
     names = [stage.name for stage in flow.FLOW.values()]
-    place = names.index(flow.FLOW[state].name)
-    before = names[place - 1] if place else "accept"
+    index = names.index(flow.FLOW[state].name)
+    before = names[index - 1] if index else "accept"
     metadata = _known.get(order_id)
     strike(metadata, f"{before}/before_enqueue")
     rung = original(bell, order_id, state, **named)
@@ -120,18 +119,18 @@ def _ring(
     return bool(rung)
 
 
-def _tell_parent(order_id: str, metadata: dict[str, Any] | None) -> None:
-    """Acknowledging is the parent's, which has no database: the plan is left for it in a file."""
-    place = folder()
-    if place is not None and metadata is not None:
-        (place / f"{order_id}.plan").write_text(f"{metadata['n']} {planned(metadata)}")
+def _write_plan(order_id: str, metadata: dict[str, Any] | None) -> None:
+    """Write the plan to a file for the parent, which acknowledges and has no database."""
+    records = folder()
+    if records is not None and metadata is not None:
+        (records / f"{order_id}.plan").write_text(f"{metadata['n']} {planned(metadata)}")
 
 
 def _acknowledge(original: Callable[..., Any], request: Any) -> None:
-    place, metadata, stage = folder(), None, ""
-    if place is not None and not request.acknowledged:
+    records, metadata, stage = folder(), None, ""
+    if records is not None and not request.acknowledged:
         order_id, stage = request.args[0], request.args[1]
-        plan = place / f"{order_id}.plan"
+        plan = records / f"{order_id}.plan"
         if plan.exists():
             number, kill = plan.read_text().split()
             metadata = {"n": int(number), "kill": kill}
@@ -140,10 +139,10 @@ def _acknowledge(original: Callable[..., Any], request: Any) -> None:
     strike(metadata, f"{stage}/after_ack")
 
 
-Container.transcriber = property(lambda _: ShortTranscriber([speech(SAID)]))  # type: ignore[assignment, misc]
+Container.transcriber = property(lambda _: FastTranscriber([speech(SAID)]))  # type: ignore[assignment, misc]
 Container.second_transcriber = property(lambda _: None)  # type: ignore[assignment, misc]
-Container.decoder = property(lambda _: ShortDecoder())  # type: ignore[assignment, misc]
-# What the ledger sends is no sound.
+Container.decoder = property(lambda _: FastDecoder())  # type: ignore[assignment, misc]
+# The ledger's recordings have no samples.
 Container._compact = lambda *_: None  # type: ignore[assignment, method-assign]
 for _state, _stage in tuple(flow.FLOW.items()):
     flow.FLOW[_state] = flow.BY_NAME[_stage.name] = replace(_stage, step=counted(_stage))

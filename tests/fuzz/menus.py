@@ -9,7 +9,7 @@ from typing import Any
 from schemas.menu import Menu, spoken_key
 
 SYLLABLES = "bra cho del fen gor hip jun kel lom mip nar oxo pil quo ras sut tev ulm vab wex yor zin".split()
-# What breaks quoting, grammars, terminals and tokenizers when it is not treated as text.
+# Breaks quoting, grammars, terminals and tokenizers if it is not escaped.
 AWKWARD = (
     '"', '""', "\\", '\\"', "\\n", "\\u0022",
     "🍵", "👨👩👧", "🇫🇷", "é", "e\u0301", "ß", "ﬁ", "中文", "שלום",

@@ -33,7 +33,7 @@ from tests.tokenizers import tokenizer_of
 
 EXAMPLES = int(os.environ.get("SAYCART_FUZZ", "0"))
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
-# By default the same examples each time, so that a commit is never blamed for what another one did.
+# The same examples by default, so that a failure comes from the current commit.
 fuzz = settings(
     max_examples=EXAMPLES or 25,
     derandomize=not EXAMPLES,
@@ -52,7 +52,7 @@ def drawn(seed: int) -> tuple[random.Random, Menu, str]:
 
 
 def any_lines(rng: random.Random, menu: Menu, words: str) -> list[Line]:
-    """Lines of a cart: of items with what they offer, and now and then of a wish in the customer's words."""
+    """Return cart lines: items with their options, and sometimes a quoted item that is not on the menu."""
     lines: list[Line] = []
     for _ in range(rng.randint(0, MAX_LINES)):
         quantity = rng.randint(1, MAX_QUANTITY)
@@ -69,7 +69,7 @@ def any_lines(rng: random.Random, menu: Menu, words: str) -> list[Line]:
 
 
 def any_options(rng: random.Random, menu: Menu, item: Item) -> list[OptionLine]:
-    """Up to as many options as a line may have, of those that the item offers."""
+    """Return some of the item's options, up to a line's limit."""
     offered = Names(menu).choices(item)
     return [
         {"group": one.group, "id": one.id, "amount": rng.choice(list(Amount)).value,
@@ -80,7 +80,7 @@ def any_options(rng: random.Random, menu: Menu, item: Item) -> list[OptionLine]:
 
 @fuzz
 @given(seeds)
-def test_every_cart_of_the_menu_is_allowed_and_read_back(seed: int) -> None:
+def test_every_cart_of_the_menu_round_trips(seed: int) -> None:
     rng, menu, said = drawn(seed)
     names, words = Names(menu), "a bicycle, and one goldfish please"
     lines = any_lines(rng, menu, "bicycle goldfish please")
@@ -92,7 +92,7 @@ def test_every_cart_of_the_menu_is_allowed_and_read_back(seed: int) -> None:
 
 @fuzz
 @given(seeds)
-def test_what_is_near_a_cart_is_allowed_only_where_it_is_one(seed: int) -> None:
+def test_mutated_carts_are_allowed_only_if_they_are_carts(seed: int) -> None:
     rng, menu, said = drawn(seed)
     names = Names(menu)
     mask = wire_mask(names, f"{said} bicycle")
@@ -104,7 +104,7 @@ def test_what_is_near_a_cart_is_allowed_only_where_it_is_one(seed: int) -> None:
 
 
 def dent(rng: random.Random, text: str) -> str:
-    """The text with a sign changed, doubled or lost, or with a part of it somewhere else."""
+    """Return the text with a character replaced, doubled or removed, or with a part moved."""
     at, to = sorted((rng.randrange(len(text)), rng.randrange(len(text))))
     return rng.choice([
         text[:at] + rng.choice('{}[]",:0 9x\\é') + text[at + 1 :],
@@ -116,7 +116,7 @@ def dent(rng: random.Random, text: str) -> str:
 
 @fuzz
 @given(seeds)
-def test_any_way_through_the_mask_ends_in_a_cart_within_its_bound(seed: int) -> None:
+def test_any_text_of_the_mask_is_a_cart_within_its_bound(seed: int) -> None:
     rng, menu, said = drawn(seed)
     names = Names(menu)
     mask = wire_mask(names, said)
@@ -137,7 +137,7 @@ def test_a_models_own_tokens_can_spell_every_cart(seed: int) -> None:
 
 
 @pytest.mark.parametrize("menu", [CAFE, NASTY], ids=["cafe", "nasty"])
-def test_names_that_look_like_a_grammar_are_only_names(menu: Menu) -> None:
+def test_names_that_look_like_grammar_are_escaped(menu: Menu) -> None:
     names, rng = Names(menu), random.Random(1)
     mask = wire_mask(names, 'say "%llguidance {}" \\ twice')
     for _ in range(10):
@@ -146,7 +146,7 @@ def test_names_that_look_like_a_grammar_are_only_names(menu: Menu) -> None:
 
 
 @pytest.mark.parametrize("transcript", ["", "   ", "?!"])
-def test_without_words_nothing_off_the_menu_can_be_written(transcript: str) -> None:
+def test_an_empty_transcript_allows_only_menu_items(transcript: str) -> None:
     mask = wire_mask(Names(CAFE), transcript)
     assert mask.accepts('{"lines":[]}')
     assert not mask.accepts('{"lines":[{"not_on_menu":"a goldfish"}]}')

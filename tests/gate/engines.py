@@ -1,4 +1,4 @@
-"""The engine ports over a tape: with a live engine behind them they record, without one they replay."""
+"""Engine ports over a tape: they record a live engine, or replay without one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infra.settings import Settings, settings
 from schemas.decision import Policy
 from schemas.menu import Menu
 from schemas.transcript import Transcript
-from services.decoding.ports import CartDecoder, CartRequest, Reading
+from services.decoding.ports import CartDecoder, CartRequest, DecodedCart
 from services.pipeline.ports import Tools
 from services.transcription.confidence import agreement
 from services.transcription.ports import Recording, Transcriber
@@ -24,19 +24,19 @@ T = TypeVar("T")
 
 
 def _typed(answer: dict[str, Any]) -> dict[str, Any]:
-    """A taped reading whose notes are as they are now; on older tapes they are (kind, words)."""
+    """Upgrade a recorded answer: on older tapes notes are (kind, words)."""
     notes = (n if isinstance(n, dict) else {"kind": n[0], "heard": n[1]} for n in answer.get("notes", ()))
     return answer | {"notes": list(notes)}
 
 
-_READING = TypeAdapter(Annotated[Reading, BeforeValidator(_typed)])
+_READING = TypeAdapter(Annotated[DecodedCart, BeforeValidator(_typed)])
 _TRANSCRIPT: TypeAdapter[Transcript] = TypeAdapter(Transcript)
 _PERHAPS: TypeAdapter[Transcript | None] = TypeAdapter(Transcript | None)
 _WORDS = TypeAdapter(str)
 
 
 class _Shipped(Settings):
-    """Settings that ask no environment."""
+    """Settings that ignore the environment."""
 
     @classmethod
     def settings_customise_sources(
@@ -51,8 +51,7 @@ class _Shipped(Settings):
 
 
 def shipped(**own: Any) -> Settings:
-    """Return the settings as shipped, but for where the weights are: whatever else an operator has set would
-    change carts."""
+    """Return the default settings with this machine's weights: other settings would change carts."""
     return _Shipped(models_dir=settings().models_dir, **own)
 
 
@@ -62,7 +61,7 @@ class TapedDecoder:
     def __init__(self, tape: Tape, live: CartDecoder | None = None) -> None:
         self._tape, self._live = tape, live
 
-    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> DecodedCart:
         """See `CartDecoder.decode`."""
         key, live = read_key(asked), self._live
         if live is None:
@@ -70,11 +69,11 @@ class TapedDecoder:
         return self._tape.record(lambda: live.decode(asked), _READING, key)
 
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None:
-        """Do nothing: the first order of a menu pays for its prompt."""
+        """Do nothing: the first order prefills the menu."""
 
 
 class TapedTranscriber:
-    """`Transcriber` over a tape; `name` tells one recognizer from the other."""
+    """`Transcriber` over a tape; `name` identifies the recognizer."""
 
     def __init__(self, tape: Tape, name: str, live: Transcriber | None = None) -> None:
         self._tape, self._name, self._live = tape, name, live
@@ -118,8 +117,8 @@ class TapedTranscriber:
 
 
 def transcribe_all(recording: Recording, language: str, tools: Tools) -> None:
-    """Have both recognizers transcribe a recording in every way, so that a pipeline which asks for another
-    transcript than today's can be replayed too. What is on the tape is not asked again."""
+    """Record every kind of transcript of both recognizers, so that a pipeline that needs others than today's
+    can be replayed too."""
     first, second = tools.transcriber(), tools.second_transcriber()
     for one in filter(None, (first, second)):
         one.transcribe(recording, language)
@@ -129,26 +128,26 @@ def transcribe_all(recording: Recording, language: str, tools: Tools) -> None:
 
 
 def taped_tools(config: Settings, tape: Tape, live: Any = None) -> Tools:
-    """Return the pipeline's tools with every engine on `tape`: those of a wired process (`live`), which are
-    recorded, or none. No order is too dear: prices of strangers' menus mean nothing."""
+    """Return the pipeline's tools with all engines on `tape`: recording those of `live`, or replaying. Order
+    totals are unlimited, since prices of strangers' menus mean nothing."""
     first = TapedTranscriber(tape, "first", live.transcriber if live else None)
     second = TapedTranscriber(tape, "second", live.second_transcriber if live else None)
     return Tools(
         transcriber=lambda: first,
         second_transcriber=lambda: second if config.whisper_second else None,
         decoder=lambda: TapedDecoder(tape, live.decoder if live else None),
-        menu=_unasked,
-        recording=_unasked,
-        decode_audio=live.decode_audio if live else _unasked,
+        menu=_unused,
+        recording=_unused,
+        decode_audio=live.decode_audio if live else _unused,
         agreement=agreement,
         policy=Policy(asr_threshold=config.asr_threshold, max_total=math.inf),
     )
 
 
 def read_key(asked: CartRequest) -> Key:
-    """Return the tape's key of a request to the reader."""
+    """Return the tape's key of a decoding request."""
     return "read", asked.menu.id, digest(asked.transcript, *([asked.second] if asked.second else []))
 
 
-def _unasked(*_asked: Any) -> NoReturn:
+def _unused(*_args: Any) -> NoReturn:
     raise NotImplementedError("No recorded order needs this")

@@ -1,4 +1,4 @@
-"""The table of docs/quality.md and rows of the README's, from the gate's recorded rows: `make reference`."""
+"""The table of docs/quality.md and figures of the README, from the gate's baselines (`make reference`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IN_README = ("sealed", "held-out", "golden", "strangers-clean", "strangers-babbl
 
 
 class Counts(NamedTuple):
-    """What became of a set's orders, once a simulated customer has answered."""
+    """Outcomes of a set's orders after a simulated customer's answers."""
 
     orders: int
     right: int
@@ -27,13 +27,13 @@ class Counts(NamedTuple):
     undetected: int
 
 
-# By tests/bench/turns.py, 2026-11-29: (C) on the page.
+# Measured by tests/bench/multi_turn.py on 2026-11-29: (C) on the page.
 TURNS, SHOPS = Counts(150, 135, 18, 1, 1), Counts(180, 162, 36, 4, 0)
 TABLE: tuple[tuple[str, str, str | Counts], ...] = (
     ("text, 14 menus by strangers", " sealed", "sealed"),
     ("text, as people mostly speak, menus learned from", " scored", "scored"),
-    ("text, six menus made to be hard", " sealed", "held-out"),
-    ("text, a third hard, sample menus", " sealed", "golden"),
+    ("text, six deliberately hard menus", " sealed", "held-out"),
+    ("text, sample menus, a third of the orders hard", " sealed", "golden"),
     ("text, two and three utterances, three strangers' menus (C)", " sealed", TURNS),
     ("text, the sample shops of infra/samples/shops: meals, halves, options inside options (C)", "", SHOPS),
     ("speech, strangers' menus", " sealed", "strangers-clean"),
@@ -45,7 +45,7 @@ TABLE: tuple[tuple[str, str, str | Counts], ...] = (
 
 
 def counted(name: str) -> Counts:
-    """Count a set's baseline."""
+    """Count the outcomes in a set's baseline."""
     rows = [Row.of(document) for document in read_lines(DATA / f"{name}.{ROWS}.gz")]
     needed = {f"blocking {code}" for code in ONLY_HUMAN}
     unnecessary = sum(row.human and row.exact and not needed & {*row.findings} for row in rows)
@@ -54,7 +54,7 @@ def counted(name: str) -> Counts:
 
 
 def page() -> str:
-    """The text of docs/quality.md, with its table as counted."""
+    """Return docs/quality.md with its table updated."""
     rows = "".join(
         f"| {label} | {now.orders:,}{kind} | {_share(now.right, now.orders)} "
         f"| {_share(now.human, now.orders)} | {now.unnecessary} | {_few(now.undetected, now.orders)} |\n"
@@ -65,7 +65,7 @@ def page() -> str:
 
 
 def in_readme(name: str) -> str:
-    """The figures of a set as the README has them, without what is bold."""
+    """Return a set's figures as in the README, without bold marks."""
     now = counted(name)
     cells = [f"{hits:,} ({hits / now.orders:.1%})" if hits else "0" for hits in now]
     return f" | {cells[1]} | {cells[2]}, {now.unnecessary} unnecessary | {cells[4]} |"

@@ -1,8 +1,8 @@
-"""Recording: every engine answer that the orders of a set ask for goes on its tape, order by order.
+"""Record the engine answers that the orders of a set need.
 
-Each of `jobs` embedded reader servers takes whole menus, since a menu's prompt is read once. Two servers with
-a thread each record 1.4 times as fast as one with two. What is done is kept in the working folder, so a
-recording that stopped goes on.
+Each of `jobs` embedded servers takes whole menus, since a menu's prompt is cached. Two servers with one
+thread each are 1.4 times as fast as one with two. Progress is stored in the working folder, so recording
+resumes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SEED = 1
 
 
 class Recorder:
-    """Records sets with `jobs` embedded servers at once.
+    """Record sets with several embedded servers.
 
-    With `again` each order is asked anew, for another decoder: the tape is replaced once all are done, and
+    With `again`, all orders are rerecorded, for a new decoder: the tape is replaced once all are done, and
     the baseline stays.
     """
 
@@ -45,33 +45,33 @@ class Recorder:
     ) -> None:
         self._work, self._people, self._jobs = work, people, jobs
         self._again = again
-        self._waiting: queue.SimpleQueue[tuple[GateSet, Store, list[Order]]] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[GateSet, Store, list[Order]]] = queue.SimpleQueue()
 
     def record(self, sets: list[GateSet]) -> None:
-        """Record the orders that are not yet, and pack the sets."""
+        """Record missing orders, and pack the sets."""
         stores = {one.name: Store(self._work, one.name, again=self._again) for one in sets}
         for one in sets:
             for orders in _by_menu(one.orders(self._people)):
                 store = stores[one.name]
-                if left := [order for order in orders if store.lacks(order, spoken=one.spoken)]:
-                    self._waiting.put((one, store, left))
-        workers = [threading.Thread(target=self._work_off) for _ in range(self._jobs)]
+                if missing := [order for order in orders if store.lacks(order, spoken=one.spoken)]:
+                    self._queue.put((one, store, missing))
+        workers = [threading.Thread(target=self._run_worker) for _ in range(self._jobs)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
         for one in sets:
             store = stores[one.name]
-            open_ones = sum(order.id not in store.done for order in one.orders(self._people))
-            print(f"{one.name}: {len(store.done)} orders recorded, {open_ones} left")
-            if not (self._again and open_ones):
+            remaining = sum(order.id not in store.done for order in one.orders(self._people))
+            print(f"{one.name}: {len(store.done)} orders recorded, {remaining} left")
+            if not (self._again and remaining):
                 store.pack()
 
-    def _work_off(self) -> None:
+    def _run_worker(self) -> None:
         with live_engines(self._work, self._jobs) as live:
             while True:
                 try:
-                    one, store, orders = self._waiting.get_nowait()
+                    one, store, orders = self._queue.get_nowait()
                 except queue.Empty:
                     return
                 audio = recordings(one, orders, self._work, self._people)
@@ -81,7 +81,7 @@ class Recorder:
 
 @contextmanager
 def live_engines(work: Path, jobs: int) -> Iterator[Container]:
-    """Wire a process with embedded servers of its own, its threads a fair share of the cores."""
+    """Start embedded servers with an equal share of the cores."""
     threads = max(1, (os.cpu_count() or 1) // jobs)
     own = shipped(home=work / "home", threads=threads)
     with decode_server(own) as config:
@@ -93,18 +93,18 @@ def live_engines(work: Path, jobs: int) -> Iterator[Container]:
 
 
 def _record(order: Order, live: Container, audio: Path | None, store: Store) -> None:
-    """Put on the tape what an order asks for, and all transcripts of its recording. An order for which a part
-    failed is left for the next start."""
+    """Record an order's requests and all transcripts of its recording. A failed order is left for the next
+    start."""
     tape = store.tape(order.gold["audio"] if audio else None)
     tools = taped_tools(live.settings, tape, live)
     row = None
     if order.id not in store.done:
-        made = run(order, tools, audio)
-        if error := made.get("error"):
-            # The kind alone: the rest may quote a sealed order.
+        prediction = run(order, tools, audio)
+        if error := prediction.get("error"):
+            # Only the error's type: its message may quote a sealed order.
             print(f"an order of {order.menu.id} failed: {error.partition(':')[0]}", flush=True)
             return
-        row = outcome(order, made)
+        row = outcome(order, prediction)
     if audio is not None:
         with suppress(AudioRefused):
             transcribe_all(
@@ -114,7 +114,7 @@ def _record(order: Order, live: Container, audio: Path | None, store: Store) -> 
 
 
 def recordings(one: GateSet, orders: list[Order], work: Path, people: Path | None) -> Path | None:
-    """Return the folder with these orders' recordings, made noisy where the set is; None for text."""
+    """Return the folder of these orders' recordings, with babble added if the set has it; None for text."""
     if not one.spoken:
         return None
     clean = one.recordings(people)

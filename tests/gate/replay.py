@@ -1,4 +1,4 @@
-"""Running recorded orders again, every engine's answers taken from the tape."""
+"""Replay recorded orders with engine answers from the tape."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ BATCH = 40
 
 
 @dataclass(slots=True)
-class Compared:
-    """A set's rows then and now, order by order.
+class Comparison:
+    """A set's baseline rows paired with today's.
 
-    `new` counts orders that have no baseline, `gone` baselines whose order is not there any more, `missing`
-    orders with a request that had no answer.
+    `new` counts orders without a baseline, `gone` baselines without an order, `missing` orders with a request
+    that had no answer.
     """
 
     name: str
@@ -35,8 +35,8 @@ class Compared:
 
 def compare_all(
     sets: list[GateSet], people: Path | None, *, jobs: int = 2, data: Path = DATA
-) -> Iterator[Compared]:
-    """Replay each set that has a recording, and orders to replay."""
+) -> Iterator[Comparison]:
+    """Replay each set that has a recording and orders."""
     with ProcessPoolExecutor(jobs) as pool:
         running = []
         for one in sets:
@@ -44,7 +44,7 @@ def compare_all(
             if not baseline or not orders:
                 continue
             known = [order for order in orders if order.id in baseline]
-            compared = Compared(
+            compared = Comparison(
                 one.name, one.sealed, new=len(orders) - len(known), gone=len(baseline) - len(known)
             )
             parts = [
@@ -60,13 +60,13 @@ def compare_all(
 
 
 def _part(one: GateSet, orders: list[Order], data: Path) -> list[tuple[Row, bool]]:
-    tape, found = _tape(one.name, data), []
-    recordings = Path("recordings") if one.spoken else None  # only named: it need not be there
+    tape, rows = _tape(one.name, data), []
+    recordings = Path("recordings") if one.spoken else None  # need not exist: it is only a name
     for order in orders:
         tape.missing = 0
-        made = run(order, taped_tools(shipped(), tape), recordings)
-        found.append((outcome(order, made), tape.missing > 0))
-    return found
+        prediction = run(order, taped_tools(shipped(), tape), recordings)
+        rows.append((outcome(order, prediction), tape.missing > 0))
+    return rows
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""What outcomes of an order, as the gate keeps and compares it."""
+"""Outcomes of orders, as the gate stores and compares them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from schemas.compare import canonical
 from services.learning.evaluation.answering import outcomes
 from services.learning.evaluation.run import predict
 from services.pipeline.ports import Tools
-from tests.gate.sets import Order, meant
+from tests.gate.sets import Order, gold_cart
 
 Decision = Literal["accepted", "asked", "human"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One order's outcome.
+    """An order's outcome.
 
-    `exact` is the proposed cart; `right`, `undetected` and `human` are counted once a simulated customer has
-    answered (`services.learning.evaluation.answering`). `cart` is canonical and sorted.
+    `exact` refers to the proposed cart; `right`, `undetected` and `human` to the state after a simulated
+    customer's answers (`services.learning.evaluation.answering`). `cart` is canonical and sorted.
     """
 
     id: str
@@ -48,21 +48,21 @@ class Row:
 
 
 def run(order: Order, tools: Tools, audio: Path | None) -> dict[str, Any]:
-    """Return the prediction row of an order; of a spoken one `audio` is the recordings' folder."""
+    """Return an order's prediction row; `audio` is the folder of recordings."""
     return predict(order.gold, order.menu, tools, audio)
 
 
-def outcome(order: Order, made: dict[str, Any]) -> Row:
-    """Return what a prediction row comes to."""
-    counted, question = outcomes(made, meant(order)), made["question"]
+def outcome(order: Order, prediction: dict[str, Any]) -> Row:
+    """Return the outcome of a prediction row."""
+    counted, question = outcomes(prediction, gold_cart(order)), prediction["question"]
     return Row(
         id=order.id,
-        cart=_sorted(made["cart"]["lines"]),
-        decision="asked" if question else "human" if made["decision"] == "review" else "accepted",
+        cart=_sorted(prediction["cart"]["lines"]),
+        decision="asked" if question else "human" if prediction["decision"] == "review" else "accepted",
         question=question["id"] if question else None,
         answers=[answer["id"] for answer in question["answers"]] if question else [],
-        reasons=sorted(made["reasons"]),
-        findings=sorted({f"{found['severity']} {found['code']}" for found in made["findings"]}),
+        reasons=sorted(prediction["reasons"]),
+        findings=sorted({f"{one['severity']} {one['code']}" for one in prediction["findings"]}),
         exact="exact" in counted,
         right="exact after the answers" in counted,
         undetected="wrong, unseen" in counted,
@@ -71,8 +71,8 @@ def outcome(order: Order, made: dict[str, Any]) -> Row:
 
 
 def _sorted(lines: list[dict[str, Any]]) -> list[Any]:
-    found = [
+    rows = [
         [quantity, kind, sku, size, sorted(list(option[:4]) for option in options)]
         for (kind, sku, size, options), quantity in canonical(lines).items()
     ]
-    return sorted(found, key=str)
+    return sorted(rows, key=str)

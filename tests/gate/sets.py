@@ -1,6 +1,6 @@
-"""The orders that the gate runs: text by strangers, golden text, and recordings, clean and in babble.
+"""The gate's sets of orders: text by strangers, golden text, and recordings, clean and in babble.
 
-Rows of sealed sets are run and counted, never shown.
+Rows of sealed sets are counted, never shown.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from schemas.menu import Menu
 from services.learning.training.notation import read_menu
-from services.learning.training.orders import GOLDEN, ROOT, SAMPLES, TOLD, Part, shops
+from services.learning.training.orders import GOLDEN, ORDER_SETS, ROOT, SAMPLES, Part, shops
 from services.learning.training.score import cart_of
 
 MENUS = ROOT / "infra" / "samples" / "menus"
-STRANGERS = TOLD / "sealed"
+STRANGERS = ORDER_SETS / "sealed"
 BABBLE_DB = 5
 
 Source = Literal["written", "golden", "strangers", "people"]
@@ -25,7 +25,7 @@ Source = Literal["written", "golden", "strangers", "people"]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order of a set: its menu, and a gold row as `saycart eval` takes them. `id` is the set's own."""
+    """An order: its menu and a gold row of `saycart eval`. `id` is unique in its set."""
 
     id: str
     menu: Menu
@@ -34,7 +34,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class GateSet:
-    """A set of orders. Those of a `part` are text; others are recordings of a `source`, in babble or not."""
+    """A set of orders: the text of a `part`, or recordings from a `source`, optionally in babble."""
 
     name: str
     sealed: bool
@@ -47,10 +47,10 @@ class GateSet:
         return self.part is None
 
     def orders(self, people: Path | None) -> list[Order]:
-        """Return its orders in a fixed order; none where its files are not there."""
-        found = list(self._orders(people))
-        assert len({order.id for order in found}) == len(found), f"{self.name}: an id is there twice"
-        return found
+        """Return its orders in a fixed order; none if its files are missing."""
+        orders = list(self._orders(people))
+        assert len({order.id for order in orders}) == len(orders), f"{self.name}: duplicate id"
+        return orders
 
     def _orders(self, people: Path | None) -> Iterator[Order]:
         if self.part is not None:
@@ -61,12 +61,12 @@ class GateSet:
             yield from _golden() if self.source == "golden" else _strangers()
 
     def recordings(self, people: Path | None) -> Path:
-        """Return the folder of its recordings, before any noise."""
+        """Return the folder of its clean recordings."""
         folders = {"golden": GOLDEN, "strangers": STRANGERS, "people": people or Path()}
         return folders[self.source] / "audio"
 
 
-# In the order in which they are recorded.
+# In recording order.
 SETS = (
     GateSet("sealed", sealed=True, part="sealed"),
     GateSet("held-out", sealed=True, part="held-out"),
@@ -82,14 +82,10 @@ SETS = (
 
 
 def chosen(names: Sequence[str]) -> list[GateSet]:
-    """Return the sets of these names; all without any.
-
-    Raises:
-        SystemExit: there is no such set.
-    """
+    """Return the sets with these names, or all. Raises SystemExit for an unknown name."""
     by_name = {one.name: one for one in SETS}
     if unknown := set(names) - by_name.keys():
-        raise SystemExit(f"No such set: {', '.join(sorted(unknown))}. There are: {', '.join(by_name)}.")
+        raise SystemExit(f"No such set: {', '.join(sorted(unknown))}. Sets: {', '.join(by_name)}.")
     return [by_name[name] for name in names] or list(SETS)
 
 
@@ -127,6 +123,6 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
     yield from map(json.loads, file.read_text(encoding="utf-8").splitlines())
 
 
-def meant(order: Order) -> Any:
-    """Return the cart that is meant, as carts are compared."""
+def gold_cart(order: Order) -> Any:
+    """Return an order's gold cart in the form in which carts are compared."""
     return cart_of(order.gold["cart"]["lines"])

@@ -1,4 +1,4 @@
-"""The gate's files: what is being recorded, in a working folder, and what was, packed in `data/`."""
+"""The gate's files: unfinished recordings in a working folder, finished ones packed in `data/`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TAPE, ROWS = "tape.jsonl", "rows.jsonl"
 
 
 class Store:
-    """A set's files in the working folder, to which orders are added as they are recorded.
+    """A set's files in the working folder.
 
-    It begins with what is in `data`, or empty when the set is recorded `again`. `done` holds the ids of the
-    orders that have a row.
+    Starts as a copy of `data`, or empty if the set is recorded `again`. `done` has the ids of orders with a
+    row.
     """
 
     def __init__(self, work: Path, name: str, *, again: bool = False, data: Path = DATA) -> None:
@@ -35,17 +35,17 @@ class Store:
         self._transcripts = [entry for entry in read_lines(self._tape) if entry["key"][0] in PASSES]
 
     def tape(self, audio: str | None) -> Tape:
-        """Return a tape with the earlier transcripts of a recording, so that it is not transcribed again."""
+        """Return a tape with a recording's transcripts, so that it is not transcribed twice."""
         return Tape(entry for entry in self._transcripts if entry["key"][2] == audio)
 
     def lacks(self, order: Order, *, spoken: bool) -> bool:
-        """Return whether an order has no row yet, or its recording was not transcribed in every way."""
+        """Return True if an order has no row, or its recording lacks transcripts."""
         if order.id not in self.done:
             return True
         return spoken and ("whole", "second", order.gold["audio"]) not in self.tape(order.gold["audio"])
 
     def add(self, entries: list[Entry], row: Row | None = None) -> None:
-        """Write what one order asked for, then its row: an order without a row is recorded again."""
+        """Append an order's entries, then its row: an order without a row is recorded again."""
         with self._lock:
             _append(self._tape, entries)
             if row is not None:
@@ -53,7 +53,7 @@ class Store:
                 self.done.add(row.id)
 
     def pack(self) -> None:
-        """Write the set to `data`. A baseline that is there stays, with new rows for orders that it lacks."""
+        """Write the set to `data`. Existing baseline rows stay; rows of new orders are added."""
         entries = {tuple(entry["key"]): entry for entry in read_lines(self._tape)}
         rows = {row["id"]: row for row in read_lines(self._rows)}
         if not rows:
@@ -68,13 +68,13 @@ class Store:
 
 
 def recorded(name: str, data: Path = DATA) -> tuple[Tape, dict[str, Row]]:
-    """Return a set's tape and its baseline by order; both empty where it was not recorded."""
+    """Return a set's tape and its baseline by order id, empty if it was not recorded."""
     rows = (Row.of(document) for document in read_lines(data / f"{name}.{ROWS}.gz"))
     return Tape(read_lines(data / f"{name}.{TAPE}.gz")), {row.id: row for row in rows}
 
 
 def set_baseline(name: str, rows: list[Row], data: Path = DATA) -> None:
-    """Replace a set's baseline by these rows."""
+    """Replace a set's baseline with these rows."""
     write_packed(data / f"{name}.{ROWS}.gz", [row.document() for row in sorted(rows, key=lambda r: r.id)])
 
 

@@ -1,8 +1,8 @@
-"""Engine answers on file, so that orders can be run again without a model.
+"""Recorded engine answers, to run orders without a model.
 
-A tape lies at the engine ports: whatever is rebuilt above them, the same question gets the same answer. A
-question is the words of one or two recognizers over a menu, or a recording to a recognizer; its key names the
-kind, the menu or recording, and a digest of what else the answer depends on, never the words.
+A tape works at the engine ports: the same request gets the same answer, whatever changes above them. A
+request is a recording for a recognizer, or transcripts for a menu's decoder. Its key has the kind, the menu
+or recording, and a digest of everything else that the answer depends on, never the words.
 
     {"key": ["read", "harbor-coffee", "1f0c9a…"], "answer": {"text": "1 Latte", "logprob": -0.01, …}}
     {"key": ["whole", "first", "hc-s-001.opus"], "answer": {"text": "a latte", "words": […], …}}
@@ -29,12 +29,12 @@ T = TypeVar("T")
 
 PASSES = ("whole", "fitted", "denoised", "quiet")
 """Kinds of requests to a recognizer."""
-# Errors that would come again; any other ends a recording, to be taken up where it stopped.
-LASTING = (AudioRefused, DecodeInvalid, DecodeTruncated)
+# Deterministic errors, which are recorded; any other stops the recording, which can be resumed.
+PERMANENT = (AudioRefused, DecodeInvalid, DecodeTruncated)
 
 
 class NotOnTape(EngineError):
-    """Nothing is recorded for a request, so its order has no answer."""
+    """Nothing is recorded for a request."""
 
     code = "not_on_tape"
     hint = "Record the set again: make gate ARGS='--record SET'"
@@ -43,7 +43,7 @@ class NotOnTape(EngineError):
 class Tape:
     """Answers by key.
 
-    `missing` counts requests that had no answer; `new` holds entries that were recorded and not yet written.
+    `missing` counts requests without an answer; `new` holds entries that are recorded but not yet written.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -71,30 +71,27 @@ class Tape:
         return form.validate_python(entry["answer"])
 
     def record(self, ask: Callable[[], T], form: TypeAdapter[T], key: Key) -> T:
-        """Ask an engine and keep what it answers, or its error, under `key`.
-
-        Raises: as `ask`.
-        """
+        """Call an engine and store its answer or error under `key`."""
         try:
             answer = ask()
-        except LASTING as error:
-            self._keep({"key": key, "error": type(error).__name__})
+        except PERMANENT as error:
+            self._add({"key": key, "error": type(error).__name__})
             raise
-        self._keep({"key": key, "answer": form.dump_python(answer, mode="json", exclude_defaults=True)})
+        self._add({"key": key, "answer": form.dump_python(answer, mode="json", exclude_defaults=True)})
         return answer
 
-    def _keep(self, entry: Entry) -> None:
+    def _add(self, entry: Entry) -> None:
         self._entries[tuple(entry["key"])] = entry
         self.new.append(entry)
 
 
 def digest(*parts: str) -> str:
-    """Return 16 hexadecimal digits that stand for what an answer depends on."""
+    """Return a digest of 16 hexadecimal digits."""
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def read_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a JSONL file, packed or not; a line that was cut off is left out."""
+    """Yield the documents of a JSONL file, gzipped or not, without an incomplete last line."""
     if not file.exists():
         return
     opened = gzip.open if file.suffix == ".gz" else open
@@ -105,7 +102,7 @@ def read_lines(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def write_packed(file: Path, documents: Iterable[dict[str, Any]]) -> None:
-    """Write documents as packed JSONL; the same documents give the same bytes."""
+    """Write documents as gzipped JSONL, reproducibly."""
     text = "".join(json.dumps(one, separators=(",", ":"), ensure_ascii=False) + "\n" for one in documents)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(gzip.compress(text.encode(), 9, mtime=0))

@@ -1,4 +1,4 @@
-"""The gate itself: it replays what was recorded, and says no where a set got worse."""
+"""The gate replays recordings, and fails if a set got worse."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from schemas.errors import DecodeTruncated
 from schemas.transcript import Transcript
 from services.decoding import wire
 from services.decoding.menu_names import Names
-from services.decoding.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, DecodedCart
 from services.learning.training.score import cart_of
 from services.transcription.ports import Recording
 from tests.gate.__main__ import main
-from tests.gate.anew import entry
 from tests.gate.compare import changed_rows, failures
 from tests.gate.engines import TapedDecoder, read_key, shipped, taped_tools, transcribe_all
-from tests.gate.replay import Compared, compare_all
+from tests.gate.replay import Comparison, compare_all
+from tests.gate.rerecord import entry
 from tests.gate.rows import Row, outcome, run
 from tests.gate.sets import Order, chosen
 from tests.gate.store import ROWS, TAPE, Store
@@ -35,16 +35,16 @@ MENU = ORDERS[0].menu
 
 
 class Gold:
-    """A reader that always comes to the cart that is meant, or fails."""
+    """A decoder that always returns the gold cart, or always fails."""
 
     def __init__(self, order: Order, error: Exception | None = None) -> None:
         self._lines, self._error = order.gold["cart"]["lines"], error
         self._text = wire.write(self._lines, Names(order.menu))
 
-    def decode(self, *_asked: object) -> Reading:
+    def decode(self, *_asked: object) -> DecodedCart:
         if self._error is not None:
             raise self._error
-        return Reading(tuple(self._lines), self._text, -0.001, 0, "llama.cpp:reader", 9, 9, 0, 0.1)
+        return DecodedCart(tuple(self._lines), self._text, -0.001, 0, "llama.cpp:reader", 9, 9, 0, 0.1)
 
 
 def wired(reader: Gold) -> Any:
@@ -54,7 +54,7 @@ def wired(reader: Gold) -> Any:
 
 @pytest.fixture(autouse=True)
 def _logging() -> Iterator[None]:
-    """The gate is a program of its own and logs less; the tests after it must not."""
+    """Restore logging: the gate configures it for its own process."""
     before = structlog.get_config()
     yield
     structlog.configure(**before)
@@ -62,12 +62,12 @@ def _logging() -> Iterator[None]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Four tuned orders, recorded."""
+    """Four recorded orders."""
     store = Store(tmp_path / "work", "tune", data=tmp_path / "data")
     for order in ORDERS:
         tape = Tape()
-        made = run(order, taped_tools(shipped(), tape, wired(Gold(order))), None)
-        store.add(tape.new, outcome(order, made))
+        prediction = run(order, taped_tools(shipped(), tape, wired(Gold(order))), None)
+        store.add(tape.new, outcome(order, prediction))
     store.pack()
     return tmp_path / "data"
 
@@ -160,7 +160,7 @@ def test_recording_again_keeps_the_baseline(data: Path, tmp_path: Path) -> None:
 
 
 class Recognizer:
-    """Comes to the same transcript of everything, and counts."""
+    """Counts calls, and always returns the same transcript."""
 
     calls = 0
 
@@ -210,11 +210,11 @@ WRONG = replace(GOOD, exact=False, right=False)
     ],
 )
 def test_tolerances(orders: int, now: Row, many: int, past: list[str]) -> None:
-    found = Compared("a", sealed=False, pairs=[(GOOD, now)] * many + [(GOOD, GOOD)] * (orders - many))
+    found = Comparison("a", sealed=False, pairs=[(GOOD, now)] * many + [(GOOD, GOOD)] * (orders - many))
     assert failures(found) == past
 
 
 @pytest.mark.parametrize(("sealed", "shown"), [(False, ["a a", "    exact: True > False"]), (True, [])])
 def test_no_row_of_a_sealed_set_is_shown(sealed: bool, shown: list[str]) -> None:
-    found = Compared("a", sealed=sealed, pairs=[(GOOD, replace(GOOD, exact=False))])
+    found = Comparison("a", sealed=sealed, pairs=[(GOOD, replace(GOOD, exact=False))])
     assert list(changed_rows(found)) == shown

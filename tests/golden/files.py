@@ -1,4 +1,4 @@
-"""Writing recordings in the container that their name says, through PyAV. Reading is the product's own."""
+"""Write recordings with PyAV, in the container of their file name. The product's own code reads them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,10 @@ FORMS = {
 
 
 def write(path: Path, audio: Audio) -> None:
-    """Write mono audio of `RATE` Hz and within -1..1. The same samples give the same bytes.
-
-    Raises:
-        ValueError: the suffix is none of `FORMS`.
-    """
+    """Write mono audio at `RATE` with samples in -1..1, reproducibly. Raises ValueError for an unknown
+    suffix."""
     if path.suffix.lower() not in FORMS:
-        raise ValueError(f"{path.name}: can write {', '.join(FORMS)} only; convert the recordings first.")
+        raise ValueError(f"{path.name}: only {', '.join(FORMS)} can be written; convert first.")
     container, codec, form = FORMS[path.suffix.lower()]
     # Without `bitexact` an Ogg stream gets a random serial number.
     with av.open(path, "w", format=container, container_options={"fflags": "+bitexact"}) as box:
@@ -43,7 +40,7 @@ def write(path: Path, audio: Audio) -> None:
             samples = np.clip(np.rint(samples * 32_768), -32_768, 32_767).astype(np.int16)
         frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format=form, layout="mono")
         frame.sample_rate = RATE
-        # The encoder takes frames of its own size.
+        # The encoder requires its own frame size.
         fifo = av.AudioFifo()
         fifo.write(frame)
         size = stream.codec_context.frame_size or 4096

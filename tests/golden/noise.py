@@ -1,7 +1,6 @@
-"""Recordings made again in café babble, for the gate's noisy sets.
+"""Mix recordings with café babble, for the gate's noisy sets.
 
-Noise is drawn from a seed and the name of a recording: the same each time, at two levels the same noise,
-only louder.
+The noise depends on a seed and the recording's name: it is reproducible, and the same at every level.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ TALKERS = Path(__file__).resolve().parent / "babble"
 PEAK = 0.98
 _FRAME_S = 0.02
 _ACTIVE_BELOW_PEAK_DB = 35.0
-_RING_S = 1.0  # the filter below has died away long before
+_RING_S = 1.0  # longer than the filter's impulse response
 
 
 def read(path: Path) -> Audio:
-    """A recording as the product hears it: float32 mono at `RATE`."""
+    """Read a recording like the product does: float32 mono at `RATE`."""
     return decode(path, sniff_file(path), DecodeLimits())
 
 
@@ -37,18 +36,18 @@ def talkers() -> tuple[Audio, ...]:
 
 
 def degrade(clean: Audio, snr_db: int, name: str, seed: int) -> Audio:
-    """`clean` in babble, `snr_db` over it where somebody talks; drawn from the recording's `name`."""
+    """Mix `clean` with babble at a signal-to-noise ratio measured in speech."""
     if speech_rms(clean, RATE) == 0:
-        return clean  # silence has no level that noise could be measured by
+        return clean  # silence has no level to compare noise with
     digest = hashlib.sha256(f"{seed} babble {name}".encode()).digest()
     around = _babble(talkers(), len(clean), RATE, int.from_bytes(digest[:8], "big"))
-    made = _mix(clean, around, snr_db, RATE)
-    # Turned down rather than clipped; a ratio is not changed by it.
-    return (made * min(1.0, PEAK / float(np.abs(made).max(initial=PEAK)))).astype(np.float32)
+    mixed = _mix(clean, around, snr_db, RATE)
+    # Attenuate instead of clipping; this keeps the ratio.
+    return (mixed * min(1.0, PEAK / float(np.abs(mixed).max(initial=PEAK)))).astype(np.float32)
 
 
 def speech_rms(audio: Audio, rate: int) -> float:
-    """RMS over the frames in which somebody talks; pauses would make quiet talkers look noisy."""
+    """Return the RMS of frames with speech; pauses would make quiet speakers look noisy."""
     frame = int(rate * _FRAME_S)
     usable = audio[: len(audio) // frame * frame].astype(np.float64).reshape(-1, frame)
     power = np.mean(usable**2, axis=1)
@@ -57,32 +56,32 @@ def speech_rms(audio: Audio, rate: int) -> float:
 
 
 def _mix(speech: Audio, noise: Audio, snr_db: float, rate: int) -> Audio:
-    """Speech with as much noise as the signal-to-noise ratio says, measured where there is speech."""
+    """Add noise at this signal-to-noise ratio, measured in speech."""
     noise_rms = float(np.sqrt(np.mean(noise.astype(np.float64) ** 2)))
     gain = speech_rms(speech, rate) / noise_rms / 10 ** (snr_db / 20)
     return (speech + gain * noise[: len(speech)]).astype(np.float32)
 
 
 def _babble(talkers: Sequence[Audio], samples: int, rate: int, seed: int) -> Audio:
-    """Several people talking at once, each starting somewhere else, heard across a room."""
+    """Several talkers at once, at random offsets, low-pass filtered as across a room."""
     rng = np.random.default_rng(seed)
     out = np.zeros(samples)
     for talker in talkers:
         repeats = samples // len(talker) + 2
         start = int(rng.integers(len(talker)))
         voice = np.tile(talker, repeats)[start : start + samples]
-        # Nobody at the other tables stands equally far away.
+        # Each at a different distance.
         out += voice / speech_rms(talker, rate) * 10 ** (rng.uniform(-6.0, 0.0) / 20)
     return _lowpass(out, rate, 3000).astype(np.float32)
 
 
 def _lowpass(audio: NDArray[np.float64], rate: int, hertz: float) -> NDArray[np.float64]:
-    """A causal digital Butterworth filter of the first order, applied in the frequency domain.
+    """Apply a first-order Butterworth filter in the frequency domain.
 
-    The response is the bilinear transform's, so to rounding this is `scipy.signal.butter` and `sosfilt`.
+    Equal to `scipy.signal.butter` and `sosfilt` up to rounding.
     """
     samples = len(audio)
-    padded = samples + int(_RING_S * rate)  # what rings on must not come round to the beginning
+    padded = samples + int(_RING_S * rate)  # the response must not wrap around to the beginning
     s = 1j * np.tan(np.pi * np.fft.rfftfreq(padded, 1 / rate)[1:] / rate)
     response = np.concatenate(([1.0], 1 / (s / np.tan(np.pi * hertz / rate) + 1)))
     return np.fft.irfft(np.fft.rfft(audio, padded) * response, padded)[:samples]

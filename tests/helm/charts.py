@@ -1,4 +1,4 @@
-"""What Helm makes of the chart and some values, read as data."""
+"""Render the chart with some values, and parse the result."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Manifest = dict[str, Any]
 
 
 class Refused(Exception):
-    """Helm did not take the values; its words."""
+    """Helm refused the values; has its message."""
 
 
 def helm(binary: Path, *words: str) -> str:
-    """Standard output of one command.
+    """Return a command's standard output.
 
     Raises:
         Refused: it failed.
@@ -38,13 +38,13 @@ def helm(binary: Path, *words: str) -> str:
 
 
 def render(binary: Path, values: Path) -> Rendered:
-    """The chart as release `shop` in the namespace `shops`; raises as `helm`."""
+    """Render the chart as release `shop` in the namespace `shops`; raises as `helm`."""
     text = helm(binary, "template", "shop", str(CHART), "-n", "shops", "-f", str(values))
     return Rendered([one for one in yaml.safe_load_all(text) if one])
 
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """A label selector, or the plain map of a Service's; expressions with `In` alone."""
+    """Return True if a label selector, or a Service's plain one, matches; only `In` expressions."""
     wanted = selector.get("matchLabels", {} if "matchExpressions" in selector else selector)
     listed = selector.get("matchExpressions", [])
     return all(labels.get(key) == value for key, value in wanted.items()) and all(
@@ -71,11 +71,11 @@ class Pod:
         return one
 
     def variables(self, container: Manifest) -> dict[str, str]:
-        """Those that stand in the manifest as they are."""
+        """Return the variables with literal values."""
         return {one["name"]: one["value"] for one in container.get("env", []) if "value" in one}
 
     def secrets(self, container: Manifest) -> dict[str, tuple[str, str]]:
-        """Variables from Secrets: name and key of each."""
+        """Return the variables from Secrets, with the name and key of each."""
         found = {}
         for one in container.get("env", []):
             if ref := one.get("valueFrom", {}).get("secretKeyRef"):
@@ -105,6 +105,6 @@ class Rendered:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """What the parts' ConfigMap has."""
+        """The content of the parts' ConfigMap."""
         (found,) = [one for one in self.of("ConfigMap") if one["metadata"]["name"].endswith("-settings")]
         return dict(found["data"])

@@ -1,4 +1,4 @@
-"""Helm, fetched once; without it the tests here are skipped, and say so."""
+"""Fetch Helm once; without it the tests here are skipped with a reason."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def case(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def chart(tools_folder: Path, case: str) -> Rendered:
-    """The chart with each set of values, by the newest Helm; that others make the same is a test."""
+    """The chart with each set of values, by the newest Helm; a test compares the oldest."""
     return _rendered(tools_folder / f"helm-{list(HELMS)[-1]}", case)
 
 

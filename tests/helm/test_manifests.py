@@ -1,4 +1,4 @@
-"""Each manifest is what Kubernetes takes, by the schemas of its own releases."""
+"""Manifests are valid by the schemas of Kubernetes' releases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CUSTOM = {"ScaledObject", "ServiceMonitor", "PodMonitor", "ScrapeConfig", "Prome
 
 @cache
 def kinds(file: Path) -> dict[tuple[str, str], Draft202012Validator]:
-    """A validator for each apiVersion and kind."""
+    """Return a validator for each apiVersion and kind."""
     definitions = json.loads(file.read_text())["$defs"]
     found = {}
     for name, schema in definitions.items():
@@ -31,7 +31,7 @@ def kinds(file: Path) -> dict[tuple[str, str], Draft202012Validator]:
 
 def problems(manifest: Manifest, known: dict[tuple[str, str], Draft202012Validator]) -> list[str]:
     validator = known.get((manifest["apiVersion"], manifest["kind"]))
-    if validator is None:  # an operator's own, whose schema comes with it and from no package
+    if validator is None:  # of an operator, whose schema is in no package
         assert manifest["kind"] in CUSTOM
         return []
     name = f"{manifest['kind']} {manifest['metadata']['name']}"
@@ -58,7 +58,7 @@ def test_the_oldest_helm_makes_the_same(tools_folder: Path, chart: Rendered, cas
 
 
 def test_whole_has_every_kind(whole: Rendered) -> None:
-    """Else what stands in a condition would never have been looked at."""
+    """Otherwise conditional parts would never be tested."""
     named = {
         line.split()[1]
         for file in (CHART / "templates").glob("*.yaml")
@@ -79,7 +79,7 @@ def test_the_chart_is_for_the_releases_it_is_checked_with() -> None:
 
 
 def test_alerts_come_as_they_are(whole: Rendered) -> None:
-    """Prometheus' own braces are no template of Helm's."""
+    """Helm doesn't expand Prometheus' own braces."""
     (rule,) = whole.of("PrometheusRule")
     files = yaml.safe_load((VALUES / "whole.yaml").read_text())["monitoring"]["prometheusRule"]["files"]
     assert rule["spec"] == yaml.safe_load(files["alerts"])

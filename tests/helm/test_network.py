@@ -1,4 +1,4 @@
-"""Who reaches whom, and whether every selector, port and name leads to a pod."""
+"""Network policies, and that every selector, port and name refers to a pod."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.api.gate.origin import Own
 from services.workers.worker import WORKERS
 from tests.helm.charts import CHART, COMPONENT, VALUES, Rendered, selects
 
-# What a part must not go without, and all that it has. `callers` and `scrapers` come in, the rest goes out.
+# Exactly what each part may connect to. `callers` and `scrapers` are ingress, the rest is egress.
 REACHES: dict[str, set[str]] = {
     "api": {"database", "redis", "decoder", "recordings", "webhook"},
     "transcribe": {"database", "redis", "recordings"},
@@ -34,7 +34,7 @@ def policies(chart: Rendered, part: str) -> list[dict[str, Any]]:
 
 
 def goes_out(chart: Rendered, part: str) -> list[tuple[Any, list[Any]]]:
-    """Peers and ports of every rule."""
+    """Return the peers and ports of every egress rule."""
     return [
         (rule.get("to"), [one["port"] for one in rule["ports"]])
         for policy in policies(chart, part)
@@ -119,7 +119,7 @@ def test_decode_servers_are_asked_by_their_service(chart: Rendered) -> None:
 
 
 def test_selectors_are_their_own_pods(chart: Rendered) -> None:
-    """No workload, budget or monitor takes another's pods."""
+    """No workload, budget or monitor selects another's pods."""
     for kind in ("Deployment", "PodDisruptionBudget"):
         for one in chart.of(kind):
             found = [p for p in chart.pods.values() if selects(one["spec"]["selector"], p.labels)]

@@ -1,4 +1,4 @@
-"""What every pod has: no root, no way to write, limits, probes, an end that fits what the part does."""
+"""Every pod: no root, read-only images, limits, probes, and enough time to stop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.helm.charts import VALUES, Pod, Rendered, render
 from tests.helm.tools import HELMS
 
 FINISHES = {"migrate", "weights"}
-# Started by words of others, which tests of their own look at.
+# Third-party commands, which have their own tests.
 NOT_OURS = {"vllm"}
 
 
@@ -59,7 +59,7 @@ def test_every_container_has_limits_and_a_pinned_image(chart: Rendered) -> None:
 
 def test_what_is_mounted_is_there_and_what_is_written_to_has_a_bound(chart: Rendered) -> None:
     claims = {claim["metadata"]["name"] for claim in chart.of("PersistentVolumeClaim")}
-    outside = {"qwen", "weights", "safetensors"}  # of the values' own
+    outside = {"qwen", "weights", "safetensors"}  # named in the values
     for pod in chart.pods.values():
         volumes = {volume["name"]: volume for volume in pod.spec["volumes"]}
         mounted = {mount["name"] for container in pod.containers for mount in container["volumeMounts"]}
@@ -90,7 +90,7 @@ def test_who_serves_has_probes(chart: Rendered) -> None:
 
 
 def test_the_api_answers_its_probes_and_its_names(chart: Rendered) -> None:
-    """A request for another host is refused, and by default the kubelet asks for the pod's address."""
+    """Requests for other hosts are refused, and the kubelet uses the pod's address by default."""
     api = chart.pods["api"]
     hosts = api.variables(api.main)["SAYCART_HOSTS"].replace("$(POD_IP)", "10.1.2.3")
     names = [one["name"] for one in api.main["env"]]
@@ -176,7 +176,7 @@ def test_the_weights_that_are_waited_for_are_fetched(chart: Rendered) -> None:
 
 
 def test_a_job_that_would_change_is_another(whole: Rendered, tools_folder: Path, tmp_path: Path) -> None:
-    """Kubernetes refuses to change one, and the upgrade with it."""
+    """Kubernetes refuses changes to a job, and then the upgrade fails."""
     values = yaml.safe_load((VALUES / "whole.yaml").read_text())
     values["weights"]["resources"] = {"limits": {"memory": "2Gi"}}
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))

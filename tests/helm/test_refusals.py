@@ -1,4 +1,4 @@
-"""Wrong values are refused before anything is made, in words that name them and show no secret."""
+"""Invalid values are refused before anything is created, by name and without secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.helm.charts import CHART, Refused, helm
 from tests.helm.tools import HELMS
 
-# What the schema says of each, all at once.
+# Refused by the schema, all at once.
 MISSHAPEN = """
 replicaCount: 3
 api: { replicas: two, proxies: ['*'], replica: 1 }
@@ -35,7 +35,7 @@ NAMED = [
     "secrets.create.SAYCART_SECRET", "PASSWORD",
 ]  # fmt: skip
 
-# Each is well by itself, and wants something of another.
+# Each is valid alone, but contradicts or requires another.
 UNFIT = [
     (
         """
@@ -57,19 +57,19 @@ UNFIT = [
             "settings.SAYCART_KEY: a secret does not belong in a ConfigMap",
             "images.api.tag: latest is another release tomorrow",
             "api.autoscaling: minReplicas is over maxReplicas",
-            "workers.decode.keda wants keda.serverAddress",
+            "workers.decode.keda requires keda.serverAddress",
             "workers.decode.keda: minReplicas is over maxReplicas",
             "decoder.url is for decoder.kind external, and it is vllm",
             "decoder.model qwen2.5-coder-1.5b-instruct-q4_k_m.gguf: vLLM loads no GGUF",
             "is served by vLLM with its adapter, and reader.adapter names none",
             "recordings.url names no bucket",
             "weights.existingClaim names none",
-            "ingress.enabled wants ingress.host",
-            "ingress.enabled wants ingress.tlsSecret",
-            "ingress.enabled wants networkPolicy.callers",
+            "ingress.enabled requires ingress.host",
+            "ingress.enabled requires ingress.tlsSecret",
+            "ingress.enabled requires networkPolicy.callers",
             "ingress.paths: /metrics is for the cluster alone",
-            "monitoring.serviceMonitor wants keySecret",
-            "monitoring.prometheusRule wants files: --set-file",
+            "monitoring.serviceMonitor requires keySecret",
+            "monitoring.prometheusRule requires files: --set-file",
         ],
     ),
     (
@@ -92,8 +92,8 @@ UNFIT = [
         [
             "secrets.create.DATABASE_URL: several machines need PostgreSQL",
             "secrets.create.SAYCART_SECRET: each secret has 32 characters or more; openssl rand -hex 32",
-            "decoder.apiKey wants secrets.create.SAYCART_LLM_API_KEY",
-            "limits.shared wants secrets.create.SAYCART_LIMITS_URL",
+            "decoder.apiKey requires secrets.create.SAYCART_LLM_API_KEY",
+            "limits.shared requires secrets.create.SAYCART_LIMITS_URL",
         ],
     ),
     (
@@ -123,7 +123,7 @@ def test_misshapen_values_are_refused_by_name(helm_binary: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("values", "says"), UNFIT)
-def test_values_that_do_not_fit_are_refused_with_what_they_want(
+def test_conflicting_values_are_refused_with_what_they_require(
     tools_folder: Path, tmp_path: Path, values: str, says: list[str]
 ) -> None:
     said = refusal(tools_folder / f"helm-{list(HELMS)[-1]}", values, tmp_path)

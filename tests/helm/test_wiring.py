@@ -1,4 +1,4 @@
-"""Which part reads which setting and secret, and where it finds them."""
+"""The settings and secrets that each part reads, and where they come from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infra.settings import REPOSITORY, Settings
 from infra.weights.adapters import adapter_for
 from services.decoding.hosts.embedded import CONTEXT
 from services.decoding.server.__main__ import _parser as reader_words
-from services.decoding.server.states import MOST_BYTES
+from services.decoding.server.state_folder import MAX_BYTES
 from tests.helm.charts import CHART, VALUES, Rendered, render
 from tests.helm.tools import HELMS
 from tests.servers import vllm as vllm_server
@@ -74,7 +74,7 @@ def test_what_is_read_by_reference_is_made(whole: Rendered) -> None:
 
 
 def test_the_migration_comes_first_and_brings_what_it_reads(whole: Rendered) -> None:
-    """Of an install nothing but earlier hooks is there when a hook runs."""
+    """During an install only earlier hooks exist when a hook runs."""
     hooks = {
         (one["kind"], one["metadata"]["name"]): int(one["metadata"]["annotations"]["helm.sh/hook-weight"])
         for one in whole.manifests
@@ -126,7 +126,7 @@ def test_the_reader_is_started_as_the_workers_expect_it(whole: Rendered) -> None
     (mount,) = [one for one in reader.main["volumeMounts"] if one["mountPath"] == str(args.states)]
     (volume,) = [one for one in reader.spec["volumes"] if one["name"] == mount["name"]]
     assert volume["emptyDir"]["sizeLimit"] == "2Gi"
-    assert MOST_BYTES < 2 * 2**30
+    assert MAX_BYTES < 2 * 2**30
 
 
 def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: Path) -> None:
@@ -135,7 +135,7 @@ def test_vllm_reads_with_the_adapter_of_the_model_that_it_serves(tools_folder: P
     (init,) = vllm.spec["initContainers"]
     copy, flag, adapter, there = init["command"]
     assert (copy, flag) == ("cp", "-R")
-    # Out of the image that the embedded decoder is in, which alone has it.
+    # From the image of the embedded decoder, the only one that has it.
     assert init["image"].startswith("saycart-llm:")
     assert REPOSITORY / adapter == adapter_for(model)
     (mount,) = [one for one in vllm.main["volumeMounts"] if one["name"] == "adapters"]

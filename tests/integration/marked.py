@@ -1,7 +1,7 @@
-"""Orders in which the customer says one rare word, by every way that words take through saycart.
+"""Orders with one rare word, on every path that a customer's words take through saycart.
 
-As a program (`python marked.py HOME DATABASE_URL`) it takes them through with logs at DEBUG on stderr, for a
-test that looks for the word there.
+As a program (`python marked.py HOME DATABASE_URL`), runs them with DEBUG logs on stderr, for a test that
+searches the logs for the word.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from services.storage.base.tables import OrderRow
 from services.storage.orders.store import OrderStore
 from tests.endpoints import TILL, till
 from tests.integration.api_world import World, running, wav
-from tests.stand_ins import CAFE, RIGHT, ScriptedTranscriber, Works, read_as, speech
+from tests.stand_ins import CAFE, RIGHT, Pipeline, ScriptedTranscriber, read_as, speech
 
 WORD = "zyzzyva"
 SAID = f"a large latte and a {WORD} please"
@@ -45,22 +45,22 @@ DRAFT = CartDraft.model_validate({"lines": [LATTE, OTHER], "notes": [NOTE]})
 
 @dataclass
 class Marked:
-    """The world, and real stages on its stores, whose engines hear and write the word."""
+    """An API and real stages whose engines return the word."""
 
     world: World
-    works: Works
+    pipeline: Pipeline
 
     @classmethod
     def of(cls, world: World) -> Marked:
         till(world.parts.database)
-        works = Works(world.parts.database, world.parts.blobs)
-        works.orders, works.reviews = world.parts.orders, world.parts.reviews
-        works.transcriber = ScriptedTranscriber([speech(SAID)])
-        works.decoder.script = [DRAFT]
-        return cls(world, works)
+        pipeline = Pipeline(world.parts.database, world.parts.blobs)
+        pipeline.orders, pipeline.reviews = world.parts.orders, world.parts.reviews
+        pipeline.transcriber = ScriptedTranscriber([speech(SAID)])
+        pipeline.decoder.script = [DRAFT]
+        return cls(world, pipeline)
 
     def submit(self, *, spoken: bool = False, **more: Any) -> str:
-        """An order by HTTP, with the word in its metadata and in its Idempotency-Key."""
+        """Submit an order with the word in its metadata and Idempotency-Key."""
         headers = {"Idempotency-Key": f"{WORD}-{more.pop('key', 1)}"}
         metadata = {"customer": WORD, "table": 7}
         if spoken:
@@ -77,7 +77,7 @@ class Marked:
         return str(found.json()["id"])
 
     def claimed(self, order_id: str, person: str) -> dict[str, Any]:
-        review = self.works.reviews.by_order(order_id)
+        review = self.pipeline.reviews.by_order(order_id)
         assert review is not None
         claim = self.world.http.post(
             f"/v1/reviews/{review.id}/claim", json={}, headers=self.world.bearing(person)
@@ -95,37 +95,37 @@ class Marked:
         assert answer.status_code == 200, answer.text
 
     def corrected(self, key: int = 1) -> str:
-        """Spoken, in review, and corrected there."""
+        """Create a spoken order, corrected in review."""
         order_id = self.submit(spoken=True, key=key)
-        order = self.works.until_settled(order_id)
+        order = self.pipeline.until_settled(order_id)
         assert order.state is State.IN_REVIEW
         cart = {"lines": [LATTE, {**LATTE, "heard": f"a {WORD}", "sku": "mocha", "size": None}]}
         self.decide(order_id, "ada", action="correct", cart=cart, reason=f"a {WORD} is a mocha")
         return order_id
 
     def rejected(self) -> str:
-        """The model's answer is no cart; a reviewer says why it is refused."""
-        self.works.decoder.script = [DecodeInvalid("The server's answer is outside the mask", quoted=SAID)]
+        """Create an order whose answer is not a cart, rejected by a reviewer with a reason."""
+        self.pipeline.decoder.script = [DecodeInvalid("The server's answer is outside the mask", quoted=SAID)]
         order_id = self.submit(key=2)
-        assert self.works.until_settled(order_id).state is State.IN_REVIEW
-        self.works.decoder.script = [DRAFT]
+        assert self.pipeline.until_settled(order_id).state is State.IN_REVIEW
+        self.pipeline.decoder.script = [DRAFT]
         self.decide(order_id, "ada", action="reject", reason=f"who wants a {WORD}")
         return order_id
 
     def cancelled(self) -> str:
-        """In review twice, the second time for more that was said, and then cancelled."""
+        """Create an order that is reviewed, extended by another utterance, reviewed again and cancelled."""
         order_id = self.submit(key=3)
-        assert self.works.until_settled(order_id).state is State.IN_REVIEW
+        assert self.pipeline.until_settled(order_id).state is State.IN_REVIEW
         more = {"audio": ("a", wav() + WORD.encode())}
         assert self.world.http.post(f"/v1/orders/{order_id}/utterances", files=more).status_code == 202
-        assert self.works.until_settled(order_id).state is State.IN_REVIEW
+        assert self.pipeline.until_settled(order_id).state is State.IN_REVIEW
         assert self.world.http.post(f"/v1/orders/{order_id}/cancel").status_code == 200
         return order_id
 
     def failed(self) -> str:
-        """Ended in an error whose sentence, and whose history, quote it."""
+        """Create a failed order whose error and history quote the word."""
         order_id = self.submit(key=4)
-        order = self.works.orders.get(order_id)
+        order = self.pipeline.orders.get(order_id)
         error = OrderError(code="internal", message=f"what is a {WORD}", hint=WORD, stage="decode")
         found = Outcome(
             Event.BROKE,
@@ -135,23 +135,23 @@ class Marked:
             answer=ModelAnswer(text=SAID, probability=0.5),
             detail={"question": WORD, "code": "internal"},
         )
-        self.works.orders.commit(order, found)
+        self.pipeline.orders.commit(order, found)
         return order_id
 
     def read_twice(self) -> str:
-        """Settled without a doubt, and then held against a learned reader's words."""
+        """Create an accepted order, and replay it."""
         order_id = self.submit(key=5)
         reading = replace(read_as(DRAFT), text=f"1 latte large\n1 {WORD}", logprob=-3.0)
-        self.works.decoder.script = [reading]
+        self.pipeline.decoder.script = [reading]
         try:
-            assert self.works.until_settled(order_id).state is State.IN_REVIEW
+            assert self.pipeline.until_settled(order_id).state is State.IN_REVIEW
         finally:
-            self.works.decoder.script = [RIGHT]
+            self.pipeline.decoder.script = [RIGHT]
         self.decide(order_id, "ada", action="reject", reason=WORD)
         return order_id
 
     def all(self) -> list[str]:
-        """One of each, and a receiver that repeats what it was sent."""
+        """Create one of each, and a receiver that echoes its messages."""
         made = [
             self.corrected(), self.rejected(), self.cancelled(), self.failed(), self.read_twice()
         ]  # fmt: skip
@@ -163,7 +163,7 @@ class Marked:
 
 
 def places(database: Database, word: str = WORD) -> set[str]:
-    """Each `table.column` in which the word stands, of all that there are."""
+    """Return every `table.column` that contains the word."""
     found, tables = set(), MetaData()
     with database.everywhere().read() as session:
         tables.reflect(session.connection())
@@ -175,12 +175,12 @@ def places(database: Database, word: str = WORD) -> set[str]:
 
 
 def sounds(folder: Path, word: str = WORD) -> list[Path]:
-    """Files below a folder in which the word stands."""
+    """Return the files below a folder that contain the word."""
     return [file for file in folder.rglob("*") if file.is_file() and word.encode() in file.read_bytes()]
 
 
 def age(database: Database, days: float, *orders: str) -> None:
-    """Let orders, or all, have ended so much longer ago."""
+    """Make these orders, or all, older."""
     with database.everywhere().write() as session:
         for row in session.scalars(select(OrderRow)):
             if not orders or row.id in orders:
@@ -193,24 +193,24 @@ class _Strict(BaseModel):
 
 
 def faults(marked: Marked) -> None:
-    """Errors whose own words quote what they choked on, each where it is logged whole."""
-    works, world, log = marked.works, marked.world, structlog.get_logger()
+    """Cause errors whose messages quote the word, wherever they are logged with details."""
+    pipeline, world, log = marked.pipeline, marked.world, structlog.get_logger()
     try:
         _Strict.model_validate({"number": SAID})
     except ValueError as quoting:
-        works.decoder.script = [quoting]
-    works.until_settled(marked.submit(key=6))
-    works.decoder.script = [DRAFT]
-    works.transcriber.script = [AudioDamaged("cut off")]
-    works.until_settled(marked.submit(spoken=True, key=7))
+        pipeline.decoder.script = [quoting]
+    pipeline.until_settled(marked.submit(key=6))
+    pipeline.decoder.script = [DRAFT]
+    pipeline.transcriber.script = [AudioDamaged("cut off")]
+    pipeline.until_settled(marked.submit(spoken=True, key=7))
     order_id = marked.submit(key=8)
-    with works.database.write() as session:
+    with pipeline.database.write() as session:
         session.get_one(OrderRow, order_id).transcript = {"text": [SAID]}
     assert world.http.get(f"/v1/orders/{order_id}").status_code == 200
     with patch.object(OrderStore, "get", side_effect=ValueError(SAID)):
         assert world.http.get(f"/v1/orders/{order_id}").status_code == 500
     try:
-        works.orders.create(NewOrder(CAFE.id, 1, None, transcript=speech(SAID)))  # type: ignore[arg-type]
+        pipeline.orders.create(NewOrder(CAFE.id, 1, None, transcript=speech(SAID)))  # type: ignore[arg-type]
     except Exception:
         log.exception("the.database_refuses")
     else:

@@ -1,4 +1,4 @@
-"""A running API with two masked tasks, and a decode server that says what a test wants."""
+"""A running API with two masked tasks and a scripted decode server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def server(shared: StagedServer) -> StagedServer:
 
 
 def says(server: StagedServer, answer: Answer) -> None:
-    """The probe is always passed."""
+    """Make the server give this answer; probes always pass."""
     server.answer = lambda body: completion(PROBE_ANSWER) if is_probe(body) else answer
     server.bodies.clear()
 
@@ -46,15 +46,15 @@ def world(tmp_path_factory: pytest.TempPathFactory, shared: StagedServer) -> Ite
 
 
 def held(server: StagedServer) -> tuple[threading.Semaphore, threading.Event]:
-    """Have the server hold each call until it is let go; counts those that came."""
-    came, go_on = threading.Semaphore(0), threading.Event()
+    """Make the server hold each call until the event is set; the semaphore counts calls."""
+    arrived, release = threading.Semaphore(0), threading.Event()
 
     def slow(body: dict[str, Any]) -> Answer:
         if is_probe(body):
             return completion(PROBE_ANSWER)
-        came.release()
-        go_on.wait(20)
+        arrived.release()
+        release.wait(20)
         return completion(GOOD)
 
     server.answer = slow
-    return came, go_on
+    return arrived, release

@@ -1,6 +1,6 @@
-"""An API that people sign in to by a real provider, both over HTTP; and browsers that do.
+"""An API with sign-in through a real OpenID Connect provider, both over HTTP, and browsers for it.
 
-Test modules take the fixtures over by name, all of them, as those of `api_world`.
+Test modules import all of its fixtures by name, like those of `api_world`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def provider(at_work: OidcProvider) -> OidcProvider:
 
 @pytest.fixture(autouse=True)
 def nothing_kept(shared: World) -> Iterator[None]:
-    """What a test had the provider tell of itself is not the next one's."""
+    """Reset the provider's metadata after each test."""
     yield
     shared.parts.provider._kept.clear()
 
 
 @pytest.fixture(scope="module")
 def shared(at_work: OidcProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Bob is bound to the provider's `bob-1`; `ann-1` is nobody's account."""
+    """An API where Bob is bound to the provider's `bob-1`; `ann-1` is not bound."""
     with running(tmp_path_factory.mktemp("oidc"), **at_work.settings()) as world:
         bind(world, at_work, "Bob", "bob-1")
         yield world
@@ -56,15 +56,15 @@ def world(shared: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def strict(at_work: OidcProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """Whoever is bound has no password, and everybody else needs a second step. Behind a proxy."""
+    """An API behind a proxy: bound people have no password, everyone else needs a second factor."""
     cheap(monkeypatch)
     with running(tmp_path, **at_work.settings(only=True), proxies="127.0.0.1") as world:
-        world.parts.shops.need_second_step("main", True, by=TESTER)
+        world.parts.shops.require_second_step("main", True, by=TESTER)
         yield world
 
 
 def bind(world: World, provider: OidcProvider, name: str, subject: str) -> None:
-    """An account of this name for the provider's subject."""
+    """Create an account for a subject of the provider."""
     world.parts.staff.add(name, None)
     world.parts.provider_accounts.invite(name, provider.url, subject=subject, by=TESTER)
 
@@ -76,7 +76,7 @@ def browser(world: World) -> Iterator[httpx.Client]:
 
 
 def begin(http: httpx.Client, after: str = "/review") -> str:
-    """Press the button; the provider's address."""
+    """Press the button; return the provider's URL."""
     return address_in(http.post("/sign-in/oidc", data={"next": after}))
 
 
@@ -91,7 +91,7 @@ def audited(world: World, action: str) -> list[tuple[str, str, str | None]]:
 
 
 def refused(answer: httpx.Response, status: int, words: str) -> None:
-    """A page in plain words with the way on, and no session."""
+    """Assert that a page explains the refusal with a link to go on, and sets no session."""
     assert answer.status_code == status, answer.text
     assert words in answer.text
     assert 'href="/sign-in"' in answer.text

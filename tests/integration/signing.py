@@ -1,4 +1,4 @@
-"""What tests of signing in share: cheap hashes, a signed-in client, and codes of an authenticator."""
+"""Helpers for sign-in tests: cheap hashes, a signed-in client, and authenticator codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEP_S = 30
 
 
 class Counting:
-    """The real argon2 with small costs; counts how many run side by side."""
+    """The real argon2 at low cost; counts concurrent hashes."""
 
     def __init__(self, pause_s: float = 0.0) -> None:
         self._real = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
@@ -50,7 +50,7 @@ class Counting:
 
 
 def cheap(monkeypatch: pytest.MonkeyPatch, pause_s: float = 0.0) -> Counting:
-    """Hash at small costs for this test, and count it."""
+    """Hash at low cost in this test, and count hashes."""
     counting = Counting(pause_s)
     monkeypatch.setattr(passwords, "_HASHER", counting)
     monkeypatch.setattr(passwords, "_DECOY", passwords._decoy())
@@ -58,9 +58,9 @@ def cheap(monkeypatch: pytest.MonkeyPatch, pause_s: float = 0.0) -> Counting:
 
 
 def code_at(database: Database, secret: str, steps: int = 0) -> str:
-    """What an authenticator shows, by the database's clock, so many half minutes from now.
+    """Return the authenticator's code `steps` half minutes from now, by the database's clock.
 
-    Waits out the end of a half minute: what is "now" here must still be so when it is looked at.
+    Waits for the next half minute if this one is about to end.
     """
     with database.everywhere().read() as session:
         now = database.now(session)
@@ -71,7 +71,7 @@ def code_at(database: Database, secret: str, steps: int = 0) -> str:
 
 
 def csrf_in(page: httpx.Response) -> str:
-    """The CSRF token that a page's forms carry."""
+    """Return the CSRF token of a page's forms."""
     found = re.search(r'name="csrf" value="([0-9a-f]{64})"', page.text)
     assert found is not None, page.text
     return found[1]

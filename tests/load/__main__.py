@@ -1,12 +1,11 @@
-"""How many orders a second everything but the engines bears: `make load`.
+"""Measure how many orders per second the stack handles without its engines: `make load`.
 
     python -m tests.load [--rates 2 5 10 20] [--seconds 60] [--minutes 10] [--out docs/benchmarks/load.json]
 
-The real API, queue, workers and PostgreSQL as processes of one machine, a chain's shops with a key each,
-orders that come at random and never wait for each other (`customers.py`), engines that only take their time
-(`engines.py`). Rates are tried upwards until orders are refused, lost or settled too late; then the highest
-that was borne is kept up for `--minutes`. The side that sends works on the same machine, and its processor
-time is shown apart.
+The real API, queue, workers and PostgreSQL on one machine, shops with a key each, random arrivals
+(`customers.py`), and simulated engines (`engines.py`). The rate is raised until orders are refused, lost or
+settled too late; then the highest rate without that runs for `--minutes`. The clients share the machine;
+their processor time is shown separately.
 
 Objectives: accepted within 100 ms (p99), settled within 5 s of its upload (p95), none refused, none lost.
 """
@@ -41,7 +40,7 @@ SEED = 20_261_123
 
 
 def measured(stack: Running, rate: float, seconds: float, spoken: float) -> dict[str, Any]:
-    """Figures of one rate, kept up for so many seconds."""
+    """Return the figures of one rate over `seconds`."""
     before, own, began = stack.used(), time.process_time(), time.perf_counter()
     seen = asyncio.run(come(stack.url, Plan(rate, seconds, spoken, stack.keys, SEED)))
     took = time.perf_counter() - began
@@ -52,7 +51,7 @@ def measured(stack: Running, rate: float, seconds: float, spoken: float) -> dict
 def figures(
     seen: list[dict[str, Any]], rate: float, took_s: float, used: dict[str, float], lost: int
 ) -> dict[str, Any]:
-    """What one rate came to. An order that was not accepted, or not settled in time, counts as never done."""
+    """Return the figures of one rate. Orders that were never settled count as infinitely late."""
     accepted = [one for one in seen if one.get("status") == 202]
     settled = [one.get("settled_s", float("inf")) for one in seen]
     spent = sum(used.values())
@@ -76,7 +75,7 @@ def figures(
 
 
 def missed(found: dict[str, Any]) -> list[str]:
-    """The objectives that a rate does not keep."""
+    """Return the objectives that a rate misses."""
     late = {
         "accepted": found["accepted_s"]["p99"] > ACCEPTED_P99_S,
         "settled": found["settled_s"]["p95"] > SETTLED_P95_S,
@@ -86,7 +85,7 @@ def missed(found: dict[str, Any]) -> list[str]:
 
 
 def lost(stack: Running) -> int:
-    """Orders in the database that no worker has any more, though all that were sent were waited for."""
+    """Return the number of orders still waiting in the database after all clients have finished."""
     waiting = [state.value for state in WAITING]
     with stack.database.everywhere().read() as session:
         return len(session.scalars(select(OrderRow.id).where(OrderRow.state.in_(waiting))).all())

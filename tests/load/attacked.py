@@ -1,10 +1,10 @@
-"""Whether honest customers are served next to an attacker: the last part of `make attack`.
+"""Measure whether honest customers are served during an attack: the last part of `make attack`.
 
     python -m tests.load.attacked [--attacks dear_texts nonsense ...] [--seconds 60] [--postgresql]
 
 The default stack with its own engines. A till of each of two shops and a customer at an order page order
-every `--every` seconds, first alone, then next to each attacker, who comes from another address or has
-another key. Each order is to be served within three times the p95 that its customer had alone.
+every `--every` seconds, first alone, then during each attack from another address or with another key. Each
+order must be served within three times the p95 that its customer had alone.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ PATIENCE_S = 400.0
 
 @dataclass
 class Site:
-    """A stack with two honest shops, and one of an attacker, who comes from `elsewhere`; `found` counts what
-    answers that one got."""
+    """A stack with two honest shops and an attacker's, whose address is `elsewhere`; `found` counts the
+    responses to the attacker."""
 
     url: str
     keys: dict[str, dict[str, str]]
@@ -70,7 +70,7 @@ class Site:
         return httpx.Client(base_url=self.url, transport=over, headers=headers, timeout=60)
 
     def keep_on(self, http: httpx.Client, ask: Callable[[int], httpx.Response]) -> None:
-        """Ask until the time is up."""
+        """Repeat a request until the time is up."""
         number = 0
         while not self.stop.is_set():
             number += 1
@@ -120,7 +120,7 @@ def long_paths(site: Site, http: httpx.Client) -> None:
 
 
 def unread(site: Site, http: httpx.Client) -> None:
-    """Ninety connections with forty requests each, whose answers are not read; again and again."""
+    """Repeatedly open ninety connections with forty requests each, and don't read the responses."""
     host, port = site.url.removeprefix("http://").split(":")
     asks = f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode() * 40
     while not site.stop.is_set():
@@ -139,7 +139,7 @@ ATTACKERS = 4  # threads of one
 
 
 def honest(site: Site, seconds: float, every_s: float) -> dict[str, list[float]]:
-    """How long each order of each customer took to be served; `inf` where it was refused or never was."""
+    """Return the seconds until each order of each customer was served, or `inf` if it never was."""
     texts = [row for row in written() if row["menu"] == MENU]
     took: dict[str, list[float]] = {"till": [], "other shop's till": [], "page": []}
     shops = {"till": "main", "other shop's till": "other", "page": "main"}
@@ -173,7 +173,7 @@ def honest(site: Site, seconds: float, every_s: float) -> dict[str, list[float]]
 
 
 def attacked(site: Site, attack: Callable[[Site, httpx.Client], None], chosen: Any) -> dict[str, list[float]]:
-    """As `honest`, next to an attacker."""
+    """As `honest`, during an attack."""
     site.stop.clear()
     site.found.clear()
     site.elsewhere = f"127.0.0.{10 + ATTACKS.index(attack)}"
@@ -190,13 +190,13 @@ def attacked(site: Site, attack: Callable[[Site, httpx.Client], None], chosen: A
             site.stop.set()
             for one in crowd:
                 one.join()
-            for order_id, _ in site.orders.due(limit=1000, idle_s=0):  # the next attack finds none
+            for order_id, _ in site.orders.due(limit=1000, idle_s=0):  # none is left for the next attack
                 with suppress(SaycartError):
                     site.orders.cancel(order_id)
 
 
 def running(home: Path, postgresql: bool, stop: ExitStack) -> Site:
-    """The default stack, with the menu of the shops read."""
+    """Run the default stack with the shops' menu warm."""
     server = PostgreSQL() if postgresql else None
     if server:
         stop.callback(server.stop)

@@ -1,6 +1,6 @@
-"""Customers who come when they like (a Poisson process) and wait for their own order alone.
+"""Customers who arrive at random (a Poisson process), each waiting only for their own order.
 
-Clients that wait for an answer before they ask again would ask a slow server less; these never do.
+Clients that wait for a response before the next request would send less to a slow server; these don't.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Plan:
 
 
 async def come(url: str, plan: Plan) -> list[dict[str, Any]]:
-    """Send for as long as the plan says and wait for all; what was seen of each order."""
+    """Send orders for as long as the plan says, wait for all of them, and return what was seen of each."""
     chance = random.Random(plan.seed)
     texts, sounds = written(), spoken()
     started, at, orders = time.perf_counter(), 0.0, list[asyncio.Task[dict[str, Any]]]()
@@ -50,7 +50,7 @@ async def come(url: str, plan: Plan) -> list[dict[str, Any]]:
 
 
 async def _order(client: httpx.AsyncClient, key: str, body: dict[str, Any]) -> dict[str, Any]:
-    """What accepting took, and the order's end."""
+    """Send an order; return how long it took to be accepted and settled, and its status."""
     bearer = {"Authorization": f"Bearer {key}"}
     seen: dict[str, Any] = {}
     began = time.perf_counter()

@@ -1,9 +1,8 @@
-"""The product's Celery worker with engines that only take their time: `celery -A tests.load.engines ...`.
+"""The Celery worker with simulated engines: `celery -A tests.load.engines ...`.
 
-What surrounds them is the product's: queue, database, recordings, the confined child that decodes audio,
-retrieval, checks. The engines themselves sleep, as a worker does that waits for a server on
-another machine, and answer what the gold files say. How long they sleep is drawn around medians that
-`LOAD_HEAR_S` and `LOAD_READ_S` give: log-normal, with its 95th percentile at twice the median.
+Everything else is real: queue, database, recordings, confined audio decoding, retrieval and checks. The
+engines sleep, like a worker that waits for a server, and answer from the gold files. Their times are
+log-normal around the medians `LOAD_HEAR_S` and `LOAD_READ_S`, with the 95th percentile at twice the median.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from schemas.menu import Menu
 from schemas.transcript import Transcript
 from schemas.writable import clean
 from services.bootstrap import Container
-from services.decoding.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, DecodedCart
 from services.transcription.ports import Recording
 from services.workers.app import app
 from tests.load.orders import RECORDINGS, rows
@@ -32,12 +31,12 @@ __all__ = ["app"]
 
 HEAR_S = float(os.environ.get("LOAD_HEAR_S", "1.0"))
 READ_S = float(os.environ.get("LOAD_READ_S", "2.0"))
-# So that one order in twenty takes twice the median and more.
+# One order in twenty takes at least twice the median.
 _SIGMA = math.log(2) / 1.645
 
 
 def take(median_s: float) -> float:
-    """Sleep as long as an engine might take; seconds."""
+    """Sleep as long as an engine might take; return the seconds."""
     seconds = median_s * math.exp(random.gauss(0, _SIGMA))
     time.sleep(seconds)
     return seconds
@@ -50,13 +49,13 @@ def _gold() -> dict[str, list[dict[str, Any]]]:
 
 @cache
 def _said() -> dict[str, str]:
-    """What is said in a recording, by the digest of its bytes."""
+    """Return the text of each recording by the digest of its bytes."""
     listed = json.loads((RECORDINGS / "manifest.json").read_text())["recordings"]
     return {one["sha256"]: one["text"] for one in listed}
 
 
 class Ears(ScriptedTranscriber):
-    """The recording is decoded as ever, and what it says is known."""
+    """Decodes the recording as usual, then answers its known text."""
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         said = _said()[hashlib.sha256(recording.file.read_bytes()).hexdigest()]
@@ -76,16 +75,16 @@ class Reader:
         asked: CartRequest,
         called_off: threading.Event | None = None,
         **_how: bool,
-    ) -> Reading:
+    ) -> DecodedCart:
         seconds = take(READ_S)
         lines = tuple({"kind": "item", **line} for line in _gold().get(asked.transcript, ()))
-        return Reading(lines, "", 0.0, 0, self.name, 900, 20, 800, seconds)
+        return DecodedCart(lines, "", 0.0, 0, self.name, 900, 20, 800, seconds)
 
     def warm(self, menu: Menu, called_off: threading.Event | None = None) -> None: ...
 
-    def prove(self) -> None: ...
+    def verify(self) -> None: ...
 
-    def state(self, patience_s: float) -> str:
+    def status(self, patience_s: float) -> str:
         return "ok"
 
 

@@ -1,4 +1,4 @@
-"""What customers say under load: tuned golden text and the shipped recordings."""
+"""Orders for load tests: tuned golden text and the shipped recordings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ WRITTEN = (
 
 
 def rows() -> list[dict[str, Any]]:
-    """Every gold row, spoken ones first."""
+    """Return every gold row, spoken ones first."""
     return [json.loads(line) for file in (SPOKEN, *WRITTEN) for line in file.read_text().splitlines()]
 
 
 def written() -> list[dict[str, str]]:
-    """Orders of text: menu and transcript."""
+    """Return text orders: menu and transcript."""
     found = [json.loads(line) for file in WRITTEN for line in file.read_text().splitlines()]
     return [{"menu": row["menu"], "transcript": row["utterance"]} for row in found]
 
 
 def spoken() -> list[tuple[str, bytes]]:
-    """Spoken orders: menu and recording."""
+    """Return spoken orders: menu and recording."""
     found = [json.loads(line) for line in SPOKEN.read_text().splitlines()]
     return [(row["menu"], (RECORDINGS / row["audio"]).read_bytes()) for row in found]

@@ -1,4 +1,4 @@
-"""Everything but the engines, in processes of its own, and what each of them used of the processors."""
+"""A stack without real engines, and the processor time of each of its processes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tests.credentials import UNLIMITED
 from tests.processes.parts import part
 from tests.stand_ins import TESTER
 
-# Orders that may be at an engine at once; it waits for an answer, so threads cost little.
+# Concurrent orders at the engines. They only sleep, so threads cost little.
 IN_FLIGHT = 128
 PYTHON = (sys.executable, "-m")
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A stack that serves at `url` the orders of `keys`, one a shop; `pids` by part."""
+    """A stack at `url` with a key for each shop; `pids` by part."""
 
     url: str
     keys: list[str]
@@ -43,14 +43,14 @@ class Running:
     pids: dict[str, int]
 
     def used(self) -> dict[str, float]:
-        """Seconds of processor time that each part has used so far, with its children."""
+        """Return the seconds of processor time of each part so far, with its children."""
         return {name: _used(pid) for name, pid in self.pids.items()}
 
 
 @contextmanager
 def running(home: Path, database_url: str, *, shops: int, env: dict[str, str]) -> Iterator[Running]:
-    """Redis, one API, a worker a stage, sweeper; a chain of `shops` with the sample menus. `env` says how
-    long the engines take (`engines.py`)."""
+    """Run Redis, one API, a worker for each stage and the sweeper, with `shops` that have the sample menus.
+    `env` sets how long the engines take (`engines.py`)."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     redis = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
     config = Settings(
@@ -105,7 +105,7 @@ def _children(home: Path, listener: socket.socket, env: dict[str, str]) -> list[
 
 
 def _used(pid: int) -> float:
-    """What a process, those below it and their dead have used."""
+    """Return the processor time of a process and its descendants, including exited ones."""
     whole, seconds = psutil.Process(pid), 0.0
     for process in (whole, *whole.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):

@@ -3,4 +3,4 @@
 OTHER = "other"
 """A second shop."""
 SECRET = "zanzibar"
-"""Said in each of its orders, and part of its menus' names."""
+"""A word in each of its orders and its menus' names."""

@@ -1,4 +1,4 @@
-"""`python -m tests.openapi`: new cases each time, with each key; how many, and what did not hold."""
+"""`python -m tests.openapi`: run new random cases with each key; print their number and the failures."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tests.openapi.served import served
 
 
 def main() -> int:
-    """Exit status 1 where anything did not hold."""
+    """Exit with status 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="tests.openapi", description=__doc__)
     parser.add_argument("--examples", type=int, default=60, help="random cases of each call and key")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="to see a run again")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="to repeat a run")
     args = parser.parse_args()
-    cases, wrong = 0, 0
+    cases, failures = 0, 0
     with tempfile.TemporaryDirectory(prefix="saycart-openapi-") as folder, served(Path(folder)) as api:
         for key in SCOPES:
             done = attacked(api, key, Path(folder), "-n", str(args.examples), "--seed", str(args.seed))
-            cases, wrong = cases + done.cases, wrong + len(done.wrong)
-            print(f"key of {key} scope(s): {done.cases} cases, {len(done.wrong)} did not hold", flush=True)
-            if done.wrong:
-                print(done.printed, *done.wrong, sep="\n", flush=True)
-    print(f"{cases} cases over the OpenAPI document, {wrong} did not hold (--seed {args.seed})")
-    return int(wrong > 0)
+            cases, failures = cases + done.cases, failures + len(done.failures)
+            print(f"key of {key} scope(s): {done.cases} cases, {len(done.failures)} failures", flush=True)
+            if done.failures:
+                print(done.output, *done.failures, sep="\n", flush=True)
+    print(f"{cases} cases over the OpenAPI document, {failures} failures (--seed {args.seed})")
+    return int(failures > 0)
 
 
 if __name__ == "__main__":

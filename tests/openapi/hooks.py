@@ -1,6 +1,6 @@
-"""What schemathesis loads: two checks of our own, and the few findings that are right as they are.
+"""Hooks of schemathesis: two checks of our own, and the failures that are correct behaviour.
 
-`SAYCART_FUZZ_SCOPES` holds the scopes of the key that this run shows, empty for none.
+`SAYCART_FUZZ_SCOPES` has the scopes of this run's key; empty for none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.openapi import SECRET
 
 HELD = frozenset(os.environ.get("SAYCART_FUZZ_SCOPES", "").split())
 
-# A body of the right schema that is refused: problem code, words of its detail, and why no schema says so.
+# Bodies that match the schema but are refused: problem code, pattern of its detail, reason.
 RULES = (
     ("unknown_menu", "", "menus are data"),
     ("invalid_menu", "", "ids, names and sizes of a menu have to agree with each other"),
@@ -26,7 +26,7 @@ RULES = (
     ("unsupported_audio", "", "its bytes decide"),
     ("audio_empty", "", "OpenAPI can't bound the length of a file"),
     ("invalid_input", "NUL character", "no database of ours holds one"),
-    ("invalid_input", "no page cursor", "only what was handed out is one"),
+    ("invalid_input", "page cursor", "only what was handed out is one"),
     ("invalid_input", "not every reader keeps", "whole numbers end at 2^53 - 1 wherever they stand"),
     ("invalid_input", "metadata", "depth, number and size in bytes have no keyword"),
     ("invalid_input", "`(cart|reject)` ", "which fields go with which decision"),
@@ -40,14 +40,14 @@ RULES = (
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Failure, case: Any, response: Any) -> bool:
-    """False for what is right as it is."""
+    """Return False for a failure that is correct behaviour."""
     try:
         problem = json.loads(response.content)
         code, detail = problem["code"], problem["detail"]
     except (ValueError, KeyError, TypeError):
         return True
     if isinstance(failure, UnsupportedMethodResponse):
-        # A GET with a body is refused before its address is looked at: nothing would read the body.
+        # A GET with a body is refused before routing.
         return not (response.status_code == 400 and case.method in ("GET", "HEAD"))
     if isinstance(failure, RejectedPositiveData):
         return not any(code == named and re.search(words, detail) for named, words, _ in RULES)
@@ -56,7 +56,7 @@ def filter_failure(context: Any, failure: Failure, case: Any, response: Any) -> 
 
 @schemathesis.hook
 def map_query(context: Any, query: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Long polls of half a second: of 30 s, as they may be, a few are all the time that there is."""
+    """Shorten long polls to half a second."""
     if query and isinstance(wait := query.get("wait"), int | float) and 0 < wait <= 30:
         return query | {"wait": min(wait, 0.5)}
     return query
@@ -64,7 +64,7 @@ def map_query(context: Any, query: dict[str, Any] | None) -> dict[str, Any] | No
 
 @schemathesis.check
 def kept_out(ctx: Any, response: Any, case: Any) -> None:
-    """A call whose scopes the key lacks is never carried out."""
+    """Check that calls fail if the key lacks their scopes."""
     asked = {
         scope
         for way in case.operation.definition.raw.get("security", [])
@@ -77,5 +77,5 @@ def kept_out(ctx: Any, response: Any, case: Any) -> None:
 
 @schemathesis.check
 def other_shop_unseen(ctx: Any, response: Any, case: Any) -> None:
-    """Nothing of the other shop is in any answer."""
+    """Check that no response has data of the other shop."""
     assert SECRET.encode() not in response.content, "a word of another shop"

@@ -1,4 +1,4 @@
-"""One run of schemathesis against a served API, as a program of its own, and what it reports."""
+"""Run schemathesis against a served API as a subprocess, and read its report."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SCOPES = {"all": ALL_SCOPES, "one": {Scope.ORDERS_READ}, "none": set[Scope]()}
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """How one run ended: cases that were sent, findings (none, if all held), and all that it printed."""
+    """Result of a run: number of cases sent, failures, and its output."""
 
     cases: int
-    wrong: list[str]
-    printed: str
+    failures: list[str]
+    output: str
 
 
 def attacked(served: Served, key: str, home: Path, *how: str, timeout_s: float = 540) -> Attack:
-    """Run it with one of `served.keys`; `how` are options of `schemathesis run`.
+    """Run schemathesis with one of `served.keys`; `how` are options of `schemathesis run`.
 
-    The document is the API's own, without `default`: else an answer that no call names would do.
+    `default` is removed from the API's document, since otherwise undocumented statuses would pass.
     """
     document = httpx.get(f"{served.url}/openapi.json", trust_env=False).json()
     for operations in document["paths"].values():
@@ -40,11 +40,11 @@ def attacked(served: Served, key: str, home: Path, *how: str, timeout_s: float =
             del operation["responses"]["default"]
     (home / "openapi.json").write_text(json.dumps(document))
     report = home / f"{key}.json"
-    shown = [f"-HAuthorization: {value}" for value in served.keys[key].values()]
+    headers = [f"-HAuthorization: {value}" for value in served.keys[key].values()]
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", HERE / "schemathesis.toml"),
-            *("run", home / "openapi.json", "--url", served.url, *shown, *how),
+            *("run", str(home / "openapi.json"), "--url", served.url, *headers, *how),
             *("--no-color", "--report", "json", "--report-json-path", report),
         ],
         cwd=REPOSITORY,
@@ -57,14 +57,15 @@ def attacked(served: Served, key: str, home: Path, *how: str, timeout_s: float =
         text=True,
         timeout=timeout_s,
     )
-    printed = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     if not report.exists():
-        return Attack(0, ["schemathesis did not run"], printed)
-    told: dict[str, Any] = json.loads(report.read_text())
-    wrong = [f"{found['title']}: {', '.join(found['operations'])}" for found in told["failures"]]
-    wrong += [f"error: {error}" for error in told["errors"]]
-    if told["operations"]["tested"] != sum(map(len, document["paths"].values())) or not told["complete"]:
-        wrong.append(f"not every call was tried: {told['operations']}, {told['stop_reason']}")
-    if done.returncode and not wrong:
-        wrong.append(f"exit status {done.returncode}")
-    return Attack(told["test_cases"]["generated"], wrong + served.hurt(), printed)
+        return Attack(0, ["schemathesis did not run"], output)
+    result: dict[str, Any] = json.loads(report.read_text())
+    failures = [f"{one['title']}: {', '.join(one['operations'])}" for one in result["failures"]]
+    failures += [f"error: {error}" for error in result["errors"]]
+    tested, calls = result["operations"]["tested"], sum(map(len, document["paths"].values()))
+    if tested != calls or not result["complete"]:
+        failures.append(f"not every call was tested: {result['operations']}, {result['stop_reason']}")
+    if done.returncode and not failures:
+        failures.append(f"exit status {done.returncode}")
+    return Attack(result["test_cases"]["generated"], failures + served.faults(), output)

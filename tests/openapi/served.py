@@ -1,4 +1,4 @@
-"""An API in a process of its own, with orders in every state that a client may meet, and keys to it."""
+"""An API process with orders in every state that clients see, and keys for it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ TICKET = '{"priority":"high","needs_human":true,"note":"nobody"}'
 
 @dataclass(frozen=True)
 class Served:
-    """An API at `url`; `log` is what its process wrote. `keys` by what they may do: `all`, `one` (to read
-    orders), `none`."""
+    """An API at `url`, with its log file, and keys by their scopes: `all`, `one` (to read orders), `none`."""
 
     url: str
     keys: dict[str, Header]
@@ -47,23 +46,23 @@ class Served:
     supervisor: Supervisor
     pid: int | None
 
-    def hurt(self) -> list[str]:
-        """What the API took harm in: it died, it answers no more, it met what nobody had foreseen."""
+    def faults(self) -> list[str]:
+        """Return what is wrong with the API: it exited, doesn't respond, or logged unexpected errors."""
         found = [] if self.supervisor.pid("api") == self.pid else ["the API died"]
         try:
             httpx.get(f"{self.url}/livez", timeout=5, trust_env=False).raise_for_status()
         except httpx.HTTPError as error:
             found.append(f"the API does not answer: {error!r}")
-        faults = [line for line in self.log.read_text().splitlines() if "request.failed" in line]
-        return found + faults[:5]
+        logged = [line for line in self.log.read_text().splitlines() if "request.failed" in line]
+        return found + logged[:5]
 
 
 @contextmanager
 def served(home: Path) -> Iterator[Served]:
-    """Redis, a decode server that answers the same to everything, and `python -m services.api` on SQLite."""
+    """Run Redis, a decode server with fixed answers, and `python -m services.api` on SQLite."""
     redis = EmbeddedRedis(home / "redis", any_free(), home / "redis.log")
     port = any_free()
-    with staged_server(_said) as decoder:
+    with staged_server(_answer) as decoder:
         config = Settings(
             home=home,
             api_port=port,
@@ -99,15 +98,15 @@ def served(home: Path) -> Iterator[Served]:
             database.close()
 
 
-def _said(body: dict[str, Any]) -> Answer:
-    """What the decode server says to the masked tasks."""
+def _answer(body: dict[str, Any]) -> Answer:
+    """Return the decode server's answer to a masked task."""
     if is_probe(body):
         return completion(PROBE_ANSWER)
     return completion("yes" if '"maybe"' in body["grammar"] else TICKET)
 
 
 def _filled(http: httpx.Client, orders: OrderStore, word: str) -> None:
-    """Menus, and orders that wait, are in review, were cancelled; one with a recording. `word` is in each."""
+    """Add menus and orders: waiting, in review, cancelled, and one with a recording; `word` is in each."""
     for menu_id, menu in load_menus().items():
         http.put(
             f"/v1/menus/{menu_id}", json=menu | {"name": f"{menu['name']} {word}".strip()}

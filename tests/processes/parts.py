@@ -1,4 +1,4 @@
-"""A part of the product as a child of a test or a measurement: what is common to all that start some."""
+"""Start parts of the product as child processes of tests and measurements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from services.workers.children import as_environment
 def part(
     name: str, argv: tuple[str, ...], home: Path, env: dict[str, str], fds: tuple[int, ...] = (), **more: str
 ) -> Child:
-    """A child that says by a file in `home` when it can work, and waits for the child `redis`."""
+    """A child that needs Redis and creates a file in `home` when it is ready."""
     return Child(
         name=name,
         argv=argv,
@@ -39,7 +39,7 @@ def program(
     env: dict[str, str] | None = None,
     **how: Any,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """`python WORDS` with these settings, unsupervised; killed at the end. `how` is for Popen."""
+    """Run `python WORDS` with these settings, unsupervised, and kill it at the end. `how` goes to Popen."""
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, *words],

@@ -1,6 +1,6 @@
-"""The running stack: its real API, workers, Redis, Whisper and LLM, in child processes of this session.
+"""The running stack: real API, workers, Redis, Whisper and LLM in child processes.
 
-One stack serves the end-to-end tests and the browser tests: starting it costs half a minute and 4 GB.
+End-to-end and browser tests share one: it takes half a minute and 4 GB to start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SETTLED = {lifecycle.STATUS[state] for state in lifecycle.SETTLED}
 
 
 def settings_in(home: Path, **changes: Any) -> Settings:
-    """Settings of a stack of its own: an empty home and a free port."""
+    """Settings of a separate stack: an empty home and a free port."""
     return Settings(home=home, api_port=any_free(), **changes)
 
 
@@ -44,7 +44,7 @@ def client(stack: Stack) -> Iterator[httpx.Client]:
 
 @contextmanager
 def connected(stack: Stack) -> Iterator[httpx.Client]:
-    """A client of a stack that has the sample menus."""
+    """Import the sample menus into a stack; yield its client."""
     with httpx.Client(
         base_url=stack.base_url, headers=header_at(stack.settings.database), timeout=60.0, trust_env=False
     ) as client:
@@ -54,7 +54,7 @@ def connected(stack: Stack) -> Iterator[httpx.Client]:
 
 
 def follower(client: httpx.Client) -> Callable[[str], dict[str, Any]]:
-    """Follows an order to where nothing more happens without a human."""
+    """Return a function that waits until an order is settled, and returns it."""
 
     def follow(order_id: str) -> dict[str, Any]:
         for _ in range(30):

@@ -1,6 +1,6 @@
-"""The real Celery worker with a stand-in decoder, as a child: `celery -A tests.processes.standing_worker`.
+"""The real Celery worker with a stand-in decoder: `celery -A tests.processes.standing_worker`.
 
-Only what a container hands out as engines is replaced; queue, database, leases and pools are the real ones.
+Queue, database, leases and pools are real.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A collector of traces: OTLP over real HTTP, kept in memory for tests to look at."""
+"""A trace collector: OTLP over real HTTP, spans stored in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import until
 
 @dataclass(frozen=True)
 class Span:
-    """One span as it was received; ids are hexadecimal, `parent` is empty for the first of a trace."""
+    """A received span; ids are hexadecimal, `parent` is empty for a trace's root."""
 
     name: str
     kind: str
@@ -34,14 +34,14 @@ class Span:
     began: int
 
     def is_at(self, traceparent: str | None) -> bool:
-        """Whether a traceparent names this span, as one that is sent."""
+        """Return True if a traceparent names this span and is sampled."""
         _, *ids, flags = (traceparent or "---0").split("-")
         return ids == [self.trace, self.id] and bool(int(flags, 16) & 1)
 
 
 @dataclass
 class Collector:
-    """`answers` is the status that it gives; `bodies` is all that was sent, as it came."""
+    """Responds with status `answers`; `bodies` has the raw requests."""
 
     url: str = ""
     answers: int = 200
@@ -56,16 +56,16 @@ class Collector:
         return found
 
     def until_received(self, *requests: str) -> None:
-        """Wait for these: a request's span ends after its answer, which a client may have before."""
+        """Wait for spans with these names: a request's span ends after its response is sent."""
         self.until(lambda: all(self.named(name) for name in requests))
 
     def of(self, order_id: str) -> list[Span]:
-        """Those that name an order, in the order of their beginning."""
+        """Return an order's spans by start time."""
         found = [span for span in self.spans if span.attributes.get("saycart.order.id") == order_id]
         return sorted(found, key=lambda span: span.began)
 
     def until(self, true: Callable[[], object], seconds: float = 20.0) -> None:
-        until(true, seconds, told=lambda: [(span.part, span.name) for span in self.spans])
+        until(true, seconds, detail=lambda: [(span.part, span.name) for span in self.spans])
 
     def take(self, body: bytes) -> None:
         self.bodies.append(body)
@@ -99,7 +99,7 @@ def _span(one: Wire, about: dict[str, Any]) -> Span:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """A collector on a free port of the loopback interface."""
+    """Run a collector on a free loopback port."""
     collector = Collector()
 
     class Traces(Handler):
@@ -119,7 +119,7 @@ def collecting() -> Iterator[Collector]:
 
 @contextmanager
 def traced(collector: Collector, sample: float = 1.0) -> Iterator[Collector]:
-    """This process exports while the block runs; after it, all that was ended is in `spans`."""
+    """Export this process's spans during the block; afterwards all ended ones are in `spans`."""
     tracing.start(Settings(traces_url=f"{collector.url}?sample={sample}"), "api")
     try:
         yield collector

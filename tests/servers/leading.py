@@ -1,4 +1,4 @@
-"""Names of `.example` that lead to an address of the test's choice."""
+"""Resolve names under `.example` to an address of the test's choice."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _REAL = socket.getaddrinfo
 
 
 def leads_to(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """Let each look-up of a name under `.example` find `address`."""
+    """Resolve every name under `.example` to `address`."""
 
-    def found(host: Any, port: Any, *args: Any, **more: Any) -> list[Any]:
-        named = isinstance(host, str) and host.endswith(".example")
-        return _REAL(address if named else host, port, *args, **more)
+    def lookup(host: Any, port: Any, *args: Any, **more: Any) -> list[Any]:
+        ours = isinstance(host, str) and host.endswith(".example")
+        return _REAL(address if ours else host, port, *args, **more)
 
-    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)

@@ -1,4 +1,4 @@
-"""An HTTP server on loopback for as long as a block runs: what stands in for others is a handler."""
+"""An HTTP server on loopback for the length of a block; a handler is the stand-in for another service."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Reads a body, answers one, and writes no line to the console."""
+    """Reads a request's body, sends a response, and logs nothing."""
 
     def body(self) -> bytes:
-        """The request's, whose length it names."""
+        """Return the request's body."""
         return self.rfile.read(int(self.headers["Content-Length"]))
 
     def answer(self, status: int, content: bytes = b"", **headers: str) -> None:
-        """All of an answer. An underscore in a header's name stands for its hyphen."""
+        """Send a response. Underscores in header names become hyphens."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
@@ -28,22 +28,22 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 class _Server(ThreadingHTTPServer):
-    # Of connections that are not taken yet: past the default of 5 some wait a second for their next try.
+    # Backlog: with the default of 5, some connections retry only after a second.
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is what many tests are about; any other error is shown."""
+        """Ignore clients that hang up, as many tests do; show any other error."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[str]:
-    """Its address, `http://127.0.0.1:PORT`, by default a free one; a thread for each request."""
+    """Serve with a thread per request, by default on a free port; yield `http://127.0.0.1:PORT`."""
     with _Server(("127.0.0.1", port), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

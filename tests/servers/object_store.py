@@ -1,4 +1,4 @@
-"""An S3 server of our own, moto's, in a thread of this process; and settings of a home that uses it."""
+"""An S3 server (moto) in a thread of this process, and settings that use it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBERS = count(1)
 
 
 class ObjectStore:
-    """The server; `asked` are the requests that came, as "PUT /bucket/name"."""
+    """The server; `asked` has its requests, as "PUT /bucket/name"."""
 
     def __init__(self) -> None:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -32,7 +32,7 @@ class ObjectStore:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """On the port that it had before; what it holds has stayed."""
+        """Start on the same port as before, with the same content."""
         asked = self.asked
 
         class Noting(WSGIRequestHandler):
@@ -53,7 +53,7 @@ class ObjectStore:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Nothing listens for the length of the `with`."""
+        """Stop listening during the block."""
         self.stop()
         try:
             yield
@@ -62,7 +62,7 @@ class ObjectStore:
 
     @property
     def client(self) -> Any:
-        """AWS's own client, to look with other eyes than ours."""
+        """AWS's own client, independent of ours."""
         return boto3.client(
             "s3",
             endpoint_url=self.url,
@@ -72,12 +72,12 @@ class ObjectStore:
         )
 
     def bucket(self) -> str:
-        """The name of a new bucket."""
+        """Create a bucket; return its name."""
         name = f"recordings-{next(_NUMBERS)}"
         self.client.create_bucket(Bucket=name)
         return name
 
     def names(self, bucket: str) -> list[str]:
-        """What is in a bucket."""
+        """Return the names of a bucket's objects."""
         found = self.client.list_objects_v2(Bucket=bucket).get("Contents", [])
         return [each["Key"] for each in found]

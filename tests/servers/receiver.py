@@ -2,8 +2,8 @@
 
     python -m tests.servers.receiver --port PORT --secret SECRET --out FILE
 
-It verifies the signature, drops repeats by id, and answers 204 only once the message is on disk: an answer
-that came too early would lose the message in a crash.
+It verifies signatures, drops duplicates by id, and answers 204 only after writing to disk: answering earlier
+could lose the message in a crash.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ READ_S = 15.0
 
 
 class Inbox:
-    """Messages taken once each, as JSON lines in `file`, which holds those of earlier lives too."""
+    """Unique messages, as JSON lines in `file`, which survives restarts."""
 
     def __init__(self, file: Path, on_message: Callable[[], object] = lambda: None) -> None:
         self._on_message = on_message
         self._seen: set[str] = set()
         self._lock = threading.Lock()
-        # Unbuffered: what could not be written must not wait in memory and turn up later.
+        # Unbuffered: a failed write must not appear later.
         self._file = file.open("a+b", buffering=0)
         self._size = 0
         self._recall(self._file)
 
     def take(self, message_id: str, message: dict[str, Any]) -> None:
-        """Keep a message, unless it is a repeat."""
-        # One at a time, or two repeats at once would both be new.
+        """Store a message unless it is a duplicate."""
+        # One at a time, or two concurrent duplicates would both be new.
         with self._lock:
             if message_id in self._seen:
                 return
@@ -64,7 +64,7 @@ class Inbox:
         self._size += len(line)
 
     def _recall(self, file: FileIO) -> None:
-        """Read the ids back. A last line that a crash cut off was never answered, so it is cut away."""
+        """Read the stored ids. A line truncated by a crash was never answered, so it is removed."""
         file.seek(0)
         for line in file.readall().splitlines(keepends=True):
             if line.endswith(b"\n"):
@@ -75,7 +75,7 @@ class Inbox:
 
 @contextmanager
 def receiving(port: int, secret: str, inbox: Inbox) -> Iterator[str]:
-    """The inbox behind HTTP on loopback, for the block; its address. `port` 0 takes a free one."""
+    """Serve the inbox on loopback during the block; yield its address. `port` 0 means a free one."""
     webhook = Webhook(secret)
 
     class Receiver(Handler):
@@ -89,7 +89,7 @@ def receiving(port: int, secret: str, inbox: Inbox) -> Iterator[str]:
             except WebhookVerificationError:
                 self.answer(401)
             except OSError:
-                self.answer(503)  # not kept, so not taken: the sender comes again
+                self.answer(503)  # not stored: the sender will retry
             else:
                 self.answer(204)
 

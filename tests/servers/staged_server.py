@@ -1,4 +1,4 @@
-"""A decode server that answers what a test wants it to, over real HTTP."""
+"""A scripted decode server over real HTTP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answer = tuple[int, bytes]
 
 
 def completion(text: str | None, reason: str = "stop", *, logprob: float = 0.0, **more: Any) -> Answer:
-    """An answer of one token, with its score as llama.cpp tells it and with what vLLM is asked for it by."""
+    """A completion of one token, with its score in llama.cpp's format and what vLLM needs for scoring."""
     token = {"id": 5, "token": text, "logprob": logprob, "top_logprobs": [{"id": 5}]}
     choice = {
         "message": {"role": "assistant", "content": text},
@@ -36,7 +36,7 @@ def completion(text: str | None, reason: str = "stop", *, logprob: float = 0.0, 
 
 
 def scores(body: dict[str, Any], text: str, logprob: float = 0.0) -> Answer:
-    """What vLLM says of the answer's token when it is sent as a prompt."""
+    """vLLM's scores of the answer's token, sent as a prompt."""
     logprobs = [None, *({str(token): _score(text, logprob)} for token in body["prompt"][1:])]
     return 200, json.dumps({"choices": [{"prompt_logprobs": logprobs}]}).encode()
 
@@ -46,12 +46,12 @@ def _score(text: str, logprob: float) -> dict[str, Any]:
 
 
 def spelled(draft: CartDraft, menu: Menu) -> str:
-    """A draft as a model writes it."""
+    """Return a draft in the format that models write."""
     return wire.write([line.model_dump(mode="json") for line in draft.lines], Names(menu))
 
 
 def model(wish: str) -> Callable[[dict[str, Any]], Answer]:
-    """As a server whose model would write `wish`, and holds the mask."""
+    """Answer like a server that applies the mask to a model that would write `wish`."""
 
     def answer(body: dict[str, Any]) -> Answer:
         if "prompt_logprobs" in body:
@@ -62,15 +62,17 @@ def model(wish: str) -> Callable[[dict[str, Any]], Answer]:
 
 
 def is_probe(body: dict[str, Any]) -> bool:
-    """Is this the question that only a server with the mask on answers rightly?"""
+    """Return True if this is the request that only a server with masks answers correctly."""
     return PROBE_WORD in json.dumps(body)
 
 
 @dataclass
 class StagedServer:
-    """Answers every request by `answer`; remembers path, headers and body of each. `gone` is set when a
-    client has left before its answer. `health` is the status of `/health`, `looked_at` set once it was asked
-    for; `adapters` are status and body of `/lora-adapters`."""
+    """Answers every request with `answer` and stores its path, headers and body.
+
+    `gone` is set when a client leaves early. `health` is the status of `/health`, and `looked_at` is set once
+    it is requested; `adapters` is the response of `/lora-adapters`.
+    """
 
     answer: Callable[[dict[str, Any]], Answer]
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -83,9 +85,9 @@ class StagedServer:
     url: str = ""
 
     def decoder(self, dialect: str = "llama.cpp", *, proved: bool = True, **more: Any) -> OpenAIDecoder:
-        """A client of it, that has probed it already where it is `proved`."""
+        """Return a client, which has probed the server if `proved`."""
         made = OpenAIDecoder(self.url, dialect=dialect, model="qwen", **more)
-        made._proved_at = 0 if proved else -1
+        made._verified_at = 0 if proved else -1
         return made
 
 
@@ -112,7 +114,7 @@ def staged_server(answer: Callable[[dict[str, Any]], Answer]) -> Iterator[Staged
             self.answer(*answer)
 
         def _watch(self, answered: threading.Event) -> None:
-            """A client that leaves closes its side: the socket reads as ended."""
+            """Detect a client that leaves: its socket reads as ended."""
             try:
                 left = not self.connection.recv(1, socket.MSG_PEEK)
             except OSError:

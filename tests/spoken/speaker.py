@@ -1,8 +1,7 @@
-"""Says orders whose cart is known: any menu, any number of them, drawn from a seed.
+"""Generate orders with known carts for any menu, from a seed.
 
-A hand-written set holds a few hundred ways of speaking; here items, sizes, options, amounts, counts, splits,
-second thoughts and hesitations are combined freely, so that rules which each hold alone meet each other. Only
-what has one meaning is said: the cart is right by construction.
+Combines items, sizes, options, amounts, counts, splits, corrections and hesitations freely, which a
+hand-written set can't. Every order is unambiguous, so its cart is right by construction.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ HESITATIONS = ("uh", "um", "like", "you know", "uhm", "er", "let me see", "i gue
 
 @dataclass
 class Speaker:
-    """One customer; everything is drawn from `dice`."""
+    """A customer; `dice` makes every choice."""
 
     menu: Menu
     dice: random.Random
@@ -51,7 +50,7 @@ class Speaker:
         self.items = [item for item in self.menu.items if item.available]
 
     def order(self) -> tuple[str, list[Line]]:
-        """An utterance and the lines that it means."""
+        """Return an utterance and its cart lines."""
         ways: Sequence[Callable[[], tuple[str, list[Line]]]] = (
             self._several, self._several, self._parted, self._added, self._shared, self._rethought,
             self._removed,
@@ -67,7 +66,7 @@ class Speaker:
         return words, [line for _, line in parts]
 
     def _parted(self) -> tuple[str, list[Line]]:
-        """Several of one, told apart by an option or a size."""
+        """Several of one item that differ in an option or size."""
         item, choices = self._with_choices(2)
         size, said = self._size(item)
         (first, _), (second, _) = ((c, c[1]) for c in choices)
@@ -83,7 +82,7 @@ class Speaker:
         return words, [line(item, 2, size, first), line(item, 1, size, second)]
 
     def _added(self) -> tuple[str, list[Line]]:
-        """ "Two large cokes and a small one": one more, and no part of the two."""
+        """ "Two large cokes and a small one": an additional one, not one of the two."""
         item = self.dice.choice([i for i in self.items if len(i.size_ids) > 1])
         one, other = self.dice.sample(item.size_ids, 2)
         count, more = self.dice.choice((1, 2, 3)), self.dice.choice((1, 2))
@@ -103,7 +102,7 @@ class Speaker:
         return words, [line(item, count, size, choice)]
 
     def _rethought(self) -> tuple[str, list[Line]]:
-        """A size or a number taken back at once."""
+        """A size or number corrected at once."""
         item = self.dice.choice([i for i in self.items if len(i.size_ids) > 1])
         one, other = self.dice.sample(item.size_ids, 2)
         if self.dice.random() < 0.5:
@@ -115,14 +114,14 @@ class Speaker:
         return self._counted(2, self._size_word(one), item) + turn.format("three"), [line(item, 3, one)]
 
     def _removed(self) -> tuple[str, list[Line]]:
-        """One of several lines taken back by its name, with all that was said of it."""
+        """One of several lines cancelled by its name."""
         words, lines = self._several()
         gone = self.dice.randrange(len(lines))
         item = self.menu.item(lines[gone]["sku"])
         if len(lines) < 2 or item is None:
             return words, lines
         turn = self.dice.choice((". actually scratch the {}", ", no, forget the {}", ". cancel the {}"))
-        return words + turn.format(item.name), [kept for i, kept in enumerate(lines) if i != gone]
+        return words + turn.format(item.name), [other for i, other in enumerate(lines) if i != gone]
 
     def _line(self, item: Item) -> tuple[str, Line]:
         count = min(self.dice.choices((1, 2, 3, 4, 5, 6), (60, 20, 8, 4, 4, 4))[0], item.max_quantity)
@@ -130,15 +129,15 @@ class Speaker:
         words = self._counted(count, said.strip(), item)
         choices = self._choices(item, self.dice.choices((0, 1, 2, 3), (40, 35, 17, 8))[0])
         if choices:
-            # "Without lettuce and tomato" has neither; who wants the tomato says it first.
+            # "Without lettuce and tomato" excludes both, so wanted options come first.
             choices.sort(key=lambda choice: choice[3].startswith(("without", "hold")))
-            told = [choice[3] for choice in choices]
-            led = (
+            phrases = [choice[3] for choice in choices]
+            lead = (
                 ""
-                if choices[0][2] == "none" or told[0].startswith("easy")
+                if choices[0][2] == "none" or phrases[0].startswith("easy")
                 else self.dice.choice(("with ", "and add "))
             )
-            words += f" {led}{', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]}"
+            words += f" {lead}{', '.join(phrases[:-1])}{' and ' if phrases[1:] else ''}{phrases[-1]}"
         return words, line(item, count, size, *choices)
 
     def _counted(self, count: int, size: str, item: Item) -> str:
@@ -151,7 +150,7 @@ class Speaker:
         return "an" if word == "a" and following[0] in "aeiou" else word
 
     def _size(self, item: Item) -> tuple[str | None, str]:
-        # "Six wings" are a six piece where there is one, so such items always have their size said.
+        # "Six wings" can mean a six-piece, so items with such sizes always name one.
         pieces = any(w in self._size_word(size) for size in item.size_ids for w in ("piece", "dozen"))
         if not item.size_ids or (self.dice.random() < 0.25 and not pieces):
             return None, ""
@@ -177,13 +176,13 @@ class Speaker:
         amount = "normal" if once else self.dice.choices(list(AMOUNTS), (6, 2, 1, 2))[0]
         name = self._name(option)
         said = self.dice.choice(AMOUNTS[amount]).format(name)
-        others = (known for known in group.options if known is not option)
-        if amount == "extra" and any(said in (known.name, *known.aliases) for known in others):
-            said = f"a lot of {name}"  # "extra hot sauce" is one of its own here
+        others = (other for other in group.options if other is not option)
+        if amount == "extra" and any(said in (other.name, *other.aliases) for other in others):
+            said = f"a lot of {name}"  # this menu has another option called "extra ..."
         return group.id, option.id, amount, said
 
     def _with_choices(self, wanted: int) -> tuple[Item, list[Choice]]:
-        """An item and as many plain choices of it, of different groups or of one that takes many."""
+        """Return an item with `wanted` options of normal amount."""
         while True:
             item = self.dice.choice(self.items)
             groups = {group.id: group for group in self.menu.option_groups if group.id in item.option_groups}
@@ -194,7 +193,7 @@ class Speaker:
 
     def _name(self, part: Item | Size | Option) -> str:
         name = self.dice.choice((part.name, part.name, *part.aliases))
-        # "A bowl of grits" says a size, where they come in cups and bowls.
+        # "A bowl of grits" names a size if there are cups and bowls.
         sized = isinstance(part, Item) and any(
             name.startswith(f"{word} of ")
             for size in self.menu.sizes
@@ -212,7 +211,7 @@ class Speaker:
 
 
 def line(item: Item, quantity: int, size: str | None, *choices: Choice) -> Line:
-    """A line of a gold cart."""
+    """Return a gold cart line."""
     options: list[OptionLine] = [
         {"group": group, "id": ref, "amount": amount, "count": 1} for group, ref, amount, _ in choices
     ]
@@ -220,7 +219,7 @@ def line(item: Item, quantity: int, size: str | None, *choices: Choice) -> Line:
 
 
 def plural(name: str) -> str:
-    """The plural as it is said."""
+    """Return the plural."""
     if name.endswith("s"):
         return name
     if name.endswith(("ch", "sh")):

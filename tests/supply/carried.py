@@ -12,7 +12,7 @@ from pathlib import Path
 
 _LGPL_OR_GPL = "LGPL-3.0-or-later OR GPL-2.0-or-later"
 _GCC = "GPL-3.0-or-later WITH GCC-exception-3.1"
-# Of each the licence of its own project; SPDX.
+# The SPDX licence of each library's project.
 LIBRARIES: dict[str, str] = {
     **dict.fromkeys(("avcodec", "avdevice", "avfilter", "avformat", "avutil"), "LGPL-3.0-or-later"),
     **dict.fromkeys(("swresample", "swscale"), "LGPL-3.0-or-later"),
@@ -38,12 +38,12 @@ LIBRARIES: dict[str, str] = {
 
 
 def site() -> Path:
-    """Where this environment's wheels are unpacked."""
+    """Return this environment's site-packages."""
     return Path(sysconfig.get_path("platlib"))
 
 
 def libraries(folder: Path) -> dict[str, list[str]]:
-    """Wheel -> names of the shared libraries in its `.libs`, without the hash that auditwheel adds."""
+    """Return the shared libraries in `.libs` by wheel, without the hashes that auditwheel adds."""
     found: dict[str, list[str]] = {}
     for libs in sorted(folder.glob("*.libs")):
         names = {plain(file.name) for file in libs.iterdir()}
@@ -52,5 +52,5 @@ def libraries(folder: Path) -> dict[str, list[str]]:
 
 
 def plain(file: str) -> str:
-    """A shared library's name without `lib`, hash and ending."""
+    """Return a shared library's name without `lib`, hash and extension."""
     return re.sub(r"^lib|(-[0-9a-f]{8})+\.so.*$|-?\.so.*$", "", file)

@@ -1,4 +1,4 @@
-"""Prints what an image holds as JSON, for `sbom.py`; run inside, where the standard library must do."""
+"""Print an image's contents as JSON, for `sbom.py`. Runs inside, so it only uses the standard library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sysconfig
 from importlib.metadata import distributions
 from pathlib import Path
 
-# The environment's and the engines', and what the base image's own Python has, such as pip.
+# The environment, the engines, and the packages of the base image's own Python, such as pip.
 FOLDERS = [*sys.path, sysconfig.get_path("purelib", "posix_prefix", {"base": sys.base_prefix})]
 QUERY = ["dpkg-query", "--show", "--showformat=${Package} ${Version} ${Architecture}\n"]
 DEBIAN = subprocess.run(QUERY, check=True, capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""Writes docs/licences.md: every locked package, weight and vendored file with its licence.
+"""Write docs/licences.md: every locked package, weight and vendored file with its licence.
 
     python -m tests.supply.licences .venv-supply/bin/python
 
@@ -29,7 +29,7 @@ Key = tuple[str, str]
 
 
 def used() -> dict[Key, list[str]]:
-    """Name and version of each pin -> the environments that have it."""
+    """Return the environments of each pin, by name and version."""
     found: dict[Key, list[str]] = {}
     for lock, environment in locks.LOCKS.items():
         for pin in locks.pins(lock):
@@ -39,7 +39,7 @@ def used() -> dict[Key, list[str]]:
 
 
 def installed() -> dict[Key, str]:
-    """Licences of this environment's packages."""
+    """Return the licences of this environment's packages."""
     found = {}
     for package in distributions():
         name = locks.normal(package.metadata["Name"])
@@ -48,7 +48,7 @@ def installed() -> dict[Key, str]:
 
 
 def on_page(text: str) -> dict[Key, str]:
-    """Licences of packages as the page has them."""
+    """Return the licences of packages on the page."""
     return {
         (name, version): licence
         for licence, packages in _LIST.findall(text)
@@ -57,7 +57,7 @@ def on_page(text: str) -> dict[Key, str]:
 
 
 def asked(keys: Iterable[Key], python: str) -> dict[Key, str]:
-    """Licences as the index tells them, by a dry run of pip: metadata alone, nothing is installed or run.
+    """Return the licences in the index's metadata, by a dry run of pip: nothing is installed or run.
 
     `spdx.UNKNOWN` for one that pip does not find.
     """
@@ -75,7 +75,7 @@ def asked(keys: Iterable[Key], python: str) -> dict[Key, str]:
                 "--ignore-requires-python",
             ]
             command += ["--target", folder, "--report", str(report), f"{name}=={version}"]
-            # A universal lock has pins that no wheel of this Python has.
+            # A universal lock has pins without a wheel for this Python.
             for more in ([], ["--python-version", "3.13"]):
                 if not subprocess.run([*command, *more], capture_output=True).returncode:
                     break
@@ -85,13 +85,13 @@ def asked(keys: Iterable[Key], python: str) -> dict[Key, str]:
 
 
 def known(text: str) -> dict[Key, str]:
-    """Licence of each pin that this environment or the page knows."""
+    """Return the licences known from this environment or the page."""
     found = on_page(text) | installed()
     return {key: licence for key, licence in found.items() if licence != spdx.UNKNOWN}
 
 
 def faults(licences: dict[Key, str]) -> Iterator[str]:
-    """One line for each thing that is not allowed."""
+    """Yield a line for each licence that is not allowed."""
     for (name, version), licence in licences.items():
         if (wrong := spdx.refused(licence)) and name not in spdx.TAKEN:
             yield f"{name} {version}: {', '.join(wrong)} is not a licence that tests/supply/spdx.py takes"
@@ -109,7 +109,7 @@ def faults(licences: dict[Key, str]) -> Iterator[str]:
 
 
 def page(licences: dict[Key, str], libraries: dict[str, list[str]]) -> str:
-    """The whole of docs/licences.md."""
+    """Return the text of docs/licences.md."""
     environments = used()
     shipped = [key for key, names in environments.items() if "default" in names]
     others = [key for key, names in environments.items() if "default" not in names]
@@ -133,7 +133,7 @@ def page(licences: dict[Key, str], libraries: dict[str, list[str]]) -> str:
 
 
 def _by_licence(keys: list[Key], licences: dict[Key, str]) -> list[str]:
-    """One paragraph for each licence, with its packages."""
+    """Return a paragraph for each licence, with its packages."""
     by: dict[str, list[str]] = {}
     for name, version in keys:
         by.setdefault(licences[name, version], []).append(f"`{name}` {version}")
@@ -142,7 +142,7 @@ def _by_licence(keys: list[Key], licences: dict[Key, str]) -> list[str]:
 
 
 def _named(names: list[str]) -> str:
-    """Libraries of one licence side by side, those that are on no list first and in bold."""
+    """Return libraries grouped by licence, those not allowed first and in bold."""
     by: dict[str, list[str]] = {}
     for name in names:
         by.setdefault(carried.LIBRARIES.get(name, spdx.UNKNOWN), []).append(name)
@@ -152,7 +152,7 @@ def _named(names: list[str]) -> str:
 
 
 def main(python: str = sys.executable) -> int:
-    """Writes the page; the exit status. `python` has a pip of 24 or later."""
+    """Write the page; return the exit status. `python` needs pip 24 or later."""
     found = known(PAGE.read_text() if PAGE.exists() else "")
     found |= asked([key for key in used() if key not in found], python)
     licences = {key: found[key] for key in used()}

@@ -1,4 +1,4 @@
-"""What the project takes from others, read from the files that pin it: packages, weights, scripts."""
+"""Third-party packages, weights and scripts, read from the files that pin them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# Lock -> what its environment is called in tables.
+# Locks, and the names of their environments in tables.
 LOCKS = {
     "requirements.lock": "default",
     "requirements-train.lock": "train",
@@ -27,7 +27,7 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One entry of a lock. `name` as indexes normalise it; `hashes` are sha256 in hex, sorted."""
+    """An entry of a lock: normalized name, version, and sorted sha256 in hex."""
 
     name: str
     version: str
@@ -35,15 +35,15 @@ class Pin:
 
 
 def normal(name: str) -> str:
-    """A package's name as indexes compare it (PEP 503)."""
+    """Normalize a package's name (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def parse(text: str) -> list[Pin]:
-    """The entries of a lock as uv writes it: each begins at the start of a line, the rest is indented.
+    """Parse a lock that uv wrote: entries start at the margin, the rest is indented.
 
     Raises:
-        ValueError: a line begins with something that is no pin, such as a range or an address.
+        ValueError: an entry isn't a pin but, for example, a range or a URL.
     """
     found: list[Pin] = []
     for block in re.split(r"\n(?=\S)", text):
@@ -58,17 +58,17 @@ def parse(text: str) -> list[Pin]:
 
 
 def pins(lock: str) -> list[Pin]:
-    """The entries of one of `LOCKS`."""
+    """Return the entries of one of `LOCKS`."""
     return parse((ROOT / lock).read_text())
 
 
 def models() -> list[dict[str, Any]]:
-    """The rows of the model lock; `infra/weights/lock.py` says what is in one."""
+    """Return the rows of the model lock, see `infra/weights/lock.py`."""
     found: list[dict[str, Any]] = json.loads((ROOT / "infra/weights/models.lock.json").read_text())["models"]
     return found
 
 
 def vendored(folder: str) -> list[dict[str, str]]:
-    """The rows of one of the manifests of `VENDORED`: file, package, version, licence, sha256."""
+    """Return the rows of a manifest of `VENDORED`: file, package, version, licence, sha256."""
     found: list[dict[str, str]] = json.loads((ROOT / folder / "manifest.json").read_text())["files"]
     return found

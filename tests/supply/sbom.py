@@ -1,4 +1,4 @@
-"""Writes the SBOM of an image as CycloneDX JSON to standard output:
+"""Write the SBOM of an image as CycloneDX JSON to standard output:
 
     … | .venv-supply/bin/python -m tests.supply.sbom saycart-api 1.0.0
 
@@ -23,14 +23,14 @@ from . import carried, licences, locks
 
 
 def document(image: str, version: str, contents: dict[str, Any]) -> str:
-    """The SBOM of `image`, such as `saycart-api`, as JSON."""
+    """Return the SBOM of `image`, such as `saycart-api`, as JSON."""
     known = licences.on_page(licences.PAGE.read_text())
     parts = [_package(PackageURL("generic", None, "python", contents["python"]))]
     for row in contents["debian"]:
         where = {"arch": row[2], "distro": contents["release"]}
         parts.append(_package(PackageURL("deb", "debian", row[0], row[1], where)))
     for name, release in ((locks.normal(name), release) for name, release in contents["packages"]):
-        if name != "saycart":  # which the SBOM is of
+        if name != "saycart":  # the SBOM's subject
             parts.append(_package(PackageURL("pypi", None, name, release), known.get((name, release))))
             parts[-1].components = _libraries(contents["libraries"].get(f"{name.replace('-', '_')}.libs", ()))
     for row in locks.vendored("services/web/static/vendor"):
@@ -50,7 +50,7 @@ def _package(purl: PackageURL, licence: str | None = None) -> Component:
 
 
 def _libraries(files: list[str]) -> list[Component]:
-    """The shared libraries that a wheel carries."""
+    """Return the shared libraries in a wheel."""
     names = sorted({carried.plain(file) for file in files})
     return [Component(name=name, licenses=_licence(carried.LIBRARIES.get(name))) for name in names]
 

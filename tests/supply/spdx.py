@@ -1,6 +1,6 @@
-"""From what packages say of their licence to SPDX, and whether that licence is one that we take.
+"""Convert packages' licence metadata to SPDX, and check that we accept the licence (ADR 9).
 
-ADR 9 has the reasons. Nothing is guessed: words that are in no table here give `UNKNOWN`, which is refused.
+Nothing is guessed: metadata that no table here has gives `UNKNOWN`, which is refused.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 
 UNKNOWN = "NOASSERTION"
 
-# Taken without a question: they ask for their notice, and at most (MPL-2.0) for changes to their own files.
+# Accepted: they require their notice, and at most (MPL-2.0) the source of changes to their own files.
 ALLOWED = frozenset({
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0",
     "CC0-1.0", "CNRI-Python", "ISC", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "OLDAP-2.8", "PSF-2.0",
     "PostgreSQL", "Unlicense", "X11", "Zlib",
 })  # fmt: skip
 
-# Taken by name though their licence is on no list; each with its reason. An unused row is a fault.
+# Packages accepted despite their licence, each with a reason. Unused entries are an error.
 TAKEN: dict[str, str] = {
     "psycopg": "LGPL: imported unchanged and replaceable, so nothing of ours comes under it",
     "psycopg-binary": "as psycopg; an image that is handed on has to say where its source is",
@@ -58,7 +58,7 @@ _WORDS = {
     "MIT OR Apache-2.0": "MIT OR Apache-2.0",
     "MPL-2.0 AND MIT": "MPL-2.0 AND MIT",
 }
-# Whose metadata say "BSD", nothing, or a whole text: read by a person in the licence file of their wheel.
+# Metadata without a clear licence ("BSD", none, or a full text): read from the licence file in the wheel.
 _READ = {
     "amqp": "BSD-3-Clause",
     "billiard": "BSD-3-Clause",
@@ -87,7 +87,7 @@ _READ = {
 
 
 def licence(name: str, metadata: Mapping[str, Any]) -> str:
-    """The SPDX expression of a package; `UNKNOWN` where it says nothing that a table here has.
+    """Return the SPDX expression of a package; `UNKNOWN` if no table here has its metadata.
 
     `metadata` in pip's JSON form (PEP 566): `license_expression`, `license`, `classifier`.
     """
@@ -107,6 +107,6 @@ def _of_classifiers(classifiers: Sequence[str]) -> list[str]:
 
 
 def refused(expression: str) -> list[str]:
-    """The parts of an SPDX expression that are not allowed. Of an `OR` each has to be."""
+    """Return the parts of an SPDX expression that are not allowed; all alternatives of an `OR` must be."""
     parts = re.split(r"\s+(?:AND|OR)\s+|[()]", expression)
     return sorted({part.strip() for part in parts if part.strip()} - ALLOWED)

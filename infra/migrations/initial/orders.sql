@@ -1,4 +1,4 @@
--- Orders with their history, reviews, messages and recordings. One statement a paragraph.
+-- Orders with their history, reviews and messages. One statement per paragraph.
 
 CREATE TABLE orders (
     id VARCHAR NOT NULL,
@@ -39,8 +39,7 @@ CREATE TABLE orders (
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
 
--- A claim and a heartbeat change no column of any of these, so that PostgreSQL changes the row in its page and
--- no index (HOT).
+-- Claims and heartbeats change no indexed column, so PostgreSQL updates the row in its page (HOT).
 CREATE INDEX ix_orders_left
     ON orders (updated_at)
     WHERE state NOT IN ('received', 'transcribed', 'decoded');
@@ -63,7 +62,7 @@ CREATE INDEX ix_orders_waiting_clients
     ON orders (shop_id, client, state)
     WHERE state IN ('received', 'transcribed', 'decoded');
 
--- What retention still has to do: an order enters when it ends, and leaves once that is done.
+-- Orders that retention has still to process.
 CREATE INDEX ix_orders_with_recording
     ON orders (shop_id, updated_at)
     WHERE audio_key IS NOT NULL AND state IN ('completed', 'rejected', 'failed', 'cancelled');
@@ -165,7 +164,7 @@ CREATE INDEX ix_outbox_dead ON outbox (created_at, id) WHERE dead_at IS NOT NULL
 
 CREATE INDEX ix_outbox_delivered ON outbox (delivered_at) WHERE delivered_at IS NOT NULL;
 
--- Of the few messages that are open, and so as small as they are: which may go, which is first and oldest.
+-- Partial, since only a few messages are open.
 CREATE INDEX ix_outbox_endpoint_due
     ON outbox (endpoint_id, due_at, id)
     WHERE delivered_at IS NULL AND dead_at IS NULL;
@@ -180,7 +179,7 @@ CREATE INDEX ix_outbox_waiting
     ON outbox (created_at, id)
     WHERE delivered_at IS NULL AND dead_at IS NULL;
 
--- Clocks by which waiting orders take turns; a shop's own has an empty source.
+-- Clocks by which waiting orders take turns; a shop's own clock has an empty source.
 CREATE TABLE turns (
     shop_id VARCHAR NOT NULL,
     source VARCHAR NOT NULL,
@@ -195,5 +194,5 @@ CREATE TABLE turns (
 
 CREATE INDEX ix_turns_shops ON turns (begun) WHERE source = '';
 
--- For the seconds of work of the last minute, which the API looks up for each order.
+-- For the seconds of work in the last minute, which the API looks up for each order.
 CREATE INDEX ix_turns_at ON turns (at);

@@ -1,5 +1,4 @@
--- What PostgreSQL alone has: the audit log's guards, and room in a page.
--- A claim and a heartbeat change the row within its page (HOT), which needs room there.
+-- Only for PostgreSQL: the audit log's triggers, and free space for updates within a page (HOT).
 
 ALTER TABLE orders SET (fillfactor = 80);
 

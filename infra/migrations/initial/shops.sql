@@ -1,5 +1,5 @@
--- Shops with their menus, people, keys, endpoints and audit log. One statement a paragraph.
--- JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
+-- Shops with their menus, people, keys, endpoints and audit log. One statement per paragraph.
+-- JSON rather than JSONB, which doesn't keep the order of keys: a menu's prices are in the order of its sizes.
 
 CREATE TABLE shops (
     id VARCHAR NOT NULL,
@@ -33,7 +33,7 @@ CREATE TABLE menus (
     FOREIGN KEY (shop_id) REFERENCES shops (id)
 );
 
--- Whatever a header shows, so that listing menus reads no document: SQLite would have to pass over each.
+-- All columns of a header, so that listing menus doesn't read documents.
 CREATE INDEX ix_menus_header
     ON menus (shop_id, id, version, digest, name, currency, language, items, sold_out, created_at);
 
@@ -147,7 +147,7 @@ CREATE TABLE webhook_endpoints (
 
 CREATE INDEX ix_webhook_endpoints_shop ON webhook_endpoints (shop_id, created_at);
 
--- All text, `at` too: what a digest was made of must read back the same whatever the driver or time zone.
+-- All text, including `at`: digests must not depend on the driver or time zone.
 CREATE TABLE audit_log (
     shop_id VARCHAR NOT NULL,
     seq BIGINT NOT NULL,

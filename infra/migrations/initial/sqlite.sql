@@ -1,5 +1,5 @@
--- What SQLite alone has. An entry of the audit log must be the next of its shop: this also stops
--- INSERT OR REPLACE, which takes a row away without asking the trigger of DELETE.
+-- Only for SQLite. An entry of the audit log must be the next one of its shop, which also prevents
+-- INSERT OR REPLACE: it deletes rows without calling the DELETE trigger.
 
 CREATE TRIGGER audit_log_next BEFORE INSERT ON audit_log
     WHEN NEW.seq <> 1 + coalesce((SELECT max(seq) FROM audit_log WHERE shop_id = NEW.shop_id), 0)

@@ -1,4 +1,4 @@
-"""All tables: `initial/*.sql`, and the policies by which PostgreSQL keeps shops apart."""
+"""Creates all tables (`initial/*.sql`), and the policies by which PostgreSQL keeps shops apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alembic import op
 
-from infra.migrations.policies import BY_ORDER, BY_REVIEW, BY_SHOP, BY_STAFF, WHOSE, add_policy
+from infra.migrations.policies import BY_ORDER, BY_REVIEW, BY_SHOP, BY_STAFF, NAMED_SHOP, add_policy
 
 revision = "0001"
 down_revision = None
@@ -42,10 +42,10 @@ _BELONGS = {
 def upgrade() -> None:
     dialect = op.get_context().dialect.name
     for file in ("shops", "orders", dialect):
-        # A blank line ends a statement: triggers and functions have semicolons of their own.
+        # Split at blank lines: triggers and functions contain semicolons.
         for statement in (_SQL / f"{file}.sql").read_text(encoding="utf-8").split("\n\n"):
             op.execute(statement.replace("{time}", _TIME[dialect]).rstrip(";\n "))
     for belongs, tables in _BELONGS.items():
         for table in tables:
             add_policy(table, belongs)
-    add_policy("shops", f"id = {WHOSE}")
+    add_policy("shops", f"id = {NAMED_SHOP}")

@@ -1,9 +1,8 @@
-"""Who asks, and whether they may: the credential of a call, its scope, and the shop's scope that it opens.
+"""Authentication and authorization: the credential of a call, its scopes, and the `ShopScope` that it opens.
 
-Every route names what it asks for by one of the types at the end (`ReadsOrders`, `WritesMenus`, ...), in
-front of whatever reads the body; that puts it into the OpenAPI document as well. `undeclared` finds routes
-that name nothing; the app refuses to start with one, so that a new route is closed until its author
-opens it.
+Every route declares its scopes by a parameter of one of the types at the end (`ReadsOrders`, `WritesMenus`,
+...), placed before its body; the OpenAPI document has them too. The app doesn't start with a route that
+`undeclared` finds.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from schemas.field_problems import MAX_PROBLEMS
 from schemas.shops.access import Access, Scope
 from schemas.shops.audit import MAX_CHARS, Actor
 from services.api.deps import container, dependants
-from services.api.gate.rates import counted, rates_of
+from services.api.gate.rates import count_refusal, rates_of
 from services.api.problems import invalid, request_id_of
 from services.shop_scope import ShopScope
 
@@ -32,7 +31,7 @@ _BEARER = HTTPBearer(
     scheme_name="key", description="a shop's key, made by `saycart keys add`", auto_error=False
 )
 
-# What needs no credential: probes of orchestrators, what a problem's `type` explains, and ways to get one.
+# Paths that need no credential: probes, documentation, assets and sign-in.
 PUBLIC = frozenset(
     {
         "/livez", "/readyz", "/docs", "/openapi.json", "/problems/{code}", "/at/{page_key}", "/static",
@@ -42,34 +41,34 @@ PUBLIC = frozenset(
 
 
 async def credential(request: Request) -> Access:
-    """What the call's key comes to; counted against its limits, as a wrong one or none against its address's.
+    """Return the access of the call's key, and count the call for it; without a valid key for its address.
 
     Raises:
-        Unauthorized: there is none, or it is unknown, expired or revoked; all of these alike.
+        Unauthorized: no key, or an unknown, expired or revoked one.
         TooManyRequests: over a limit.
     """
     box, rates = container(request), rates_of(request)
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token.strip():
-        found = await run_in_threadpool(box.keys.access, token.strip())
-        if found is None:
-            raise await counted(request, Unauthorized("Unknown or expired key."))
-        await rates.count(("key", found.actor), ("shop", found.shop))
-        return found
-    raise await counted(request, Unauthorized("This call needs a key."))
+        access = await run_in_threadpool(box.keys.access, token.strip())
+        if access is None:
+            raise await count_refusal(request, Unauthorized("Unknown or expired key."))
+        await rates.count(("key", access.actor), ("shop", access.shop))
+        return access
+    raise await count_refusal(request, Unauthorized("This call needs a key."))
 
 
 def check(access: Access, scopes: Iterable[Scope]) -> None:
-    """Raises Forbidden, which names the scopes that are missing."""
+    """Raise Forbidden, naming the missing scopes."""
     missing = [scope for scope in scopes if scope not in access.scopes]
     if missing:
         raise Forbidden(f"This needs the scope {', '.join(missing)}, which {access.actor} doesn't have.")
 
 
 def _check_query(request: Request) -> None:
-    """Raises RequestRefused for parameters that the call doesn't know: none is passed over in silence."""
-    found = dependants(request.scope["route"].dependant)
-    known = {field.alias for one in found for field in one.query_params}
+    """Raise RequestRefused for unknown query parameters."""
+    route = dependants(request.scope["route"].dependant)
+    known = {field.alias for dependant in route for field in dependant.query_params}
     if unknown := sorted(set(request.query_params) - known):
         listed = f"this call takes {', '.join(sorted(known))}" if known else "this call takes none"
         raise invalid(
@@ -78,7 +77,7 @@ def _check_query(request: Request) -> None:
 
 
 def undeclared(app: FastAPI) -> list[str]:
-    """Routes that ask for nothing and are not listed as open. Empty in an app that may serve."""
+    """Return routes that declare no scopes and are not public; there must be none."""
     return [
         f"{'/'.join(sorted(methods))} {path}"
         for path, methods, scopes in declared(app)
@@ -87,73 +86,72 @@ def undeclared(app: FastAPI) -> list[str]:
 
 
 def declared(app: FastAPI) -> list[tuple[str, frozenset[str], frozenset[str]]]:
-    """Path, methods and scopes of every route of the app."""
+    """Return path, methods and scopes of every route."""
     return [
         (
-            getattr(found, "path", "?"),
-            frozenset(getattr(found, "methods", None) or ()),
-            _asked(found.dependant) if hasattr(found, "dependant") else frozenset(),
+            getattr(route, "path", "?"),
+            frozenset(getattr(route, "methods", None) or ()),
+            _scopes(route.dependant) if hasattr(route, "dependant") else frozenset(),
         )
-        for found in iter_route_contexts(app.routes)
+        for route in iter_route_contexts(app.routes)
     ]
 
 
-def _asked(of: Dependant) -> frozenset[str]:
-    return frozenset(scope for one in dependants(of) for scope in getattr(one.call, "asks", ()))
+def _scopes(root: Dependant) -> frozenset[str]:
+    return frozenset(scope for one in dependants(root) for scope in getattr(one.call, "scopes", ()))
 
 
-def asking(opened: Callable[..., Any], *scopes: Scope) -> Any:
-    """`opened` as a dependency that is known to ask for these scopes."""
-    opened.asks = tuple(scopes)  # type: ignore[attr-defined]
-    return Depends(opened)
+def requiring(dependency: Callable[..., Any], *scopes: Scope) -> Any:
+    """Return `dependency` for FastAPI, declared to require these scopes."""
+    dependency.scopes = tuple(scopes)  # type: ignore[attr-defined]
+    return Depends(dependency)
 
 
-async def remembered(request: Request) -> Access:
-    """As `credential`; while the database is away, what the same key came to before: who watches the
-    deployment must see that it is away."""
-    known: dict[str, Access] = request.app.state.scrapers
-    shown = hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
+async def _cached_credential(request: Request) -> Access:
+    """As `credential`; while the database is away, the earlier access of the same key, so that monitoring
+    goes on."""
+    cache: dict[str, Access] = request.app.state.scrapers
+    digest = hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
     try:
-        known[shown] = await credential(request)
+        cache[digest] = await credential(request)
     except StorageUnavailable:
-        if shown not in known:
+        if digest not in cache:
             raise
     except Unauthorized:
-        known.pop(shown, None)
+        cache.pop(digest, None)
         raise
-    return known[shown]
+    return cache[digest]
 
 
-def acting(request: Request, name: str) -> Actor:
-    """`name` (`key:...`, `staff:...`) for the audit log, with the peer's address and the id that the logs
-    have."""
+def actor_of(request: Request, name: str) -> Actor:
+    """Return `name` (`key:...`, `staff:...`) with the client's address and request id, for the audit log."""
     address = request.client.host if request.client else ""
-    fit = 1 <= len(address) <= MAX_CHARS and address.isprintable()
-    return Actor(name, address if fit else None, request_id_of(request))
+    valid = 1 <= len(address) <= MAX_CHARS and address.isprintable()
+    return Actor(name, address if valid else None, request_id_of(request))
 
 
 def shop_scope(request: Request, access: Access) -> ShopScope:
-    """What a credential opens of its shop, for this request."""
-    return ShopScope(container(request), access, acting(request, access.actor))
+    """Return the shop's services for this request, as far as the credential grants them."""
+    return ShopScope(container(request), access, actor_of(request, access.actor))
 
 
-def _needs(*scopes: Scope, known: Callable[[Request], Awaitable[Access]] = credential) -> Any:
-    """A dependency on the caller's shop, for a key with these scopes; `known` tells whose it is.
+def _needs(*scopes: Scope, authenticate: Callable[[Request], Awaitable[Access]] = credential) -> Any:
+    """Return a dependency that yields the caller's shop if `authenticate` finds a key with these scopes.
 
-    Raises (when it is called): Unauthorized, as `credential`; Forbidden, where the key lacks one of them.
+    It raises as `credential`, and Forbidden if the key lacks a scope.
     """
 
-    # Not as an annotation: inside of a function FastAPI can't find the names in it.
-    shown = Security(_BEARER, scopes=[scope.value for scope in scopes])
+    # A default value, since FastAPI can't resolve annotations with local names.
+    security = Security(_BEARER, scopes=[scope.value for scope in scopes])
 
-    async def opened(request: Request, _shown: object = shown) -> ShopScope:
-        access = await known(request)
+    async def open_shop(request: Request, _security: object = security) -> ShopScope:
+        access = await authenticate(request)
         check(access, scopes)
         _check_query(request)
         structlog.contextvars.bind_contextvars(shop=access.shop, actor=access.actor)
         return shop_scope(request, access)
 
-    return asking(opened, *scopes)
+    return requiring(open_shop, *scopes)
 
 
 ReadsOrders = Annotated[ShopScope, _needs(Scope.ORDERS_READ)]
@@ -163,13 +161,13 @@ ReadsMenus = Annotated[ShopScope, _needs(Scope.MENUS_READ)]
 WritesMenus = Annotated[ShopScope, _needs(Scope.MENUS_WRITE)]
 
 
-async def _brings(request: Request, box: WritesMenus) -> ShopScope:
+async def _count_menu(request: Request, box: WritesMenus) -> ShopScope:
     await rates_of(request).count(("menus", box.shop))
     return box
 
 
-BringsMenus = Annotated[ShopScope, Depends(_brings)]
-"""As `WritesMenus`, for a change that is new to the model; also TooManyRequests."""
-AsksMasked = Annotated[ShopScope, _needs(Scope.MASKED)]
+ImportsMenus = Annotated[ShopScope, Depends(_count_menu)]
+"""As `WritesMenus`, for changes that the model has to read, which are limited by the hour."""
+CallsMasked = Annotated[ShopScope, _needs(Scope.MASKED)]
 Administers = Annotated[ShopScope, _needs(Scope.ADMIN)]
-ReadsMetrics = Annotated[ShopScope, _needs(Scope.METRICS, known=remembered)]
+ReadsMetrics = Annotated[ShopScope, _needs(Scope.METRICS, authenticate=_cached_credential)]

@@ -1,7 +1,7 @@
-"""JSON bodies, read under a cap and checked for what no store can keep or no reader can show.
+"""Read JSON bodies with a size limit, and refuse values that can't be stored or shown.
 
-FastAPI's own reader takes a body of any length, and `NaN`; so the calls read their bodies here, and
-`document.py` adds their models to the OpenAPI document.
+FastAPI itself accepts bodies of any length, and `NaN`. `document.py` adds the models of these bodies to the
+OpenAPI document.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from schemas.shape import BODY, Rule, faults
 from services.api.problems import RequestRefused, invalid
 
 MAX_JSON_BYTES = 1_000_000
-"""Of a whole menu and of a form; everything else is far smaller."""
+"""For menus and forms; everything else is far smaller."""
 MAX_MODEL_BYTES = 100_000
-"""Of any other call's body: a corrected cart of 12 lines with all options takes half of it."""
-# Bytes from which a body is parsed in a thread.
+"""For other bodies: a corrected cart of 12 lines with all options takes half of it."""
+# Longer bodies are parsed in a thread.
 LONG_BYTES = 8_000
 
 Model = TypeVar("Model", bound=BaseModel)
-Taken = TypeVar("Taken")
+Result = TypeVar("Result")
 
 
 def media_type(request: Request) -> str:
@@ -40,27 +40,23 @@ def declared_length(request: Request) -> int | None:
 
 
 def parse_json(data: bytes | str, rule: Rule = BODY, root: str = "") -> Any:
-    """JSON as RFC 8259 has it, within `rule` (`schemas/shape.py`).
+    """Parse JSON (RFC 8259) that keeps to `rule` (`schemas/shape.py`).
 
     Raises:
-        ValueError: it is no such JSON; one sentence for the caller.
-        RequestRefused: it breaks the rule: 422 with a pointer for each place. `root` is the document's own.
+        ValueError: it is not JSON; the message is for the caller.
+        RequestRefused: it breaks the rule: 422 with pointers, each prefixed with `root`.
     """
     try:
         document = from_json(data, allow_inf_nan=False)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
-    if found := faults(document, rule, root):
-        raise invalid(found)
+    if problems := faults(document, rule, root):
+        raise invalid(problems)
     return document
 
 
 async def read_bytes(request: Request, limit: int) -> bytes:
-    """The request's body.
-
-    Raises:
-        RequestRefused: over `limit` bytes (413).
-    """
+    """Return the request's body; raises RequestRefused (413) if it is over `limit` bytes."""
     too_large = RequestRefused("body_too_large", 413, f"The body is over {limit} bytes.")
     if (declared_length(request) or 0) > limit:
         raise too_large
@@ -73,22 +69,22 @@ async def read_bytes(request: Request, limit: int) -> bytes:
 
 
 async def document(request: Request) -> Any:
-    """The request's JSON document, as a dependency of a route.
+    """Return the request's JSON document; a dependency of routes.
 
     Raises:
-        RequestRefused: another content type (415), too long (413), not JSON (400), or JSON of a depth, size
-            or number that is not taken (422).
+        RequestRefused: another content type (415), too long (413), not JSON (400), or too deep, too large or
+            with a number out of range (422).
     """
-    return await _taken_apart(request, MAX_JSON_BYTES, parse_json)
+    return await _parsed(request, MAX_JSON_BYTES, parse_json)
 
 
 async def read_model(request: Request, model: type[Model], limit: int = MAX_MODEL_BYTES) -> Model:
-    """The request's JSON document as a `model`; errors as in `document`, and 422 as in `validated`."""
-    return await _taken_apart(request, limit, lambda data: validated(model, parse_json(data)))
+    """Return the request's JSON document as a `model`; raises as `document` and `validated`."""
+    return await _parsed(request, limit, lambda data: validated(model, parse_json(data)))
 
 
-async def _taken_apart(request: Request, limit: int, take: Callable[[bytes], Taken]) -> Taken:
-    """What `take` makes of the body: in a thread where it is long, so that other requests go on."""
+async def _parsed(request: Request, limit: int, parse: Callable[[bytes], Result]) -> Result:
+    """Return the result of `parse` on the body; long bodies are parsed in a thread."""
     kind = media_type(request)
     if kind != "application/json" and not kind.endswith("+json"):
         raise RequestRefused(
@@ -96,18 +92,14 @@ async def _taken_apart(request: Request, limit: int, take: Callable[[bytes], Tak
         )
     try:
         data = await read_bytes(request, limit)
-        return await run_in_threadpool(take, data) if len(data) > LONG_BYTES else take(data)
+        return await run_in_threadpool(parse, data) if len(data) > LONG_BYTES else parse(data)
     except ValueError as error:
         problems = [("/", f"is {error}")]
         raise RequestRefused("malformed_body", 400, f"The body is {error}.", problems=problems) from None
 
 
 def validated(model: type[Model], document: Any, root: str = "") -> Model:
-    """`document` as a `model`.
-
-    Raises:
-        RequestRefused: 422 with a pointer for each bad field.
-    """
+    """Validate `document` as a `model`; raises RequestRefused (422) with a pointer for each invalid field."""
     try:
         return model.model_validate(document)
     except ValidationError as error:
@@ -115,7 +107,7 @@ def validated(model: type[Model], document: Any, root: str = "") -> Model:
 
 
 def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
-    """A FastAPI dependency that reads the body as `model`, and that the OpenAPI document has it by."""
+    """Return a dependency that reads the body as `model` and adds it to the OpenAPI document."""
 
     async def read(request: Request) -> Model:
         return await read_model(request, model)
@@ -125,8 +117,8 @@ def body(model: type[Model]) -> Callable[[Request], Awaitable[Model]]:
 
 
 def takes(model: type[BaseModel], example: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """`openapi_extra` for a call that reads its body, a `model`, by itself; `app.py` lists the model. Without
-    an `example` its model has some."""
+    """Return `openapi_extra` for a call that reads its body itself; `app.py` lists the model. Without an
+    `example` the model must have some."""
     media = {"schema": ref(model)} | ({"example": example} if example else {})
     return {"requestBody": {"required": True, "content": {"application/json": media}}}
 

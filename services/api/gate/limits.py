@@ -1,6 +1,6 @@
-"""Every limit of the API, in one table. 0 in a setting: any number.
+"""The table of the API's limits. A setting of 0 means no limit.
 
-How large a body may be is in `bodies.py`; slow clients and crowds of connections are the proxy's
+Sizes of bodies are limited in `bodies.py`, slow clients and numbers of connections by the proxy
 (docs/security.md).
 """
 
@@ -18,18 +18,18 @@ _SPACE = "take too much space today: order as text, or raise SAYCART_SHOP_RECORD
 
 
 class Limit(NamedTuple):
-    """At most `setting` requests, bytes or orders: in a span of time, or now where that is 0. `says`: the
-    sentence for callers over it. `share` of the setting: what a part of its callers may use up."""
+    """At most `setting` requests, bytes, orders or seconds, times `share`: in `span_s`, or at once if that is
+    0. `message` is for callers over the limit."""
 
     name: str
     setting: str
     span_s: int = 0
-    says: str = ""
+    message: str = ""
     share: float = 1.0
 
 
 LIMITS = {limit.name: limit for limit in (
-    # What is sent, by `rates.py`: 429 too_many_requests.
+    # Requests and bytes, by `rates.py`: 429 too_many_requests.
     Limit("key", "key_requests_per_minute", MINUTE_S, "This key, or person, sent too many requests"),
     Limit("shop", "shop_requests_per_minute", MINUTE_S, "The keys of this shop sent too many requests"),
     Limit("address", "address_requests_per_minute", MINUTE_S,
@@ -43,7 +43,7 @@ LIMITS = {limit.name: limit for limit in (
     Limit("page_recordings", "shop_recording_bytes_per_day", DAY_S,
           f"Recordings from this shop's pages {_SPACE}", 0.5),
     Limit("shop_recordings", "shop_recording_bytes_per_day", DAY_S, f"The recordings of this shop {_SPACE}"),
-    # What waits for workers, or a person, by `pressure.py`: 429 too_many_orders; of all 503 overloaded.
+    # Orders waiting for workers or a person, by `pressure.py`: 429 too_many_orders; for `all` 503 overloaded.
     Limit("client", "client_backlog"),
     Limit("visitor", "address_backlog", share=0.5),
     Limit("place", "address_backlog"),
@@ -51,20 +51,21 @@ LIMITS = {limit.name: limit for limit in (
     Limit("shop_orders", "shop_backlog"),
     Limit("all", "max_backlog"),
     # Seconds of work that orders took in their last minute, by `pressure.py`: 429 too_many_orders.
-    Limit("address_seconds", "model_seconds_per_minute", share=1 / 8),
+    Limit("address_seconds", "address_seconds_per_minute"),
     Limit("key_seconds", "model_seconds_per_minute"),
+    Limit("page_seconds", "model_seconds_per_minute"),
     Limit("shop_seconds", "model_seconds_per_minute", share=2.0),
 )}  # fmt: skip
 
 
-def amounts(wanted: Settings) -> dict[str, int]:
-    """Return how much each limit lets in, by its name."""
-    return {name: int(getattr(wanted, limit.setting) * limit.share) for name, limit in LIMITS.items()}
+def amounts(config: Settings) -> dict[str, int]:
+    """Return the value of each limit by its name."""
+    return {name: int(getattr(config, limit.setting) * limit.share) for name, limit in LIMITS.items()}
 
 
-def refusals(name: str, says: str, label: str, values: Iterable[str]) -> Counter:
-    """A counter for /metrics, at 0 for each value of its label; each app registers its own."""
-    counter = Counter(f"saycart_{name}", says, [label], registry=None)
+def refusal_counter(name: str, description: str, label: str, values: Iterable[str]) -> Counter:
+    """Return a counter that starts at 0 for each value of its label; each app registers its own."""
+    counter = Counter(f"saycart_{name}", description, [label], registry=None)
     for value in values:
         counter.labels(value)
     return counter

@@ -1,4 +1,4 @@
-"""The outermost layer: request id, safe headers, last resort, and one log line and one count a request.
+"""The outermost layer: request ids, security headers, unexpected errors, and a log line for each request.
 
 Plain ASGI, because Starlette's `BaseHTTPMiddleware` buffers streams and hides disconnects.
 """
@@ -18,7 +18,7 @@ from infra.observability import tracing
 from schemas.errors import SaycartError
 from services.api import problems
 from services.api.gate.origin import Own
-from services.api.gate.rates import counted
+from services.api.gate.rates import count_refusal
 from services.api.metrics import Metrics
 from services.api.problems import LOGGED_CHARS, RequestRefused
 
@@ -26,16 +26,16 @@ log = structlog.get_logger(__name__)
 
 _SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{7,63}", re.ASCII)
 _BODILESS = frozenset({"GET", "HEAD"})
-# Asked all day by machines; a line for each would bury the orders.
+# Polled by machines; their log lines would bury those of orders.
 _QUIET = frozenset({"/livez", "/readyz", "/metrics", "/metrics/database"})
-# What anybody may fetch without a limit, and so write no lines by.
+# Not rate-limited, so successful requests are not logged.
 _UNLIMITED = ("/static/", "/problems/", "/docs", "/openapi.json")
-# Where orders come in, by an integration and from a page, and what says that one was accepted.
+# Calls that accept an order, with the status that says so.
 _ACCEPTS = {("POST", "/v1/orders"): 202, ("POST", "/orders"): 303}
 
 
 class Gate:
-    """Wraps the whole app, so that no answer leaves without its request id."""
+    """Wraps the whole app, so that every response has a request id."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, own: Own) -> None:
         self.app = app
@@ -53,11 +53,11 @@ class Gate:
                 if refused is None:
                     await self.app(scope, call.receive, call.send)
                 else:
-                    await call.problem(await counted(Request(scope), refused))
+                    await call.problem(await count_refusal(Request(scope), refused))
             except Exception:
                 log.exception("request.failed", method=scope["method"], path=_logged(scope))
                 if call.status:
-                    raise  # half an answer is out; only cutting the connection is honest now
+                    raise  # the response has begun: cut the connection
                 await call.problem(SaycartError("unforeseen"))
             finally:
                 call.note()
@@ -66,12 +66,12 @@ class Gate:
 
 
 class _Call:
-    """One request and its answer, whose `status` is 0 until it begins."""
+    """A request and its response; `status` is 0 until the response begins."""
 
     def __init__(self, gate: Gate, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         self._gate, self._scope, self._receive, self._send = gate, scope, receive, send
-        # The caller's own where it is fit for logs.
+        # The caller's id, if it is safe to log.
         given = headers.get("x-request-id", "")
         self.request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
         self.traced = None if scope["path"] in _QUIET else tracing.serving(scope["method"])
@@ -98,24 +98,24 @@ class _Call:
             self._mark(MutableHeaders(scope=message))
         await self._send(message)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
-            self.note()  # now, and not after the background tasks: for the client the call is over
+            self.note()  # before background tasks, which the client doesn't wait for
 
     def _mark(self, headers: MutableHeaders) -> None:
         headers["X-Request-ID"] = self.request_id
         if self._scope["app"].state.draining:
-            headers["Connection"] = "close"  # the client's next request goes to a living server
+            headers["Connection"] = "close"  # so that the next request goes to another server
         headers["X-Content-Type-Options"] = "nosniff"
         headers.setdefault("Referrer-Policy", "no-referrer")
-        # Answers are data; only /docs is a page, and it brings a policy of its own.
+        # For data; pages set a policy of their own.
         headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 
     def note(self) -> None:
-        """Count and log the answer, once."""
+        """Count and log the response, once."""
         if self._noted:
             return
         self._noted = True
         scope, seconds = self._scope, time.perf_counter() - self._began
-        self._gate.metrics.saw(scope["method"], _route(scope), self.status, seconds)
+        self._gate.metrics.record(scope["method"], _route(scope), self.status, seconds)
         if scope["path"] not in _QUIET and not (self.status < 400 and scope["path"].startswith(_UNLIMITED)):
             log.info(
                 "request.done",
@@ -129,25 +129,24 @@ class _Call:
 
 
 def _logged(scope: Scope) -> str:
-    """Return the path as far as a log line has it: a long one would push other lines out of the log."""
+    """Return the path, shortened: long ones would push other lines out of the rotated logs."""
     path: str = scope["path"]
     return path[:LOGGED_CHARS]
 
 
 def _route(scope: Scope) -> str:
-    """The template of the route that was found."""
+    """Return the template of the matched route."""
     route: str = getattr(scope.get("route"), "path", "other")
     return route
 
 
 def _refuse(scope: Scope) -> RequestRefused | None:
-    """What no route should have to think about."""
+    """Return an error for requests that no route should have to handle."""
     if "\0" in scope["path"] or b"%00" in scope["query_string"]:
         return RequestRefused("malformed_body", 400, "The URL has a NUL character.")
     if scope["method"] in _BODILESS:
         headers = Headers(scope=scope)
         if "transfer-encoding" in headers or headers.get("content-length", "0").strip("0"):
-            # Nothing reads it, and an answer that takes long would be paid for by whatever comes.
-            what = f"A {scope['method']} can't have a body."
-            return RequestRefused("malformed_body", 400, what, headers={"Connection": "close"})
+            detail = f"A {scope['method']} can't have a body."
+            return RequestRefused("malformed_body", 400, detail, headers={"Connection": "close"})
     return None

@@ -1,8 +1,8 @@
-"""By which names this server goes, whether a request comes from a page of its own, and whether by https.
+"""Checks of Host and Origin: the names of this server, and where a request comes from.
 
-A page of another site can make its visitor's browser send requests here, and by letting its own name point
-to this server's address (DNS rebinding) it can read the answers too. So a request must name one of our
-hosts, and one that may change something must not come from another site's page.
+Another site's page can make its visitor's browser send requests here, and by pointing its own name to this
+server's address (DNS rebinding) also read the responses. So a request must name one of our hosts, and one
+that may change something must not come from another site.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from services.api.problems import RequestRefused
 ANY = "*"
 _PORTS = {"http": 80, "https": 443}
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?")
-# Asked by probes, which know an address and no name; it says that the process answers and nothing else.
+# For probes that know only an address; it reveals nothing.
 _NAMELESS = frozenset({"/livez"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-# Where no cookie counts, and no page of a browser calls.
-_OF_PROGRAMS = ("/v1/", "/livez", "/readyz", "/metrics")
+# Without cookies, and not called by pages.
+_FOR_PROGRAMS = ("/v1/", "/livez", "/readyz", "/metrics")
 
 
 def authority(text: str) -> tuple[str, int | None]:
-    """Host and port of `host[:port]`. The host is in lower case and without the dot that may end a name; an
-    IPv6 address is in its short form and without brackets.
+    """Parse `host[:port]`. The host is in lower case and without a final dot; an IPv6 address is in its short
+    form and without brackets.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     match = _AUTHORITY.fullmatch(text)
     if match is None or int(match[2] or 0) > 65_535:
@@ -60,10 +60,7 @@ class Origin:
 
     @classmethod
     def parse(cls, url: str) -> Origin:
-        """
-        Raises:
-            ValueError: it is no http(s) URL, as `null` is none.
-        """
+        """Raises ValueError unless it is an http(s) URL, which `null` is not."""
         parts = urlsplit(url)
         if parts.scheme not in _PORTS:
             raise ValueError(f"{url[:80]!r} is not an http or https URL")
@@ -73,41 +70,38 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What this server goes by. `hosts` are names without ports, None any; `public` is the address that
-    browsers know it by, where that was set. Loopback names are always ours: no other machine can own them."""
+    """Names of this server. `hosts` are names without ports, None for any; `public` is the configured public
+    URL. Loopback names are always ours: no other machine can own them."""
 
     hosts: frozenset[str] | None
     public: Origin | None
 
     @classmethod
-    def of(cls, wanted: Settings) -> Own:
-        """
-        Raises:
-            ValueError: a setting can't be read; the message names its variable.
-        """
+    def of(cls, config: Settings) -> Own:
+        """Raises ValueError, naming the variable, if a setting is invalid."""
         public = None
-        if wanted.public_url:
+        if config.public_url:
             try:
-                public = Origin.parse(wanted.public_url)
+                public = Origin.parse(config.public_url)
             except ValueError as error:
                 raise ValueError(f"SAYCART_PUBLIC_URL: {error}") from None
-        names = [name.strip() for name in wanted.hosts.split(",") if name.strip()]
+        names = [name.strip() for name in config.hosts.split(",") if name.strip()]
         if ANY in names:
             return cls(None, public)
         try:
             hosts = {authority(name)[0] for name in names}
         except ValueError as error:
             raise ValueError(f"SAYCART_HOSTS: {error}; it is a comma-separated list of names") from None
-        bound = wanted.api_host.lower()
+        bound = config.api_host.lower()
         return cls(frozenset(hosts | {bound} | ({public.host} if public else set())), public)
 
     def is_https(self, scope: Scope) -> bool:
-        """Whether the client's side of this request is encrypted, as far as can be known: by the scheme,
-        which trusted proxies tell, or by the public address."""
+        """Return True if the client's connection is encrypted, by scheme (which trusted proxies set) or
+        public URL."""
         return scope["scheme"] == "https" or (self.public is not None and self.public.scheme == "https")
 
     def refusal(self, scope: Scope) -> RequestRefused | None:
-        """Why a request is not for us, or may come from a page that has no business here; else None."""
+        """Return the error for a request that isn't for us or may come from another site, else None."""
         headers = Headers(scope=scope)
         if not scope["path"].startswith("/"):
             return _malformed("The request target must be a path.")
@@ -119,22 +113,19 @@ class Own:
             except ValueError:
                 return _malformed("The request must name exactly one host.")
             if self.hosts is not None and host not in self.hosts and not is_this_machine(host):
-                what, hint = (
-                    f"This server doesn't serve {host[:80]}.",
-                    "If it should, add it to SAYCART_HOSTS.",
-                )
-                return RequestRefused("misdirected", 421, what, hint=hint)
+                hint = "If it should, add it to SAYCART_HOSTS."
+                detail = f"This server doesn't serve {host[:80]}."
+                return RequestRefused("misdirected", 421, detail, hint=hint)
         return None if scope["method"] in _SAFE_METHODS else self._foreign(scope, headers)
 
     def _foreign(self, scope: Scope, headers: Headers) -> RequestRefused | None:
-        # Browsers send it to https and loopback; no page can set it. "none": the visitor's own doing.
+        # Browsers send it over https and to loopback; pages can't set it. "none": the visitor typed the URL.
         if sites := headers.getlist("sec-fetch-site"):
             return None if sites in (["same-origin"], ["none"]) else _cross_site()
         if pages := headers.getlist("origin"):
             return None if all(self._is_own(page, scope, headers) for page in pages) else _cross_site()
-        # No browser of the last years leaves both out with a change.
-        # A program may: no cookie counts where programs ask, so it can do there only what it can do anyway.
-        if scope["path"].startswith(_OF_PROGRAMS):
+        # Current browsers send one of the two. Programs need not: where they call, cookies don't count.
+        if scope["path"].startswith(_FOR_PROGRAMS):
             return None
         hint = "Let your browser send Origin. Programs call the API under /v1."
         return RequestRefused(
@@ -150,21 +141,21 @@ class Own:
         if origin == self.public:
             return True
         if self.is_https(scope) and origin.scheme == "http":
-            return False  # anyone on the wire may have made that page
-        # A proxy that no setting names may have ended TLS, so the page's own scheme decides.
+            return False  # anyone on the network could have changed that page
+        # A proxy that isn't configured may have terminated TLS, so the page's scheme decides.
         return (origin.host, origin.port) == (host, _PORTS[origin.scheme] if port is None else port)
 
 
 def is_https(request: HTTPConnection) -> bool:
-    """Whether cookies of this answer are to be Secure."""
+    """Return True if cookies must be Secure."""
     own: Own = request.app.state.own
     return own.is_https(request.scope)
 
 
-def _malformed(what: str) -> RequestRefused:
-    return RequestRefused("malformed_body", 400, what, headers={"Connection": "close"})
+def _malformed(detail: str) -> RequestRefused:
+    return RequestRefused("malformed_body", 400, detail, headers={"Connection": "close"})
 
 
 def _cross_site() -> RequestRefused:
-    what, hint = "Pages from other sites can't change anything here.", "Call the API from your own server."
-    return RequestRefused("cross_site", 403, what, hint=hint)
+    detail = "Pages from other sites can't change anything here."
+    return RequestRefused("cross_site", 403, detail, hint="Call the API from your own server.")

@@ -1,10 +1,8 @@
-"""Limits of what is sent in a span of time: requests and bytes, by key, shop, page, order and address.
+"""Rate limits of requests and bytes, by key, shop, page, order and address.
 
-Counted where the caller becomes known and before anything dear is done for them: who shows nothing
-by address, at once; who shows a key by that key, after the one look-up that tells whose it is. A wrong key
-counts for its address, and so does what no route answers, apart from what its pages are asked for: a till
-with a revoked key shuts no customer out. Nothing else is limited here: not probes, not files
-of ours, not what answers from memory.
+A request counts for its key after that key's look-up, and without one for its address at once. Wrong keys and
+unmatched paths count for the address apart from its pages, so that a till with a revoked key doesn't lock out
+customers. Probes, static files and responses from memory are not limited.
 """
 
 from __future__ import annotations
@@ -15,24 +13,22 @@ from infra.rates import Counts, Left
 from infra.settings import Settings
 from schemas.errors import SaycartError, TooManyRequests
 from services.api.deps import address
-from services.api.gate.limits import LIMITS, amounts, refusals
+from services.api.gate.limits import LIMITS, amounts, refusal_counter
 
 Payer = tuple[str, str]
-"""Name of a limit, and who it counts: `("key", "key:abc")`."""
+"""Name of a limit and whom it counts: `("key", "key:abc")`."""
 
 
 class Rates:
-    """One for each app, all of it on its event loop. `refused` counts refusals by limit, for /metrics."""
+    """The rate limits of one app, for its event loop. `refused` counts refusals by limit, for /metrics."""
 
-    def __init__(self, wanted: Settings) -> None:
-        """
-        Raises:
-            ValueError: `limits_url` can't be read.
-        """
+    def __init__(self, config: Settings) -> None:
+        """Raises ValueError if `limits_url` is invalid."""
         names = [limit.name for limit in LIMITS.values() if limit.span_s]
-        self._most = amounts(wanted)
-        self._counts = Counts(wanted.limits_url)
-        self.refused = refusals("requests_limited", "requests refused by a per-minute limit", "limit", names)
+        self._amounts = amounts(config)
+        self._counts = Counts(config.limits_url)
+        description = "requests refused by a per-minute limit"
+        self.refused = refusal_counter("requests_limited", description, "limit", names)
 
     async def close(self) -> None:
         await self._counts.close()
@@ -41,49 +37,44 @@ class Rates:
         """Count a request, or bytes, for each of the payers.
 
         Raises:
-            TooManyRequests: one of them is over its limit; those after it are not counted.
+            TooManyRequests: a payer is over its limit; those after it are not counted.
         """
         for payer in payers:
-            most, key, span_s = self._limit(payer)
-            if most and not await self._counts.hit(most, key, cost=cost, span_s=span_s):
-                left = await self._counts.left(most, key, cost=cost, span_s=span_s)
+            amount, key, span_s = self._limit(payer)
+            if amount and not await self._counts.hit(amount, key, cost=cost, span_s=span_s):
+                left = await self._counts.left(amount, key, cost=cost, span_s=span_s)
                 raise self._refusal(payer, left)
 
     async def check(self, *payers: Payer, cost: int) -> None:
-        """As `count`, and nothing is counted: for what may still not come."""
+        """As `count`, without counting: the cost is only announced."""
         for payer in payers:
-            most, key, span_s = self._limit(payer)
-            asked = min(cost, most)
-            if asked:
-                left = await self._counts.left(most, key, cost=asked, span_s=span_s)
-                if left.remaining < asked:
+            amount, key, span_s = self._limit(payer)
+            needed = min(cost, amount)
+            if needed:
+                left = await self._counts.left(amount, key, cost=needed, span_s=span_s)
+                if left.remaining < needed:
                     raise self._refusal(payer, left)
 
     def _limit(self, payer: Payer) -> tuple[int, str, int]:
-        return self._most[payer[0]], "/".join(payer), LIMITS[payer[0]].span_s
+        return self._amounts[payer[0]], "/".join(payer), LIMITS[payer[0]].span_s
 
     def _refusal(self, payer: Payer, left: Left) -> TooManyRequests:
         self.refused.labels(payer[0]).inc()
-        return TooManyRequests(LIMITS[payer[0]].says, left.wait_s)
+        return TooManyRequests(LIMITS[payer[0]].message, left.wait_s)
 
 
 def rates_of(request: Request) -> Rates:
-    kept: Rates = request.app.state.rates
-    return kept
+    rates: Rates = request.app.state.rates
+    return rates
 
 
-async def by_address(request: Request) -> None:
-    """Count a request that shows nothing; a dependency for routes that are open to all.
-
-    Raises:
-        TooManyRequests: too many came from there.
-    """
+async def count_address(request: Request) -> None:
+    """Count a request without a credential, for public routes; raises TooManyRequests."""
     await rates_of(request).count(("address", address(request)))
 
 
-async def counted(request: Request, refusal: SaycartError) -> SaycartError:
-    """Count a request that is refused for its key, or for want of a route; return `refusal`, or that too many
-    came."""
+async def count_refusal(request: Request, refusal: SaycartError) -> SaycartError:
+    """Count a request with a wrong key or an unmatched path; return `refusal`, or TooManyRequests."""
     try:
         await rates_of(request).count(("address", f"refused {address(request)}"))
     except TooManyRequests as error:

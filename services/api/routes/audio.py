@@ -1,4 +1,4 @@
-"""`/v1/orders/{id}/audio`: the recording that an order came from, whole or by range."""
+"""`/v1/orders/{id}/audio`: an order's recording, whole or by range."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SOUND = {
     "content": {"audio/*": {}},
     "description": "the recording: the upload, or its sound as FLAC",
 }
-# It is one customer's voice, and gone once the order is cancelled: no cache may keep it.
+# A customer's voice, deleted when the order is cancelled, so no cache may keep it.
 _HEADERS = {"Cache-Control": "private, no-cache", "Content-Disposition": "inline"}
 Number = Annotated[
     int | None,
@@ -37,20 +37,20 @@ _RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{0,18})|-0*[1-9]\d{0,17})", re.ASCI
 
 
 class Played(FileResponse):
-    """A recording, whole or the one range that is asked for; its local file is released once it is sent."""
+    """A recording, whole or one range of it; its local file is released after the response."""
 
     def __init__(self, held: AbstractContextManager[Path], media_type: str, etag: str) -> None:
-        """`etag` names the recording for good: what it names never changes. Raises as `read_errors`."""
+        """`etag` identifies the recording, which never changes. Raises as `read_errors`."""
         self._held = ExitStack()
         path = self._held.enter_context(held)
         headers = _HEADERS | {"ETag": etag}
         super().__init__(path, media_type=media_type, headers=headers, stat_result=path.stat())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _RANGE.fullmatch(Headers(scope=scope).get("range", ""))
+        match = _RANGE.fullmatch(Headers(scope=scope).get("range", ""))
         end = int(self.headers["content-length"]) - 1
-        if found is None or int(found[1] or 0) > min(int(found[2] or end), end):
-            # Several, beyond the end, or unreadable: such a range may be passed over, and all is sent.
+        if match is None or int(match[1] or 0) > min(int(match[2] or end), end):
+            # Several ranges, one beyond the end, or an invalid one: ignore it and send everything.
             scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"range"]
         with self._held:
             await super().__call__(scope, receive, send)
@@ -62,18 +62,18 @@ class Played(FileResponse):
     responses={200: _SOUND, 206: _SOUND | {"description": "the requested range"}},
 )
 def get_recording(order_id: str, box: ReadsOrders, utterance: Number = None) -> Response:
-    """Get an order's recording. 404 for an order that came as text, or whose recording was removed: with
-    its cancellation, or since it is unplayable. Takes `Range`, of one range."""
+    """Get an order's recording. 404 if the order was sent as text, or if its recording was deleted because it
+    was cancelled or unplayable. Supports `Range` with one range."""
     return recording(box, order_id, utterance)
 
 
 def recording(box: ShopScope, order_id: str, utterance: int | None = None) -> Response:
-    """As the route; for the pages, which have addresses of their own for it."""
+    """As the route; for the pages, which have URLs of their own for it."""
     order = box.orders.get(order_id)
     key, form = order.audio_key, order.audio_format
     if utterance is not None:
-        of_number = dict(enumerate(order.all_utterances)).get(utterance)
-        key, form = (of_number.audio_key, of_number.audio_format) if of_number else (None, None)
+        chosen = dict(enumerate(order.all_utterances)).get(utterance)
+        key, form = (chosen.audio_key, chosen.audio_format) if chosen else (None, None)
     if form is None:
         raise NotFound("This order was sent as text and has no recording.")
     if key is None:

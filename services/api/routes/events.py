@@ -1,8 +1,8 @@
 """`/v1/orders/{id}/events`: an order's history as server-sent events, live.
 
 `id:` is the event's number in this order, so a browser that reconnects with `Last-Event-ID` misses
-nothing. The stream ends with the event that ends the order; a reconnect after that gets 204, which tells
-an EventSource to stop. A failure in the middle ends the stream too: the client comes back by itself.
+nothing. The stream ends with the event that ends the order; a later reconnect gets 204, which tells an
+EventSource to stop. After an error the stream ends too, and the client reconnects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas.lifecycle import TERMINAL
 from services.api import present
 from services.api.gate.access import ReadsOrders
 from services.api.problems import invalid
-from services.api.waiting.room import Waiting
+from services.api.waiting.watch import Waiting
 from services.shop_scope import ShopScope
 from services.storage.orders.watched import Happened
 
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
 PING_S = 15
-# At shutdown a stream may take this long to end by itself, so that the client sees an end and not a cut.
+# Seconds for a stream to end cleanly at shutdown.
 GRACE_S = 2.0
 # Milliseconds an EventSource waits before it reconnects.
 RECONNECT_MS = 1_000
@@ -55,7 +55,7 @@ async def follow_order(
 
 
 async def stream(request: Request, box: ShopScope, order_id: str, last_event_id: str | None) -> Response:
-    """As the route; for the pages, which have an address of their own for it."""
+    """As the route; for the pages, which have a URL of their own for it."""
     after = 0
     if last_event_id:
         if not (last_event_id.isdecimal() and last_event_id.isascii() and len(last_event_id) < 19):
@@ -77,8 +77,8 @@ async def stream(request: Request, box: ShopScope, order_id: str, last_event_id:
 async def _follow(
     waiting: Waiting, box: ShopScope, order_id: str, after: int, first: Happened
 ) -> AsyncIterator[ServerSentEvent]:
-    """Until the order ends or the server leaves. `first` was read to know that there is a stream, and
-    may be out of date, so the watch begins with another look."""
+    """Yield events until the order ends or the server stops. `first` may be out of date by now, so the new
+    watch starts with another query."""
     pending = first.events
     with waiting.on(box.shop, order_id) as watch:
         while True:

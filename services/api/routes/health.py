@@ -13,29 +13,29 @@ from services.api.metrics import Metrics
 
 router = APIRouter(tags=["health"])
 
-# What a replica can't take an order without. All else is shared: taking one out for it doesn't help, and
-# all would be out at once.
-_OWN = {"database", "server"}
+# A replica can't take orders without these. Other dependencies are shared, so that taking one replica out of
+# service for them wouldn't help.
+_REQUIRED = {"database", "server"}
 
 
 @router.get("/livez")
 async def get_liveness() -> dict[str, str]:
-    """Is the process alive? Says nothing about its dependencies: a restart would not fix them."""
+    """Is the process alive? Dependencies are not checked: a restart would not fix them."""
     return {"status": "ok"}
 
 
 @router.get("/readyz", responses={503: {"description": "this replica can't take orders"}})
 def get_readiness(request: Request) -> Response:
-    """Can this replica take orders? It can while it is not shutting down and the database answers.
+    """Can this replica take orders? It can unless it is shutting down or the database is not responding.
 
-    `status` is `ok`, `degraded` (orders are taken, and wait: queue or decoder is away) or `unready`. Each of
-    `checks` is `ok` or its problem; queue and decoder are shown as they were a moment ago.
+    `status` is `ok`, `degraded` (orders are accepted but wait, since queue or decoder is down) or `unready`.
+    Each of `checks` is `ok` or a problem; those of queue and decoder may be a moment old.
     """
     checks = container(request).ready()
-    if request.app.state.draining:  # which a balancer should know
+    if request.app.state.draining:
         checks = {**checks, "server": "shutting down"}
     wrong = {name for name, problem in checks.items() if problem != "ok"}
-    takes_orders = not wrong & _OWN
+    takes_orders = not wrong & _REQUIRED
     status = "unready" if not takes_orders else "degraded" if wrong else "ok"
     return JSONResponse(
         {"status": status, "checks": checks},
@@ -46,15 +46,14 @@ def get_readiness(request: Request) -> Response:
 
 @router.get("/metrics", response_class=Response)
 def get_metrics(request: Request, _box: ReadsMetrics) -> Response:
-    """Get the process's metrics. Prometheus text: what it counts over all shops, for a key with the
-    scope `metrics`."""
-    kept: Metrics = request.app.state.metrics
-    return Response(generate_latest(kept.registry), media_type=CONTENT_TYPE_LATEST)
+    """Get the process's metrics. Prometheus text, over all shops, for a key with the scope `metrics`."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 @router.get("/metrics/database", response_class=Response)
 def get_database_metrics(request: Request, _box: ReadsMetrics) -> Response:
-    """Get the database's metrics. Prometheus text: counts that are the same from every process; one of
-    them is to be scraped."""
-    kept: DatabaseCounts = request.app.state.counts
-    return Response(generate_latest(kept.registry), media_type=CONTENT_TYPE_LATEST)
+    """Get the database's metrics. Prometheus text: counts that are the same from every process, so scrape
+    only one."""
+    counts: DatabaseCounts = request.app.state.counts
+    return Response(generate_latest(counts.registry), media_type=CONTENT_TYPE_LATEST)

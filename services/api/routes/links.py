@@ -1,7 +1,7 @@
-"""`POST /v1/orders/{id}/link`: a customer's right to one order, under our signature.
+"""`POST /v1/orders/{id}/link`: a signed capability for one order, for its customer.
 
-It names shop and order, and is good for `LINK_S`. The pages keep it in a
-cookie; who takes orders elsewhere (a phone line, a till) can send the link.
+It names shop and order and is valid for `LINK_S`. Pages keep it in a cookie; a phone line or a till can send
+the link.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from services.api.gate.access import WritesOrders
 from services.bootstrap import Container
 
 LINK_S = 86_400
-"""How long a customer's link to their order is good."""
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
@@ -45,12 +44,12 @@ def create_order_link(order_id: str, request: Request, box: WritesOrders) -> Ord
 
 
 def capability(box: Container, shop: str, order_id: str) -> str:
-    """The signed right to one order."""
+    """Return the signed capability for one order."""
     return str(_signer(box).dumps([shop, order_id]))
 
 
 def opened_by(box: Container, token: str, order_id: str) -> Access | None:
-    """What a capability opens, if it is ours, not over, and for this order."""
+    """Return the access that a capability grants, or None if it is invalid, expired or for another order."""
     if not token:
         return None
     try:

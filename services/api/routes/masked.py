@@ -1,7 +1,7 @@
-"""`/v1/masked`: registered tasks, each a schema with its page of prompt; one text in, one whole answer out.
+"""`/v1/masked`: registered tasks, each a schema with a prompt; one text in, one complete answer out.
 
-A call holds a thread for as long as the model writes, so there are only so many at once, in threads of their
-own: neither orders nor pages wait for one. A client that leaves calls its decode off. Nothing is stored.
+A call holds a thread while the model writes, so calls are limited and run in threads of their own: orders and
+pages don't wait for them. If the client disconnects, decoding is cancelled. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from infra.settings import Settings
 from schemas.errors import DecodeCancelled, MaskedBusy
 from schemas.masked import MAX_TEXT_CHARS, MaskedAnswer, MaskedRequest, MaskedTask, MaskedTasks
 from services.api.deps import disconnected
-from services.api.gate.access import AsksMasked
+from services.api.gate.access import CallsMasked
 from services.api.gate.bodies import read_model, takes
 from services.api.metrics import Metrics
 
 router = APIRouter(prefix="/v1/masked", tags=["masked"])
 
-# A sign of the text has at most 12 bytes in JSON, as a surrogate pair of escapes.
+# A character takes at most 12 bytes in JSON, as an escaped surrogate pair.
 MAX_BODY_BYTES = 12 * MAX_TEXT_CHARS + 1_000
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     404: {"description": "`unknown_task`: the hint lists the registered ones"},
@@ -41,7 +41,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class CallLimit:
-    """A limit on the masked calls of one app, all of it on its event loop."""
+    """The limit of concurrent masked calls of one app, for its event loop."""
 
     def __init__(self, wanted: Settings, metrics: Metrics) -> None:
         self._most, self._metrics = wanted.masked_at_once, metrics
@@ -51,7 +51,7 @@ class CallLimit:
 
     @contextmanager
     def one(self, task: str) -> Iterator[None]:
-        """Count and time a call in the block; raises MaskedBusy where as many run as may."""
+        """Count and time a call in the block; raises MaskedBusy at the limit."""
         if self._busy >= self._most:
             self._metrics.masked.labels(task, MaskedBusy.code).observe(0.0)
             raise MaskedBusy(f"{self._busy} masked calls are already running", wait_s=2)
@@ -59,7 +59,7 @@ class CallLimit:
         began, outcome = time.perf_counter(), DONE
         try:
             yield
-        except asyncio.CancelledError:  # this server stops
+        except asyncio.CancelledError:  # the server is stopping
             outcome = DecodeCancelled.code
             raise
         except BaseException as error:
@@ -71,13 +71,13 @@ class CallLimit:
 
 
 @router.get("", response_model=MaskedTasks)
-def list_tasks(box: AsksMasked) -> MaskedTasks:
+def list_tasks(box: CallsMasked) -> MaskedTasks:
     """List the tasks. Every registered one, with its JSON Schema."""
     return MaskedTasks(tasks=[task.described() for _, task in sorted(box.masked.tasks.items())])
 
 
 @router.get("/{name}", response_model=MaskedTask)
-def get_task(name: str, box: AsksMasked) -> MaskedTask:
+def get_task(name: str, box: CallsMasked) -> MaskedTask:
     """Get a task. With its JSON Schema."""
     return box.masked.tasks[name].described()
 
@@ -88,9 +88,9 @@ def get_task(name: str, box: AsksMasked) -> MaskedTask:
     responses=_RESPONSES,
     openapi_extra=takes(MaskedRequest),
 )
-async def ask_task(name: str, request: Request, box: AsksMasked) -> MaskedAnswer:
-    """Ask a task about a text. One whole answer of the task's form, or an error; nothing is streamed,
-    nothing is stored, and nothing is asked twice."""
+async def ask_task(name: str, request: Request, box: CallsMasked) -> MaskedAnswer:
+    """Ask a task about a text. Returns a complete answer in the task's schema, or an error; nothing is
+    streamed or stored, and the model is asked once."""
     asked = await read_model(request, MaskedRequest, MAX_BODY_BYTES)
     task = await run_in_threadpool(lambda: box.masked.tasks[name])
     calls: CallLimit = request.app.state.masked
@@ -104,7 +104,7 @@ async def ask_task(name: str, request: Request, box: AsksMasked) -> MaskedAnswer
                     partial(box.masked.ask, task.name, asked, called_off), limiter=calls.limiter
                 )
             finally:
-                # However it ends, a server that stops included: no thread is left to wait for its answer.
+                # Also when the server stops: no thread may go on waiting for the model.
                 called_off.set()
                 gone.cancel()
     except DecodeCancelled:

@@ -1,4 +1,4 @@
-"""`/v1/menus`: import and export. A menu is only ever added to: each import is a new, immutable version."""
+"""`/v1/menus`: import and export. Each import adds an immutable version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.errors import InvalidMenu
 from schemas.menu import Menu, MenuVersion
 from services.api import present
 from services.api.deps import matches
-from services.api.gate.access import BringsMenus, ReadsMenus
+from services.api.gate.access import ImportsMenus, ReadsMenus
 from services.api.gate.bodies import document, takes
 from services.shop_scope import ShopScope
 
@@ -45,11 +45,11 @@ def get_menu(
     version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="default: the newest")] = None,
 ) -> Response:
     """Get a menu. As it can be imported again; its version is in `Menu-Version`."""
-    found = box.menus.get(menu_id, version)
-    headers = _headers(found)
+    stored = box.menus.get(menu_id, version)
+    headers = _headers(stored)
     if matches(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    return JSONResponse(found.menu.model_dump(mode="json", exclude_none=True), headers=headers)
+    return JSONResponse(stored.menu.model_dump(mode="json", exclude_none=True), headers=headers)
 
 
 @router.put(
@@ -58,12 +58,11 @@ def get_menu(
     responses={201: {"model": present.MenuSummary, "description": "a new version"}},
     openapi_extra=takes(Menu, _EXAMPLE),
 )
-def put_menu(menu_id: str, box: BringsMenus, sent: Document) -> Response:
+def put_menu(menu_id: str, box: ImportsMenus, sent: Document) -> Response:
     """Import a menu. 201 for a new version, 200 when the newest one says the same already.
 
-    It is stored only after its grammar was compiled, so a menu that can't be decoded never serves. Names that
-    repeat one of the same thing are dropped, each with a note in the answer. The decode worker puts the
-    menu's prompt into its server's cache, once it has no order.
+    It is stored only if its grammar compiles. Repeated names of the same thing are dropped, each with a note
+    in the response. The decode worker caches the menu's prompt when it is idle.
     """
     menu, notes = Menu.read(sent)
     if menu.id != menu_id:
@@ -79,8 +78,7 @@ def put_menu(menu_id: str, box: BringsMenus, sent: Document) -> Response:
 def publish(
     box: ShopScope, menu: Menu, after: int | None = None, *, edited: bool = False
 ) -> tuple[MenuVersion, bool]:
-    """Check a menu, compile its grammar, and only then store it: what is stored serves. Return the stored
-    version, and whether it is new.
+    """Compile a menu's grammar, then store it. Return the stored version, and True if it is new.
 
     Raises:
         InvalidMenu: its grammar does not compile.
@@ -92,9 +90,9 @@ def publish(
     return stored, created
 
 
-def _headers(found: MenuVersion) -> dict[str, str]:
+def _headers(stored: MenuVersion) -> dict[str, str]:
     return {
-        "ETag": f'"{found.version}-{found.digest[:16]}"',
-        "Menu-Version": str(found.version),
+        "ETag": f'"{stored.version}-{stored.digest[:16]}"',
+        "Menu-Version": str(stored.version),
         "Cache-Control": "no-cache",
     }

@@ -22,17 +22,17 @@ from services.api.deps import Cursor, Limit, disconnected, matches
 from services.api.gate.access import ReadsOrders, WritesOrders
 from services.api.gate.bodies import body, ref
 from services.api.intake import accept, accept_utterance
-from services.api.problems import AGAIN, CONFLICT, conflict, invalid
+from services.api.problems import CONFLICT, RETRY_AFTER, conflict, invalid
 from services.api.receiving import Accepted, by_key
 from services.api.waiting.bell import Bell
-from services.api.waiting.room import Waiting
+from services.api.waiting.watch import Waiting
 from services.shop_scope import ShopScope
 from services.storage.orders.watched import Look
 
 router = APIRouter(prefix="/v1/orders", tags=["orders"])
 
 MAX_WAIT_S = 30.0
-# Seconds until a first poll makes sense; a short order takes about this long.
+# Seconds before the first poll; a short order takes about this long.
 RETRY_AFTER_S = 1
 
 _STATUSES = tuple(dict.fromkeys(STATUS.values()))
@@ -50,7 +50,7 @@ _FIELDS = {
 
 
 def _spoken_or(text: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI of a call that takes a recording with `fields`, or JSON."""
+    """Return the OpenAPI of a call that takes a recording with `fields`, or JSON."""
     spoken = {
         "type": "object",
         "required": ["audio"],
@@ -69,12 +69,12 @@ def _spoken_or(text: type[BaseModel], fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_review(box: ShopScope, record: OrderRecord) -> tuple[OrderRecord, ReviewRecord | None]:
-    """The order and its review; asked for only where it is shown."""
+    """Return the order with its review, if the review is shown."""
     return record, box.reviews.by_order(record.id) if _reviewed(record) else None
 
 
 def _reviewed(record: OrderRecord) -> bool:
-    """Whether the order's state or reasons speak of a review."""
+    """Return True if the order is or was in review."""
     return record.state is State.IN_REVIEW or bool(record.reasons)
 
 
@@ -101,7 +101,10 @@ def shown(
 
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    409: {"description": "the first request with this Idempotency-Key is still running", "headers": AGAIN},
+    409: {
+        "description": "the first request with this Idempotency-Key is still running",
+        "headers": RETRY_AFTER,
+    },
     429: {"description": "too many of this client's orders are waiting"},
     503: {"description": "too many orders are waiting, or they can't be stored right now"},
     507: {"description": "the disk is full"},
@@ -116,13 +119,11 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     responses=_REFUSALS,
 )
 async def create_order(request: Request, box: WritesOrders) -> Response:
-    """Create an order. It is durable when 202 is sent; see `Location` for where it can be followed."""
+    """Create an order. With 202 it is stored; `Location` is where to follow it."""
     return await _followed(request, box, await accept(request, box, by_key(box)))
 
 
-_MORE = _REFUSALS | {
-    409: {"description": "the order takes no more, or the key's first request is still running"}
-}
+_MORE = _REFUSALS | {409: {"description": "the order is closed, or the key's first request is still running"}}
 
 
 @router.post(
@@ -133,9 +134,9 @@ _MORE = _REFUSALS | {
     responses=_MORE,
 )
 async def add_utterance(order_id: str, request: Request, box: WritesOrders) -> Response:
-    """Add an utterance to an order. The cart is decoded again from all that its customer said or typed,
-    `changed` tells the difference, and the customer has to say yes to it. 409 if the order is confirmed or
-    has ended, if a person looks at it, or if it has 10 utterances."""
+    """Add an utterance to an order. The cart is decoded again from all utterances, `changed` lists the
+    differences, and the customer has to confirm it. 409 if the order is confirmed, has ended, is in review or
+    has 10 utterances."""
     try:
         accepted = await accept_utterance(request, box, order_id, by_key(box))
     except (IdempotencyInFlight, IdempotencyMismatch):
@@ -147,13 +148,13 @@ async def add_utterance(order_id: str, request: Request, box: WritesOrders) -> R
 
 
 async def _followed(request: Request, box: ShopScope, accepted: Accepted) -> Response:
-    """The answer to a stored order or utterance, after which the workers are notified."""
+    """Return the response for a stored order or utterance; the workers are notified after it."""
     record, review = accepted.order, None
-    if not accepted.created:  # by a key that comes again; it may be in review by now
+    if not accepted.created:  # a repeated key; the order may be in review by now
         record, review = await run_in_threadpool(with_review, box, record)
     answer = shown(record, review, 202, Location=f"/v1/orders/{record.id}", Retry_After=str(RETRY_AFTER_S))
     if accepted.created:
-        # After the answer: an order is accepted by the database, not by the queue, which may be down.
+        # After the response: the order is stored, even if the queue is down.
         bell: Bell = request.app.state.bell
         answer.background = BackgroundTask(bell.ring, box.doorbell, record.id, record.state)
     else:
@@ -168,9 +169,9 @@ async def get_order(
     box: ReadsOrders,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="seconds to wait for it to finish")] = 0,
 ) -> Response:
-    """Get an order, or wait for it. With `wait` it answers once the order is settled, or after that time.
+    """Get an order, or wait for it. With `wait`, returns once the order is settled, or after that time.
 
-    With `If-None-Match` and `wait` it answers at the first change instead; unchanged is 304.
+    With `If-None-Match` and `wait`, returns at the first change, or 304.
     """
     conditional = "if-none-match" in request.headers
 
@@ -213,8 +214,8 @@ def list_orders(
 def confirm_order(
     order_id: str, box: WritesOrders, given: Annotated[Confirmation, Depends(body(Confirmation))]
 ) -> Response:
-    """Confirm an order. The customer says yes to the cart at the `version` that they saw, or to the `cart`
-    that they made of it, which completes an order that `needs_confirmation`."""
+    """Confirm an order. The customer accepts the cart at the `version` that they saw, or sends their own
+    `cart`, which completes an order that `needs_confirmation`."""
     return _changed(box, order_id, lambda: box.confirm_order(order_id, given))
 
 
@@ -222,26 +223,26 @@ def confirm_order(
 def answer_order(
     order_id: str, box: WritesOrders, given: Annotated[CustomerAnswer, Depends(body(CustomerAnswer))]
 ) -> Response:
-    """Answer an order's question. The last answer completes the order, or shows the cart to its customer if
-    that is to be confirmed (`needs_confirmation`); no reviewer is needed."""
+    """Answer an order's question. The last answer completes the order, or leads to `needs_confirmation` if
+    the customer has to confirm the cart."""
     return _changed(box, order_id, lambda: box.answer_order(order_id, given))
 
 
 @router.post("/{order_id}/cancel", response_model=Order, responses=CONFLICT)
 def cancel_order(order_id: str, box: WritesOrders) -> Response:
-    """Cancel an order. Twice is the same as once. A completed one can be cancelled for as long as the setting
-    SAYCART_CANCEL_COMPLETED_S says, until the shop has taken it; anything else that has ended is a 409."""
+    """Cancel an order. Idempotent. A completed order can be cancelled for SAYCART_CANCEL_COMPLETED_S seconds
+    unless the shop has taken it; 409 for any other that has ended."""
     return _changed(box, order_id, lambda: box.cancel_order(order_id))
 
 
 @router.post("/{order_id}/taken", response_model=Order, responses=CONFLICT)
 def take_order(order_id: str, box: WritesOrders) -> Response:
-    """Take an order. The shop makes it now, so it can't be cancelled any more. Twice is the same as once."""
+    """Take an order. The shop starts making it, so it can't be cancelled any more. Idempotent."""
     return _changed(box, order_id, lambda: box.orders.take(order_id))
 
 
 def _changed(box: ShopScope, order_id: str, change: Callable[[], object]) -> Response:
-    """Run one change; a conflict comes back with the order as it is now."""
+    """Run a change; add the current order to a conflict."""
     try:
         change()
     except (Conflict, StaleState) as error:

@@ -1,5 +1,5 @@
-"""Erasing what is held of an order. For a shop's administrators alone; a customer's orders are erased and
-handed out by `saycart erase` and `saycart export`."""
+"""Erasure of an order's data, for administrators of its shop. `saycart erase` and `saycart export` do all
+orders of a customer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["privacy"])
 
 @router.delete("/v1/orders/{order_id}/data", response_model=Order, responses=CONFLICT)
 def erase_order(order_id: str, box: Administers) -> Response:
-    """Erase an order's data. Recording, words and metadata go; the priced lines stay. Twice is the same as
-    once. 409 while the order is under way or waits for a person."""
+    """Erase an order's data. Deletes recording, words and metadata; the priced lines stay. Idempotent. 409
+    while the order is in progress or waits for a person."""
     box.erase_order(order_id)
     return shown(*read(box, order_id))

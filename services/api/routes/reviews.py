@@ -1,7 +1,7 @@
-"""`/v1/reviews`: the queue of orders that a human must look at.
+"""`/v1/reviews`: the queue of orders that need a person.
 
-A reviewer, whom the credential names, claims, looks, decides. A decision names the
-version that was read; a stale one gets a 409 with the review as it is now.
+The reviewer, whom the credential names, claims a review and decides it. A decision names the review's
+version; a stale one gets a 409 with the current review.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
 @router.get("", response_model=present.ReviewPage)
 def list_reviews(box: Reviews, cursor: Cursor = None, limit: Limit = 20) -> present.ReviewPage:
-    """List the reviews that nobody has decided. Claimed ones too, longest waiting first."""
+    """List open reviews. Including claimed ones, oldest first."""
     records, next_cursor = box.reviews.list(cursor=cursor, limit=limit)
     return present.ReviewPage(reviews=[present.review_of(r) for r in records], next_cursor=next_cursor)
 
 
 @router.get("/{review_id}", response_model=present.ReviewDetail)
 def get_review(review_id: str, box: Reviews) -> Response:
-    """Get a review. With its order and what the machine proposed."""
+    """Get a review. With its order and the proposed cart."""
     return _shown(box, review_id)
 
 
 @router.post("/{review_id}/claim", response_model=present.ReviewDetail, responses=CONFLICT)
 def claim_review(review_id: str, box: Reviews) -> Response:
-    """Claim a review. It is yours for some minutes. Claiming again what one holds renews it."""
+    """Claim a review. It is yours for some minutes; claiming it again renews that."""
     who, lease_s = box.person, box.settings.review_lease_s
     return _change(box, review_id, lambda: box.reviews.claim(review_id, who, lease_s))
 
@@ -56,8 +56,8 @@ def release_review(review_id: str, box: Reviews) -> Response:
 def ask_customer(
     review_id: str, box: Reviews, question: Annotated[StaffQuestion, Depends(body(StaffQuestion))]
 ) -> Response:
-    """Ask the customer of a review that you hold. It is released; the answer brings it back to the queue, or
-    settles the open choice that it is about."""
+    """Ask the customer about a review that you hold. It is released; the answer brings it back to the queue
+    or settles the open choice."""
     return _change(box, review_id, lambda: box.ask_customer(review_id, question))
 
 
@@ -70,7 +70,7 @@ def decide_review(
 
 
 def _change(box: ShopScope, review_id: str, change: Callable[[], object]) -> Response:
-    """Run one change; a conflict comes back with the review as it is now."""
+    """Run a change; add the current review to a conflict."""
     try:
         change()
     except (Conflict, StaleState) as error:

@@ -1,4 +1,4 @@
-"""`/v1/schema/cart.json`: the JSON Schema that the mask is made from."""
+"""`/v1/schema/cart.json`: the JSON Schema that the decoding mask is generated from."""
 
 from __future__ import annotations
 

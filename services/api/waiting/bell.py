@@ -1,8 +1,7 @@
-"""Ringing the doorbell after an answer, without letting a broker that is away slow the API down.
+"""Ring the doorbell after a response, without letting a broken broker slow the API down.
 
-Waiting for a dead broker takes seconds in a thread. So rings have threads of their own, never those of the
-storage calls, and after a failed ring there is a pause in which none is tried: the sweeper finds in SQL
-what was not rung for.
+A dead broker blocks a thread for seconds. So rings have threads of their own, and after a failed ring none is
+tried for a while: the sweeper finds those orders in SQL.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from services.pipeline.ports import Doorbell
 log = structlog.get_logger(__name__)
 
 THREADS = 4
-# Seconds without a try after one that failed.
+# Seconds without rings after a failed one.
 PAUSE_S = 3.0
 
 
 class Bell:
-    """One for each app. `ring` is a background task of an answer and never raises."""
+    """The doorbell of one app. `ring` is a background task of a response and never raises."""
 
     def __init__(self) -> None:
         self._limiter = CapacityLimiter(THREADS)
         self._quiet_until = 0.0
 
     async def ring(self, doorbell: Doorbell, order_id: str, state: State) -> None:
-        """Tell a worker, unless the broker was just found to be away."""
+        """Notify a worker, unless the broker has just failed."""
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(self._try, doorbell, order_id, state, limiter=self._limiter)
 
     def _try(self, doorbell: Doorbell, order_id: str, state: State) -> None:
-        # Here, since those that waited for a thread need not each find out for themselves.
+        # Checked here, so that rings that waited for a thread are skipped too.
         if time.monotonic() < self._quiet_until:
             log.info("doorbell.left_to_sweeper", order_id=order_id)
             return

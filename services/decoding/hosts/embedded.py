@@ -1,4 +1,4 @@
-"""The embedded engine as a child process: of the stack, or for as long as a block of code runs."""
+"""The embedded engine as a child process, of the stack or for a block of code."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from infra.weights.models import resolve
 from services.decoding.hosts.variables import KEY_ENV
 
 MODEL_TIMEOUT_S = 600.0
-"""To load a model on a slow disk."""
+"""For loading a model from a slow disk."""
 CONTEXT = 12_288
-"""Tokens that it holds: prompt plus the largest cart that the mask allows."""
+"""Tokens of the longest prompt and the largest cart that the mask allows."""
 
 
 def served_at(config: Settings, port: int) -> Settings:
-    """Settings that find the embedded engine on `port`, with a key of its own life where none was given."""
+    """Return settings for the embedded engine on `port`, with a new key unless one is configured."""
     return config.model_copy(
         update={
             "llm_url": f"http://127.0.0.1:{port}",
@@ -35,11 +35,11 @@ def served_at(config: Settings, port: int) -> Settings:
 
 
 def engine_child(config: Settings, port: int, log_path: Path, states: Path | None = None) -> Child:
-    """The embedded engine on loopback `port`, for who shows the key of `config` (`served_at`); states of
-    menus are kept in the folder `states`.
+    """Return the embedded engine on loopback `port`, with the API key of `config` (see `served_at`). It saves
+    the states of menus in the folder `states`.
 
     Raises:
-        ModelError: its weights are not here.
+        ModelError: the weights are missing.
     """
     options: dict[str, object] = {
         "--model": resolve(config.llm_model, config.models_dir),
@@ -64,8 +64,8 @@ def engine_child(config: Settings, port: int, log_path: Path, states: Path | Non
 
 @contextmanager
 def decode_server(config: Settings) -> Iterator[Settings]:
-    """Settings whose `llm_url` answers to their `llm_api_key`: as they are, or with an embedded engine for as
-    long as the block runs. For work in process, without queue, database or API."""
+    """Yield settings with the address of a decode server: the configured one, or an embedded engine that runs
+    for the block. For work without queue, database or API."""
     if config.llm_url:
         yield config
         return
@@ -81,7 +81,7 @@ def decode_server(config: Settings) -> Iterator[Settings]:
 
 
 def answers(url: str) -> bool:
-    """Whether `url` is answered with 200, within a second."""
+    """Return True if `url` answers 200 within a second."""
     try:
         return httpx.get(url, timeout=1.0, trust_env=False).status_code == 200
     except httpx.HTTPError:

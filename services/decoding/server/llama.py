@@ -1,11 +1,11 @@
-"""llama.cpp's C functions, which `model.py` and `vocabulary.py` call.
+"""Bindings to llama.cpp's C functions, for `model.py` and `vocabulary.py`.
 
-Its server says how likely a token was that it drew, and nothing of a text that it is given
-(`server-context.cpp`, b11549). The package that brings the server exports the C functions too, and they do:
+llama.cpp's own server reports probabilities only for tokens that it sampled, not for a given text
+(`server-context.cpp`, b11549). The package with that server also exports the C functions:
 https://github.com/ggml-org/llama.cpp/blob/master/include/llama.h
 
-The structures below are those of that build's header. Those that go by value are made by the library and
-changed in a few fields, and what it made is looked at, so that a package with other ones is refused.
+The structures below match that build's header. The library fills in their defaults, which are checked, so
+that a package with a different layout is rejected.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 from schemas.errors import EngineMisconfigured
 
 _HINT = "Run `make setup` again: the locked package is needed."
-_LIBGOMP = "The system's libgomp is missing: apt-get install libgomp1"
-_ERROR = 4  # ggml's level
-_OF_AN_ABORT = (b"error 1\n", b"status: 1\n", b"ret = 2\n")  # three lines for each; 1 is ggml's own code
-_AS_IT_LIKES = -1  # flash attention
+_LIBGOMP = "libgomp is missing: apt-get install libgomp1"
+_ERROR_LEVEL = 4  # of ggml
+_ABORT_MESSAGES = (b"error 1\n", b"status: 1\n", b"ret = 2\n")  # a cancelled batch logs all three
+_AUTO = -1  # flash attention
 
 
 class _ModelParams(c.Structure):
@@ -43,7 +43,7 @@ class _ModelParams(c.Structure):
         ("no_host", c.c_bool),
         ("no_alloc", c.c_bool),
         ("load_mtp", c.c_bool),
-        ("beyond", c.c_byte * 64),  # room, should a build's be longer
+        ("reserve", c.c_byte * 64),  # in case a build's is longer
     )
 
 
@@ -58,9 +58,9 @@ class _ContextParams(c.Structure):
         ("n_outputs_max_per_seq", c.c_uint32),
         ("n_threads", c.c_int32),
         ("n_threads_batch", c.c_int32),
-        ("kinds", c.c_int32 * 4),  # of context, rope, pooling and attention
+        ("types", c.c_int32 * 4),  # of context, RoPE scaling, pooling and attention
         ("flash_attn", c.c_int32),
-        ("beyond", c.c_byte * 236),  # of which nothing is changed
+        ("rest", c.c_byte * 236),  # unchanged
     )
 
 
@@ -80,23 +80,23 @@ class ChatMessage(c.Structure):
     _fields_ = (("role", c.c_char_p), ("content", c.c_char_p))
 
 
-_LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
+_LOG_CALLBACK = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 
 
-def _tell(level: int, text: bytes, _about: int) -> None:
-    """Errors alone: the rest is hundreds of lines a start."""
-    if level == _ERROR and not text.endswith(_OF_AN_ABORT):
+def _on_log(level: int, text: bytes, _data: int) -> None:
+    """Print errors only: llama.cpp logs hundreds of lines at start."""
+    if level == _ERROR_LEVEL and not text.endswith(_ABORT_MESSAGES):
         sys.stderr.buffer.write(text)
 
 
-_log = _LOG(_tell)  # kept here: the library calls it for as long as it lives
+_log = _LOG_CALLBACK(_on_log)  # referenced, since the library calls it until the process ends
 ABORT = c.CFUNCTYPE(c.c_bool, c.c_void_p)
-ABORTED = 2  # what `llama_decode` returns then
+ABORTED = 2  # returned by `llama_decode`
 
 
-# Function -> type of its result and of its arguments.
+# Result and argument types by function.
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "llama_log_set": (None, (_LOG, c.c_void_p)),
+    "llama_log_set": (None, (_LOG_CALLBACK, c.c_void_p)),
     "llama_model_default_params": (_ModelParams, ()),
     "llama_context_default_params": (_ContextParams, ()),
     "llama_model_load_from_file": (c.c_void_p, (c.c_char_p, _ModelParams)),
@@ -137,7 +137,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 @cache
 def library() -> Any:
-    """Return the package's functions. Raises EngineMisconfigured where its structures are not those above."""
+    """Return the library; raises EngineMisconfigured if its structures differ from those above."""
     try:
         import xllamacpp
 
@@ -147,13 +147,13 @@ def library() -> Any:
             function.restype, function.argtypes = result, arguments
     except (ImportError, AttributeError, OSError) as error:
         hint = _LIBGOMP if "libgomp" in str(error) else _HINT
-        raise EngineMisconfigured(f"llama.cpp can't be reached: {error!r:.200}", hint=hint) from None
+        raise EngineMisconfigured(f"llama.cpp can't be loaded: {error!r:.200}", hint=hint) from None
     exported.llama_log_set(_log, None)
     model, context = exported.llama_model_default_params(), exported.llama_context_default_params()
-    as_made = (
+    defaults = (
         *(model.use_extra_bufts, model.vocab_only, model.no_alloc),
         *(context.n_ctx, context.n_ubatch, context.flash_attn),
     )
-    if as_made != (True, False, False, 512, 512, _AS_IT_LIKES) or not 0 < context.n_threads <= 512:
-        raise EngineMisconfigured(f"This llama.cpp has other structures: it made {as_made}", hint=_HINT)
+    if defaults != (True, False, False, 512, 512, _AUTO) or not 0 < context.n_threads <= 512:
+        raise EngineMisconfigured(f"This build of llama.cpp has other structures: {defaults}", hint=_HINT)
     return exported

@@ -1,14 +1,12 @@
-"""A model behind a chat call of the OpenAI protocol, in llama.cpp's shape: the reader, with its adapter at
-work where a request says so (`lora`), or any masked call to the model as it is.
+"""Chat completions in the format of llama.cpp's server, with the adapter if the request says so (`lora`).
 
-Of a request it takes `messages`, `grammar` (llguidance's Lark), `max_tokens`, `temperature`, `seed`, and
-`prediction`, OpenAI's field for an answer that is largely known
-(https://platform.openai.com/docs/guides/predicted-outputs). A field that would change an answer is obeyed or
-refused, never passed over: a mask that was not held would look like one that was. With `menu_s` a new menu is
-read in pieces of so many seconds. With the text comes how likely the model held each token without the mask,
-as llama.cpp's server does with `logprobs`, those of a prediction included, which that server leaves out.
+A request has `messages`, and may have `grammar` (llguidance's Lark), `max_tokens`, `temperature`, `seed` and
+`prediction` (https://platform.openai.com/docs/guides/predicted-outputs). Other fields that would change the
+answer are rejected, not ignored: a client could not tell that its mask was dropped. With `menu_s` a new menu
+is evaluated in chunks of that many seconds. The response has each token's log probability without the mask,
+as with `logprobs`; llama.cpp's server omits those of a prediction.
 
-Cost: 1.4 GB of its own with the 1.5B and a context of 12,288 tokens; docs/benchmarks has the seconds.
+Cost: 1.4 GB with the 1.5B model and a context of 12,288 tokens; docs/benchmarks has the times.
 """
 
 from __future__ import annotations
@@ -23,56 +21,55 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import InputError, MenuBeingRead
-from services.decoding.server.answering import Answer, Answering
+from services.decoding.server.generation import Answer, Generator
 from services.decoding.server.model import ATTENTION, Llama
-from services.decoding.server.prefixes import Prefixes, common_length
-from services.decoding.server.states import StateFolder
+from services.decoding.server.prefix_cache import PrefixCache, common_length
+from services.decoding.server.state_folder import StateFolder
 
 Document = dict[str, Any]
 PACKAGE = "xllamacpp"
-MOST_TOKENS = 4_096
-# Two questions of which nothing but the menu's part is the same.
-_ONE, _OTHER = "a", "b"
+MAX_TOKENS = 4_096
+# Two messages without a common beginning.
+_PROBES = "a", "b"
 
 
-class _Part(BaseModel):
+class _Model(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
-class Turn(_Part):
-    """A turn of the chat."""
+class ChatTurn(_Model):
+    """A chat message."""
 
     role: str
     content: str
 
 
-class Prediction(_Part):
-    """OpenAI's field for an answer that is largely known."""
+class Prediction(_Model):
+    """OpenAI's predicted output."""
 
     type: Literal["content"] = "content"
     content: str
 
 
-class Lora(_Part):
-    """llama.cpp's field for an adapter: 0 is the only one here, and it is on or off."""
+class Lora(_Model):
+    """llama.cpp's adapter setting: the only adapter, 0, on or off."""
 
     id: Literal[0]
     scale: Annotated[float, Field(ge=0, le=1, multiple_of=1)]
 
 
-class Request(_Part):
-    """Temperature 0 takes the likeliest token that the mask allows; `seed` makes other draws come again, as
-    far as a server's arithmetic does. `menu_s`: a new menu is read in pieces of so many seconds."""
+class Request(_Model):
+    """A chat completion request; see the module. Temperature 0 is greedy decoding."""
 
-    messages: Annotated[list[Turn], Field(min_length=1)]
+    messages: Annotated[list[ChatTurn], Field(min_length=1)]
     grammar: str = ""
-    max_tokens: Annotated[int, Field(ge=1)] = MOST_TOKENS
+    max_tokens: Annotated[int, Field(ge=1)] = MAX_TOKENS
     temperature: Annotated[float, Field(ge=0, le=5)] = 0.0
     seed: Annotated[int, Field(ge=0)] | None = None
     prediction: Prediction = Prediction(content="")
     lora: list[Lora] = []
     menu_s: Annotated[float, Field(ge=0, le=600)] = 0.0
-    # Clients send these as well. All that is asked for by them is done in any case.
+    # Clients also send these, which change nothing here.
     model: str = ""
     cache_prompt: bool = True
     logprobs: bool = True
@@ -80,28 +77,24 @@ class Request(_Part):
 
     @property
     def adapted(self) -> bool:
-        """Whether the adapter is to be at work."""
+        """True if the adapter is to be used."""
         return any(one.scale for one in self.lora)
 
 
-def request(body: dict[str, Any]) -> Request:
-    """Read a request's document.
-
-    Raises:
-        InputError: it can't be read, or asks for what this server can't obey.
-    """
+def parse(body: Document) -> Request:
+    """Return the request in a JSON document; raises InputError for what this server doesn't support."""
     try:
-        read = Request.model_validate(body)
+        request = Request.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise InputError(f"{'/'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if read.messages[-1].role == "assistant":
-        raise InputError("messages end with a turn that is not the assistant's: no answer is begun for it")
-    return read
+    if request.messages[-1].role == "assistant":
+        raise InputError("messages: the last one can't be the assistant's, since answers can't be prefilled")
+    return request
 
 
-class Reader:
-    """A model with or without an adapter; one answer at a time. States of menus are kept in `folder`."""
+class ChatEngine:
+    """A model with an optional adapter, which answers one request at a time; menus are cached in `folder`."""
 
     def __init__(
         self,
@@ -115,84 +108,84 @@ class Reader:
         self.name, self.adapter = model.name, adapter.stem if adapter else ""
         self._model = Llama(model, adapter, context=context, threads=threads)
         self._vocabulary = self._model.vocabulary
-        states = StateFolder(folder, _about(model, adapter)) if folder else None
-        self._prefixes = Prefixes(self._model, states, adapted=bool(adapter))
-        self._answering = Answering(self._prefixes, self._vocabulary.tokenizer(), self._vocabulary.end)
-        self._turn = threading.Lock()
-        self._in_hand: set[int] = set()
+        states = StateFolder(folder, _owner(model, adapter)) if folder else None
+        self._cache = PrefixCache(self._model, states, adapted=bool(adapter))
+        self._generator = Generator(self._cache, self._vocabulary.tokenizer(), self._vocabulary.end)
+        self._lock = threading.Lock()
+        self._pending: set[int] = set()
 
     @property
-    def in_hand(self) -> int:
-        """Requests that are answered or wait for their turn."""
-        return len(self._in_hand)
+    def pending(self) -> int:
+        """Requests in progress or waiting."""
+        return len(self._pending)
 
     @property
-    def written(self) -> int:
+    def total_tokens(self) -> int:
         """Tokens of all answers."""
-        return self._answering.written
+        return self._generator.total_tokens
 
     def tokenize(self, text: str) -> list[int]:
-        """The tokens of a text, as of a question; from any thread."""
+        """Return the tokens of a text; callable from any thread."""
         return self._vocabulary.tokenize(text)
 
     def complete(self, body: Document, cancelled: Callable[[], bool]) -> Document:
-        """The document that answers a request; of `menu_being_read` alone where the menu is not read yet.
+        """Return the response document; only `menu_being_read` if the menu was not finished.
 
         Raises:
-            InputError: the request can't be read, or asks for what this server has not.
-            DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Answering.answer`.
+            InputError: the request is invalid or not supported.
+            DecodeInvalid, DecodeCancelled, EngineMisconfigured: as `Generator.generate`.
         """
-        wanted = request(body)
-        if wanted.adapted and not self.adapter:
+        request = parse(body)
+        if request.adapted and not self.adapter:
             raise InputError("This server has no adapter", hint="Leave `lora` out.")
-        self._in_hand.add(threading.get_ident())
+        self._pending.add(threading.get_ident())
         try:
-            with self._turn:
-                return self._complete(wanted, cancelled)
+            with self._lock:
+                return self._complete(request, cancelled)
         except MenuBeingRead as error:
             return {error.code: {"wait_s": error.wait_s}}
         finally:
-            self._in_hand.discard(threading.get_ident())
+            self._pending.discard(threading.get_ident())
 
-    def _complete(self, wanted: Request, cancelled: Callable[[], bool]) -> Document:
-        self._prefixes.use(adapted=wanted.adapted)
-        prompt, shared = self._tokens([turn.model_dump() for turn in wanted.messages])
-        answer = self._answering.answer(
+    def _complete(self, request: Request, cancelled: Callable[[], bool]) -> Document:
+        self._cache.set_adapter(on=request.adapted)
+        prompt, shared = self._tokens([turn.model_dump() for turn in request.messages])
+        answer = self._generator.generate(
             prompt,
             shared,
-            grammar=wanted.grammar,
-            prediction=self._vocabulary.tokenize(wanted.prediction.content),
-            most=wanted.max_tokens,
+            grammar=request.grammar,
+            prediction=self._vocabulary.tokenize(request.prediction.content),
+            max_tokens=request.max_tokens,
             cancelled=cancelled,
-            menu_s=wanted.menu_s,
-            temperature=wanted.temperature,
-            seed=wanted.seed,
+            menu_s=request.menu_s,
+            temperature=request.temperature,
+            seed=request.seed,
         )
         return self._document(answer)
 
     def _tokens(self, messages: list[dict[str, str]]) -> tuple[list[int], int]:
-        """A prompt, and how many of its first tokens are there whatever the last message says."""
-        prompt = self._model.chat(messages)
+        """Return a prompt, and the length of its prefix that doesn't depend on the last message."""
+        prompt = self._model.chat_tokens(messages)
         before, last = messages[:-1], messages[-1]
-        one, other = (self._model.chat([*before, {**last, "content": text}]) for text in (_ONE, _OTHER))
-        shared = min(common_length(one, other), common_length(one, prompt))
+        a, b = (self._model.chat_tokens([*before, {**last, "content": text}]) for text in _PROBES)
+        shared = min(common_length(a, b), common_length(a, prompt))
         return prompt, min(shared, len(prompt) - 1)
 
     def _document(self, answer: Answer) -> Document:
-        # What ends an answer is a mark of the chat, which has no text.
-        text = b"".join(self._vocabulary.piece(one.token) for one in answer.tokens)
+        # The token that ends an answer has no text.
+        text = b"".join(self._vocabulary.piece(scored.token) for scored in answer.tokens)
         content = [
             {
-                **self._token(one.token, one.logprob),
-                "top_logprobs": [self._token(one.best, one.best_logprob)],
+                **self._token(scored.token, scored.logprob),
+                "top_logprobs": [self._token(scored.best, scored.best_logprob)],
             }
-            for one in answer.tokens
+            for scored in answer.tokens
         ]
         return {
             "model": self.name,
             "choices": [
                 {
-                    "message": {"role": "assistant", "content": _shown(text)},
+                    "message": {"role": "assistant", "content": _text(text)},
                     "logprobs": {"content": content},
                     "finish_reason": "stop" if answer.ended else "length",
                 }
@@ -208,17 +201,17 @@ class Reader:
 
     def _token(self, token: int, logprob: float) -> Document:
         piece = self._vocabulary.piece(token)
-        return {"id": token, "token": _shown(piece), "bytes": list(piece), "logprob": logprob}
+        return {"id": token, "token": _text(piece), "bytes": list(piece), "logprob": logprob}
 
 
-def _about(model: Path, adapter: Path | None) -> str:
-    """Name what states are good for; a model by its file's marks, since to hash 1 GB takes seconds."""
-    file = model.stat()
+def _owner(model: Path, adapter: Path | None) -> str:
+    """Return the owner of saved states; the model by its file's metadata, since hashing 1 GB is slow."""
+    stat = model.stat()
     lora = hashlib.sha256(adapter.read_bytes()).hexdigest() if adapter else ""
     library = f"{PACKAGE} {version(PACKAGE)} {ATTENTION}"
-    return f"{library} {model.name} {file.st_size} {file.st_mtime_ns} {lora}"
+    return f"{library} {model.name} {stat.st_size} {stat.st_mtime_ns} {lora}"
 
 
-def _shown(piece: bytes) -> str:
-    """A part of a character is shown as llama.cpp shows it."""
+def _text(piece: bytes) -> str:
+    """Return a token as text; part of a character becomes U+FFFD, as in llama.cpp."""
     return piece.decode("utf-8", errors="replace")

@@ -1,6 +1,6 @@
-"""A model's own tokenizer, for llguidance: llama.cpp's, of a GGUF file.
+"""A GGUF model's tokenizer from llama.cpp, also for llguidance.
 
-As https://github.com/guidance-ai/llguidance/blob/main/python/llguidance/llamacpp.py does for another package.
+Modelled on https://github.com/guidance-ai/llguidance/blob/main/python/llguidance/llamacpp.py.
 
 Cost: about 1 s for 49,000 tokens, 2 s for 152,000, most of it inside llguidance.
 """
@@ -13,13 +13,13 @@ from llguidance import LLTokenizer
 
 from services.decoding.server.llama import library
 
-_CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # llama.cpp's attributes of a token
-_LONGEST = 1_024
+_CONTROL, _USER_DEFINED = 1 << 3, 1 << 4  # token attributes of llama.cpp
+_MAX_PIECE = 1_024  # bytes
 
 
 class ModelVocabulary:
-    """The tokenizer of a model that llama.cpp has loaded at the address `model`. `size` counts every row of
-    the model's output, and `end` is the token that ends an answer."""
+    """The tokenizer of the loaded model at address `model`. `size` is the number of logits, and `end` the
+    token that ends an answer."""
 
     def __init__(self, model: int) -> None:
         self._c = library()
@@ -28,30 +28,30 @@ class ModelVocabulary:
         self.end: int = self._c.llama_vocab_eos(self._vocab)
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Return the tokens of a text; marks of the chat are text unless they are `special`."""
+        """Return the tokens of a text; control tokens are plain text unless `special`."""
         data = text.encode()
         tokens = (c.c_int32 * (len(data) + 8))()
         count = self._c.llama_tokenize(self._vocab, data, len(data), tokens, len(tokens), False, special)
         return list(tokens[:count])
 
     def piece(self, token: int, *, special: bool = False) -> bytes:
-        """Return the bytes of a token; none of a mark unless it is `special`."""
-        room = c.create_string_buffer(_LONGEST)
-        size = self._c.llama_token_to_piece(self._vocab, token, room, _LONGEST, 0, special)
-        return room.raw[: max(0, size)]
+        """Return the bytes of a token; empty for a control token unless `special`."""
+        buffer = c.create_string_buffer(_MAX_PIECE)
+        size = self._c.llama_token_to_piece(self._vocab, token, buffer, _MAX_PIECE, 0, special)
+        return buffer.raw[: max(0, size)]
 
     def tokenizer(self) -> LLTokenizer:
-        """Return llguidance's, which cuts text by llama.cpp."""
+        """Return a tokenizer for llguidance, which calls llama.cpp's."""
         return LLTokenizer.from_llamacpp(  # type: ignore[attr-defined,no-any-return]
-            tokens=[self._spelled(token) for token in range(self.size)],
+            tokens=[self._llguidance_bytes(token) for token in range(self.size)],
             vocab_ptr=self._vocab,
             tokenize_fptr=c.cast(self._c.llama_tokenize, c.c_void_p).value,
             eos_token=self.end,
             slices=None,
         )
 
-    def _spelled(self, token: int) -> bytes:
-        """The bytes of a token, those of a mark as llguidance knows one."""
+    def _llguidance_bytes(self, token: int) -> bytes:
+        """Return the bytes of a token; llguidance marks control tokens by a leading 0xFF."""
         piece, kind = self.piece(token, special=True), self._c.llama_vocab_get_attr(self._vocab, token)
-        like_a_mark = kind & _USER_DEFINED and piece.startswith(b"<") and piece.endswith(b">")
-        return b"\xff" + piece if kind & _CONTROL or like_a_mark else piece
+        looks_special = kind & _USER_DEFINED and piece.startswith(b"<") and piece.endswith(b">")
+        return b"\xff" + piece if kind & _CONTROL or looks_special else piece

@@ -1,4 +1,4 @@
-"""The figures of scored rows, as plain values: the content of `figures.json`."""
+"""Summarize scored rows as plain values: the content of `figures.json`."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Scored:
 
     @property
     def spoken(self) -> bool:
-        """True if it was transcribed from a recording."""
+        """True if the transcript came from a recording."""
         return bool(self.predicted["ms"].get(StageName.TRANSCRIBE))
 
     @property
     def causes(self) -> set[str]:
-        """Why it went to a review: codes of its blocking findings and the reasons."""
-        codes = {f["code"] for f in self.predicted["findings"] if f["severity"] == "blocking"}
+        """The codes that sent it to review: its blocking findings and the reasons."""
+        codes = {one["code"] for one in self.predicted["findings"] if one["severity"] == "blocking"}
         return codes | {*self.predicted.get("reasons", ())} - {ReviewReason.BLOCKING_FINDING.value}
 
 
@@ -56,7 +56,7 @@ def judge(gold: dict[str, Any], predicted: dict[str, Any]) -> Scored:
 
 
 def errors(rows: Iterable[Scored], broken: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return id and error of each `broken` gold row, then of each failed prediction."""
+    """Return the id and error of each `broken` gold row, then of each failed prediction."""
     failed = [row.predicted for row in rows if "error" in row.predicted]
     return [{"id": row["id"], "error": row["error"]} for row in (*broken, *failed)]
 
@@ -80,24 +80,24 @@ def figures(rows: Sequence[Scored], broken: Sequence[dict[str, Any]] = ()) -> di
 
 
 def _counted(kind: str, count: str, hits: Sequence[bool]) -> dict[str, Any]:
-    found = sum(hits)
+    total = sum(hits)
     return {
-        count: found,
-        f"{kind}_share": round(found / max(len(hits), 1), 4),
-        f"{kind}_ci": tuple(round(end, 4) for end in wilson(found, len(hits))),
+        count: total,
+        f"{kind}_share": round(total / max(len(hits), 1), 4),
+        f"{kind}_ci": tuple(round(end, 4) for end in wilson(total, len(hits))),
     }
 
 
 def _after_answers(rows: Iterable[Scored]) -> dict[str, int]:
-    """Count the orders' outcomes after answered questions; see `answering.py`."""
+    """Count outcomes after a simulated customer's answers; see `answering.py`."""
     counts = Counter(
-        what for row in rows for what in outcomes(row.predicted, canonical(row.gold["cart"]["lines"]))
+        label for row in rows for label in outcomes(row.predicted, canonical(row.gold["cart"]["lines"]))
     )
-    return {what: counts[what] for what in COUNTED}
+    return {label: counts[label] for label in COUNTED}
 
 
 def _wer(rows: Iterable[Scored]) -> float | None:
-    """Return the word error rate of spoken rows with known utterances, None without any."""
+    """Return the word error rate of spoken rows with known utterances; None if there are none."""
     pairs = [
         word_errors(row.gold["utterance"], row.predicted["transcript"])
         for row in rows
@@ -108,7 +108,7 @@ def _wer(rows: Iterable[Scored]) -> float | None:
 
 
 def _causes(rows: Iterable[Scored]) -> dict[str, dict[str, int]]:
-    """Count by cause the orders in review, and those of them with a right cart (unnecessary reviews)."""
+    """Count reviews by cause, and how many of them were unnecessary (the cart was right)."""
     reviewed = [row for row in rows if row.review]
     counts = Counter(cause for row in reviewed for cause in sorted(row.causes))
     needless = Counter(cause for row in reviewed if row.exact for cause in row.causes)
@@ -118,17 +118,17 @@ def _causes(rows: Iterable[Scored]) -> dict[str, dict[str, int]]:
 def _times(rows: Sequence[Scored]) -> dict[str, dict[str, float]]:
     """Return the times by stage, over the rows that reached it (0 in a row if not reached)."""
     stages = list(dict.fromkeys(stage for row in rows for stage in row.predicted["ms"]))
-    taken = {stage: [ms for row in rows if (ms := row.predicted["ms"].get(stage))] for stage in stages}
-    taken["total"] = [round(sum(row.predicted["ms"].values()), 1) for row in rows]
+    times = {stage: [ms for row in rows if (ms := row.predicted["ms"].get(stage))] for stage in stages}
+    times["total"] = [round(sum(row.predicted["ms"].values()), 1) for row in rows]
     return {
         stage: {"rows": len(values), "p50": quantile(values, 0.5), "p95": quantile(values, 0.95)}
-        for stage, values in taken.items()
+        for stage, values in times.items()
         if values
     }
 
 
 def wilson(hits: int, rows: int) -> tuple[float, float]:
-    """The 95% interval of a share, after Wilson: sound for few rows and near 0 and 1. No rows: 0 to 1."""
+    """Return the 95% Wilson interval of a share: valid for few rows and near 0 and 1. No rows: 0 to 1."""
     if rows == 0:
         return 0.0, 1.0
     share, z2 = hits / rows, Z95**2
@@ -138,5 +138,5 @@ def wilson(hits: int, rows: int) -> tuple[float, float]:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that `share` of all values do not exceed (nearest rank)."""
+    """Return the smallest value that at least `share` of all values do not exceed (nearest rank)."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

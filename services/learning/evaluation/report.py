@@ -1,6 +1,6 @@
-"""A run's report: `figures.json` with what was run, and `predictions.jsonl`.
+"""The report of an evaluation: `figures.json`, and `predictions.jsonl` with a row for each order.
 
-The folder can be moved and sent: it names nothing outside itself.
+The folder can be shared: it contains no paths of this machine.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ PREDICTIONS = "predictions.jsonl"
 
 
 def write_report(
-    folder: Path, gold: Path, asked: EvalRequest, run: EvalRun, config: Settings, commit: str | None
+    folder: Path, gold: Path, request: EvalRequest, run: EvalRun, config: Settings, commit: str | None
 ) -> None:
     """Write the report of a run over the rows of `gold`, by the code of `commit`, into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"about": about(gold, asked, run, config) | {"commit": commit}, **figures(run.rows, run.broken)}
+    head = about(gold, request, run, config) | {"commit": commit}
+    content = {"about": head, **figures(run.rows, run.broken)}
     document = json.dumps(content, indent=1, ensure_ascii=False)
     (folder / FIGURES).write_text(document + "\n", encoding="utf-8")
-    kept = [{**row.predicted, "exact": row.exact, "gold": row.gold["cart"]} for row in run.rows]
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in (*kept, *run.broken))
+    scored = [{**row.predicted, "exact": row.exact, "gold": row.gold["cart"]} for row in run.rows]
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in (*scored, *run.broken))
     (folder / PREDICTIONS).write_text("".join(lines), encoding="utf-8")
 
 
-def about(gold: Path, asked: EvalRequest, run: EvalRun, config: Settings) -> dict[str, Any]:
-    """The set, release, settings and date of a run. Names no path."""
+def about(gold: Path, request: EvalRequest, run: EvalRun, config: Settings) -> dict[str, Any]:
+    """Return the gold set, release, settings and date of a run, without paths."""
     return {
-        "menu": asked.menu.id,
+        "menu": request.menu.id,
         "gold": gold.name,
         "gold_sha256": hashlib.sha256(gold.read_bytes()).hexdigest(),
         "rows_of_an_earlier_start": run.resumed,
@@ -44,7 +45,6 @@ def about(gold: Path, asked: EvalRequest, run: EvalRun, config: Settings) -> dic
         "version": version("saycart"),
         "decode_server": f"external {config.llm_dialect}" if config.llm_url else "embedded",
         "settings": {
-            # Of a path only the last part, for a report may be sent to others.
             name: Path(value).name if isinstance(value, str) else value
             for name, value in config.model_dump(mode="json", include=SETTINGS).items()
         },

@@ -26,25 +26,25 @@ from services.pipeline.flow import FLOW
 from services.pipeline.ports import Tools
 
 _FILLED = ("transcript", "draft", "answer", "cart", "findings", "reasons", "decision", "engine", "error")
-# Of an unforeseen error: enough to find it.
 MAX_ERROR_CHARS = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_rows(path: Path, *, spoken: bool = True) -> list[dict[str, Any]]:
-    """Rows of a gold file; `utterances` of one are joined as its `utterance`, as an order's are. One that is
-    not JSON, lacks `id`, `cart` or both `utterance` and `audio` (which counts if `spoken`), or has the id of
-    another, is only its `error`, with its line for an id ("line 7"): one bad row ends no run."""
+    """Read a gold file. `utterances` are joined into `utterance` as in an order.
+
+    A row that is invalid (not JSON, without `id` or `cart`, without `utterance` or, if `spoken`, `audio`, or
+    with a repeated id) becomes only an `error`, with its line as its id ("line 7"), and stops no run."""
     rows: list[dict[str, Any]] = []
     used: set[str] = set()
-    # Not `splitlines`: JSON may hold a line separator of Unicode as it is.
+    # Not `splitlines`: JSON strings may contain Unicode line separators.
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
         if not line.strip():
             continue
         try:
             row = _row(line, spoken=spoken)
             if row["id"] in used:
-                raise ValueError(f"the id {row['id']!r} is another row's already")
+                raise ValueError(f"another row has the id {row['id']!r}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             row = {"id": f"line {number}", "error": repr(error)}
         used.add(row["id"])
@@ -53,10 +53,10 @@ def read_rows(path: Path, *, spoken: bool = True) -> list[dict[str, Any]]:
 
 
 def _row(line: str, *, spoken: bool) -> dict[str, Any]:
-    """Return a gold row. Raises what `read_rows` catches, where it can't be used."""
+    """Parse a gold row. Raises one of the errors that `read_rows` catches if it is invalid."""
     row: dict[str, Any] = json.loads(line)
     if not isinstance(row["id"], str) or not isinstance(row["cart"]["lines"], list):
-        raise TypeError("`id` is a string and `cart.lines` a list")
+        raise TypeError("`id` must be a string and `cart.lines` a list")
     if several := row.get("utterances"):
         row["utterance"] = joined([Transcript(text=clean(text), confidence=1.0) for text in several]).text
     if not row.get("utterance") and not (spoken and row.get("audio")):
@@ -66,18 +66,18 @@ def _row(line: str, *, spoken: bool) -> dict[str, Any]:
 
 
 def predict(row: dict[str, Any], menu: Menu, tools: Tools, audio_dir: Path | None) -> dict[str, Any]:
-    """Return one prediction row (see the contract).
+    """Return one prediction row.
 
-    A stage that fails is a review, and so is a recording that can't be read: no customer would get that cart
-    unseen either. What a later try may fix, or was not foreseen, is the row's `error` too.
+    A failed stage or an unreadable recording counts as a review, as it would for a customer's order. If a
+    retry may help, or the error was unexpected, it is the row's `error` too.
     """
-    here = replace(
+    local = replace(
         tools,
         menu=lambda shop, _id, version: MenuVersion(shop, menu, version, "", _EPOCH),
         recording=lambda key: nullcontext((audio_dir or Path()) / key),
     )
     order = _order(row, menu, spoken=audio_dir is not None and bool(row.get("audio")))
-    order, ms, reasons, failed = _through(order, here)
+    order, ms, reasons, failed = _process(order, local)
     reasons += [reason.value for reason in order.reasons]
     draft = order.draft.model_dump(mode="json") if order.draft else {"lines": []}
     transcript = order.known_transcript
@@ -102,11 +102,11 @@ def _document(value: BaseModel | None) -> dict[str, Any] | None:
     return value.model_dump(mode="json") if value is not None else None
 
 
-def _through(
+def _process(
     order: OrderRecord, tools: Tools
 ) -> tuple[OrderRecord, dict[str, float], list[str], dict[str, str]]:
-    """The order at the end of its way; the milliseconds of each stage; where one failed, why a human must
-    look, and the row's `error`."""
+    """Run all stages. Return the final order, the milliseconds of each stage and, if one failed, the reasons
+    for its review and the row's `error`."""
     ms: dict[str, float] = {}
     reasons: list[str] = []
     failed: dict[str, str] = {}
@@ -114,16 +114,16 @@ def _through(
         stage, started = FLOW[order.state], time.perf_counter()
         try:
             outcome = stage.step(order, tools)
-            filled = {name: found for name in _FILLED if (found := getattr(outcome, name)) is not None}
-            order = replace(order, state=advance(order.state, outcome.event), **filled)
+            changes = {name: value for name in _FILLED if (value := getattr(outcome, name)) is not None}
+            order = replace(order, state=advance(order.state, outcome.event), **changes)
         except SaycartError as error:
             reasons = [error.code]
             if error.retryable:
                 failed = {"error": f"{error.code}: {error.detail}"}
         except Exception as error:
-            # A fault of ours at one order: a worker would try it again and then ask a human.
-            named = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
-            reasons, failed = [ReviewReason.STAGE_FAILED.value], {"error": named}
+            # A worker would retry it, and then ask a human.
+            text = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
+            reasons, failed = [ReviewReason.STAGE_FAILED.value], {"error": text}
         ms[stage.name] = (time.perf_counter() - started) * 1000
     return order, ms, reasons, failed
 

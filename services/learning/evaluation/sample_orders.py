@@ -1,4 +1,4 @@
-"""Orders generated from a menu's own names, whose carts are known: to try a menu before customers do."""
+"""Orders generated from a menu's own names, with their carts: a test of a menu before customers use it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _WORDS = {
     "en": (("one", "two", "three"), "{} {} please", "with", "and"),
     "es": (("un", "dos", "tres"), "{} {} por favor", "con", "y"),
 }
-MOST = 2  # options of an order, unless the menu asks for more
+MAX_OPTIONS = 2  # of an order, unless the menu requires more
 
 
 def sample_orders(menu: Menu, count: int) -> list[Row]:
-    """Return `count` gold rows of one line each, always the same ones: all items in turn, then again."""
-    chance = Random(0)  # noqa: S311 - the same orders each time
+    """Return `count` gold rows of one line each, cycling through all items; the same for the same menu."""
+    rng = Random(0)  # noqa: S311 - the same orders each time
     items = [item for item in menu.items if item.available]
-    chance.shuffle(items)
-    return [_order(f"try-{n + 1}", items[n % len(items)], menu, chance) for n in range(count if items else 0)]
+    rng.shuffle(items)
+    return [_order(f"try-{n + 1}", items[n % len(items)], menu, rng) for n in range(count if items else 0)]
 
 
-def _order(name: str, item: Item, menu: Menu, chance: Random) -> Row:
+def _order(name: str, item: Item, menu: Menu, rng: Random) -> Row:
     counts, sentence, with_, and_ = _WORDS.get(menu.language[:2], _WORDS["en"])
-    quantity = chance.randint(1, len(counts))
-    size = menu.size(chance.choice(item.size_ids)) if item.size_ids else None
-    options = _options(item, menu, chance)
+    quantity = rng.randint(1, len(counts))
+    size = menu.size(rng.choice(item.size_ids)) if item.size_ids else None
+    options = _options(item, menu, rng)
     words = [size.name] if size else []
     words.append(_plural(item.name) if quantity > 1 and menu.language.startswith("en") else item.name)
     words += [with_, f" {and_} ".join(option["name"] for option in options)] if options else []
@@ -37,21 +37,21 @@ def _order(name: str, item: Item, menu: Menu, chance: Random) -> Row:
     return {"id": name, "utterance": utterance, "cart": {"lines": [line]}}
 
 
-def _options(item: Item, menu: Menu, chance: Random) -> list[dict[str, str]]:
-    """Return those that the item must have, and one or two in all where it may have any."""
-    found: list[dict[str, str]] = []
+def _options(item: Item, menu: Menu, rng: Random) -> list[dict[str, str]]:
+    """Return the item's required options, and up to `MAX_OPTIONS` in all."""
+    chosen: list[dict[str, str]] = []
     groups = [group for group in menu.groups_of(item) if ">" not in group.id]
-    groups.sort(key=lambda group: (-group.least, chance.random()))
+    groups.sort(key=lambda group: (-group.least, rng.random()))
     for group in groups:
         free = [o for o in group.options if o.available and o.id not in group.defaults]
-        wanted = 0 if group.defaults else group.least
-        if not wanted and len(found) < chance.randint(1, MOST):
-            wanted = 1
-        found += [
+        count = 0 if group.defaults else group.least
+        if not count and len(chosen) < rng.randint(1, MAX_OPTIONS):
+            count = 1
+        chosen += [
             {"group": group.id, "id": option.id, "name": option.name}
-            for option in chance.sample(free, min(wanted, len(free)))
+            for option in rng.sample(free, min(count, len(free)))
         ]
-    return found
+    return chosen
 
 
 def _plural(name: str) -> str:

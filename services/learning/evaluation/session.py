@@ -1,7 +1,7 @@
-"""One run over the rows of a gold file, with the engines of this process.
+"""Evaluate the rows of a gold file, with the engines of this process.
 
-With `out`, each prediction is written as it is known, with a `mark` of its gold row, menu, settings and
-release. So a run that was stopped goes on where it stopped. Rows that ended in an error are tried again.
+With `out`, each prediction is written as soon as it is made, with a `mark`: a digest of its gold row, menu,
+settings and release. An interrupted run resumes from these. Rows that ended in an error are tried again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from services.learning.evaluation.figures import Scored, judge
 from services.learning.evaluation.run import predict
 
 Row = dict[str, Any]
-# What predictions rest on, besides the release.
+# The settings that predictions depend on.
 SETTINGS = {
     *("asr_threshold", "denoiser", "llm_dialect", "llm_model", "max_order_total"),
     *("whisper_device", "whisper_model", "whisper_second"),
@@ -42,9 +42,9 @@ class EvalRequest:
 
 @dataclass(slots=True)
 class EvalRun:
-    """Rows that are scored so far, in the order of the gold file, and those that are broken.
+    """Rows scored so far, in the order of the gold file, and broken ones.
 
-    `resumed` counts the rows that an earlier start of this run had finished.
+    `resumed` counts the rows that were taken from an earlier run.
     """
 
     rows: list[Scored] = field(default_factory=list)
@@ -52,60 +52,60 @@ class EvalRun:
     resumed: int = 0
 
 
-def evaluate(asked: EvalRequest, config: Settings, on_row: Callable[[EvalRun], None]) -> EvalRun:
-    """Predict and score every row; `on_row` is called at the start and with each row that is scored.
+def evaluate(request: EvalRequest, config: Settings, on_row: Callable[[EvalRun], None]) -> EvalRun:
+    """Predict and score every row; calls `on_row` at the start and after each row.
 
     Raises:
         ModelError, SupervisorError: an engine can't be started.
     """
-    run = EvalRun(broken=[row for row in asked.rows if "error" in row])
-    whole = [row for row in asked.rows if "error" not in row]
-    marks = {row["id"]: _mark(row, asked, config) for row in whole}
-    known = _finished(asked.out, marks) if asked.out else {}
-    run.resumed = len(known)
+    run = EvalRun(broken=[row for row in request.rows if "error" in row])
+    valid = [row for row in request.rows if "error" not in row]
+    marks = {row["id"]: _mark(row, request, config) for row in valid}
+    earlier = _finished(request.out, marks) if request.out else {}
+    run.resumed = len(earlier)
     with ExitStack() as stack:
-        write = stack.enter_context(_writing(asked.out, (*known.values(), *run.broken)))
+        write = stack.enter_context(_writing(request.out, (*earlier.values(), *run.broken)))
         on_row(run)
         container = bootstrap(stack.enter_context(decode_server(config)))
-        container.warm_menu(asked.menu)
+        container.warm_menu(request.menu)
         tools = container.tools
-        if asked.audio_dir is not None and any(row.get("audio") for row in whole):
-            tools.transcriber()  # missing weights end the run here, and not each of its rows
-        for row in whole:
-            predicted = known.get(row["id"])
+        if request.audio_dir is not None and any(row.get("audio") for row in valid):
+            tools.transcriber()  # fail once if weights are missing, rather than on each row
+        for row in valid:
+            predicted = earlier.get(row["id"])
             if predicted is None:
-                predicted = {**predict(row, asked.menu, tools, asked.audio_dir), "mark": marks[row["id"]]}
+                predicted = {**predict(row, request.menu, tools, request.audio_dir), "mark": marks[row["id"]]}
                 write(predicted)
             run.rows.append(judge(row, predicted))
             on_row(run)
     return run
 
 
-def _mark(row: Row, asked: EvalRequest, config: Settings) -> str:
-    """A digest of what a row's prediction rests on."""
+def _mark(row: Row, request: EvalRequest, config: Settings) -> str:
+    """Return a digest of everything that a row's prediction depends on."""
     settings = config.model_dump(mode="json", include=SETTINGS)
-    spoken = asked.audio_dir is not None
-    rests_on = (row, spoken, asked.menu.model_dump(mode="json"), settings, version("saycart"))
-    return hashlib.sha256(json.dumps(rests_on, sort_keys=True).encode()).hexdigest()[:16]
+    spoken = request.audio_dir is not None
+    inputs = (row, spoken, request.menu.model_dump(mode="json"), settings, version("saycart"))
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _finished(file: Path, marks: dict[str, str]) -> dict[str, Row]:
-    """Rows of an earlier run that this one would come to as well, by id."""
+    """Return the rows of an earlier run that are still valid, by id."""
     if not file.is_file():
         return {}
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for line in file.read_text(encoding="utf-8", errors="replace").split("\n"):
-        with suppress(ValueError, KeyError, TypeError):  # half a line, of a run that was killed
+        with suppress(ValueError, KeyError, TypeError):  # a line cut off when the run was killed
             row = json.loads(line)
             if "error" not in row and marks.get(row["id"]) == row["mark"]:
-                found[row["id"]] = row
-    return found
+                rows[row["id"]] = row
+    return rows
 
 
 @contextmanager
 def _writing(file: Path | None, first: Iterable[Row]) -> Iterator[Callable[[Row], object]]:
-    """Give what adds a row to the file, which begins with the rows of `first`; without a file, nothing is
-    written. The file is replaced in one step: a run killed here loses no earlier row."""
+    """Yield a function that appends a row to the file, which starts with the rows of `first`; without a file
+    it does nothing. The file is replaced in one step, so a run killed here loses no earlier row."""
     if file is None:
         yield lambda _: None
         return

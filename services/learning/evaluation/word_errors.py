@@ -16,24 +16,24 @@ from services.retrieval.words import english
 
 
 def plain_words(text: str) -> list[str]:
-    """Return the words of a sentence, folded so that two ways of writing the same sound are equal."""
+    """Return the words of a sentence, normalized so that different spellings of the same sound are equal."""
     folded = unicodedata.normalize("NFKD", text.casefold().replace("%", " percent "))
-    kept = "".join(sign for sign in folded if not unicodedata.combining(sign) and sign not in "'’")
+    letters = "".join(c for c in folded if not unicodedata.combining(c) and c not in "'’")
     words: list[str] = []
-    for word in re.findall(r"\d+|[^\W\d_]+", kept):
+    for word in re.findall(r"\d+|[^\W\d_]+", letters):
         words += _spelled(int(word)) if word.isdecimal() else [word]
     return words
 
 
 def word_errors(utterance: str, transcript: str) -> tuple[int, int]:
-    """Return the number of inserted, deleted or substituted words, and of words in the reference."""
+    """Return how many words were inserted, deleted or substituted, and how many the reference has."""
     reference = plain_words(utterance)
     return Levenshtein.distance(reference, plain_words(transcript)), len(reference)
 
 
 @cache
 def _names() -> dict[int, str]:
-    """The word of each number that is one word, below 100."""
+    """Return the word for each number below 100 that has one of its own."""
     names: dict[int, str] = {}
     for word, value in english().numbers.items():
         if value < 100:
@@ -42,7 +42,7 @@ def _names() -> dict[int, str]:
 
 
 def _spelled(value: int) -> list[str]:
-    """A number up to 99 as it is spoken; larger ones are prices and years, and stay digits."""
+    """Spell out a number below 100; larger ones are prices and years, and stay digits."""
     names = _names()
     if value in names:
         return [names[value]]

@@ -1,9 +1,9 @@
-"""What an adapter answers to packed questions, greedily, under the mask. Runs as a file: `fit.py`.
+"""Answer packed questions with an adapter, greedily, under the mask. Runs as a script, as `fit.py` does.
 
     python services/learning/training/answer.py BASE ADAPTER QUESTIONS.json OUT.jsonl [--device cuda]
 
-A line an order: `id`, `part`, `text`, and of the model's own distribution, without the mask, `logprob` (of
-the whole answer) and `overruled` (tokens that the mask chose against it).
+Writes one line per order: `id`, `part`, `text` and, by the model's distribution without the mask, `logprob`
+of the whole answer and `overruled`, the number of tokens at which the mask ruled out its first choice.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from llguidance import LLMatcher
 from peft import PeftModel
 from transformers import AutoTokenizer, DynamicCache
 
-MOST = 400  # tokens of an answer
+MAX_TOKENS = 400  # of an answer
 
 
 class Masks:
-    """One matcher an order, and their masks as one array over the vocabulary."""
+    """One matcher per order, and their masks as one array over the vocabulary."""
 
     def __init__(self, tokenizer: Any, larks: Sequence[str], vocabulary: int) -> None:
         self._matchers = [LLMatcher(tokenizer, lark) for lark in larks]
@@ -36,7 +36,7 @@ class Masks:
         self._size = tokenizer.vocab_size
 
     def allowed(self, running: list[bool], device: str) -> torch.Tensor:
-        """Shape (rows, vocabulary), bool."""
+        """Return the allowed tokens: bool, shape (rows, vocabulary)."""
         words = (self._size + 31) // 32
         bits = np.zeros((len(self._matchers), words), np.int32)
         for row, matcher in enumerate(self._matchers):
@@ -45,27 +45,27 @@ class Masks:
                 bits[row, : len(mask) // 4] = np.frombuffer(mask, np.int32)[:words]
         packed = torch.from_numpy(bits).to(device)
         shifts = torch.arange(32, device=device, dtype=torch.int32)
-        opened = ((packed[:, :, None] >> shifts) & 1).bool().flatten(1)
-        room = torch.zeros(len(self._matchers), self._vocabulary, dtype=torch.bool, device=device)
-        width = min(opened.shape[1], self._vocabulary)
-        room[:, :width] = opened[:, :width]
-        return room
+        unpacked = ((packed[:, :, None] >> shifts) & 1).bool().flatten(1)
+        allowed = torch.zeros(len(self._matchers), self._vocabulary, dtype=torch.bool, device=device)
+        width = min(unpacked.shape[1], self._vocabulary)
+        allowed[:, :width] = unpacked[:, :width]
+        return allowed
 
-    def take(self, row: int, token: int) -> None:
+    def accept(self, row: int, token: int) -> None:
         if not self._matchers[row].consume_token(token):
             raise RuntimeError(self._matchers[row].get_error())
 
 
 @dataclass(slots=True)
 class SavedAnswer:
-    """One order's answer as it grows."""
+    """The answer to one order so far."""
 
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     overruled: int = 0
     running: bool = True
 
-    def take(self, token: int, logprob: float, overruled: bool, end: int) -> None:
+    def append(self, token: int, logprob: float, overruled: bool, end: int) -> None:
         self.logprob += logprob
         self.overruled += overruled
         self.running = token != end
@@ -76,7 +76,7 @@ class SavedAnswer:
 def answers(
     model: Any, menu: list[int], orders: list[list[int]], masks: Masks, end: int, device: str
 ) -> list[SavedAnswer]:
-    """Greedy answers to the orders of one menu, all at once."""
+    """Decode the orders of one menu greedily, in one batch."""
     rows, longest = len(orders), max(map(len, orders))
     cache = DynamicCache()
     model(
@@ -86,53 +86,54 @@ def answers(
         logits_to_keep=1,
     )
     cache.batch_repeat_interleave(rows)
-    pad = [longest - len(order) for order in orders]
-    tokens = torch.tensor([[end] * p + order for p, order in zip(pad, orders, strict=True)], device=device)
-    seen = torch.ones(rows, len(menu) + longest, dtype=torch.long, device=device)
-    for row, p in enumerate(pad):
-        seen[row, len(menu) : len(menu) + p] = 0
-    place = (seen.cumsum(1) - 1)[:, len(menu) :]
-    given = [SavedAnswer() for _ in orders]
-    for _ in range(MOST):
+    padding = [longest - len(order) for order in orders]
+    padded = [[end] * n + order for n, order in zip(padding, orders, strict=True)]
+    tokens = torch.tensor(padded, device=device)
+    attention = torch.ones(rows, len(menu) + longest, dtype=torch.long, device=device)
+    for row, n in enumerate(padding):
+        attention[row, len(menu) : len(menu) + n] = 0
+    positions = (attention.cumsum(1) - 1)[:, len(menu) :]
+    results = [SavedAnswer() for _ in orders]
+    for _ in range(MAX_TOKENS):
         out = model(
             input_ids=tokens,
-            attention_mask=seen,
-            position_ids=place,
+            attention_mask=attention,
+            position_ids=positions,
             past_key_values=cache,
             use_cache=True,
             logits_to_keep=1,
         )
-        chosen = _next(out.logits[:, -1].float(), given, masks, end, device)
-        if not any(answer.running for answer in given):
+        chosen = _next(out.logits[:, -1].float(), results, masks, end, device)
+        if not any(answer.running for answer in results):
             break
-        tokens, place = chosen[:, None], place[:, -1:] + 1
-        seen = torch.cat([seen, seen.new_ones(rows, 1)], 1)
-    return given
+        tokens, positions = chosen[:, None], positions[:, -1:] + 1
+        attention = torch.cat([attention, attention.new_ones(rows, 1)], 1)
+    return results
 
 
 def _next(
-    logits: torch.Tensor, given: list[SavedAnswer], masks: Masks, end: int, device: str
+    logits: torch.Tensor, results: list[SavedAnswer], masks: Masks, end: int, device: str
 ) -> torch.Tensor:
-    """The likeliest token of each order that the mask allows, taken into its answer."""
-    own, allowed = logits.argmax(1), masks.allowed([answer.running for answer in given], device)
+    """Append to each running answer the likeliest token that its mask allows; return these tokens."""
+    unmasked, allowed = logits.argmax(1), masks.allowed([answer.running for answer in results], device)
     chosen = logits.masked_fill(~allowed, -torch.inf).argmax(1)
-    likely = torch.log_softmax(logits, 1).gather(1, chosen[:, None])[:, 0].tolist()
-    for row, (token, first) in enumerate(zip(chosen.tolist(), own.tolist(), strict=True)):
-        if given[row].running:
-            given[row].take(token, likely[row], token != first, end)
-            if given[row].running:
-                masks.take(row, token)
+    logprobs = torch.log_softmax(logits, 1).gather(1, chosen[:, None])[:, 0].tolist()
+    for row, (token, first) in enumerate(zip(chosen.tolist(), unmasked.tolist(), strict=True)):
+        if results[row].running:
+            results[row].append(token, logprobs[row], token != first, end)
+            if results[row].running:
+                masks.accept(row, token)
     return chosen
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="answer")
     parser.add_argument("base", type=Path)
-    parser.add_argument("adapter", help="a folder, or `none` for the base as it is")
+    parser.add_argument("adapter", help="a folder, or `none` for the base alone")
     parser.add_argument("questions", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--rows", type=int, default=160, help="orders at once")
+    parser.add_argument("--rows", type=int, default=160, help="orders per batch")
     args = parser.parse_args()
     model = base_model(args.base, args.device)
     if args.adapter != "none":
@@ -140,16 +141,16 @@ def main() -> int:
     model.eval()
     tokenizer = _tokenizer(args.base)
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
-    known = llguidance.hf.from_tokenizer(tokenizer, eos_token=end)
+    vocabulary = llguidance.hf.from_tokenizer(tokenizer, eos_token=end)
     started, count = time.monotonic(), 0
     with args.out.open("w") as out, torch.inference_mode():
         for shop in json.loads(args.questions.read_text()):
             orders = sorted(shop["orders"], key=lambda order: len(order["tokens"]))
             for at in range(0, len(orders), args.rows):
                 part = orders[at : at + args.rows]
-                masks = Masks(known, [order["lark"] for order in part], model.config.vocab_size)
-                found = answers(model, shop["menu"], [o["tokens"] for o in part], masks, end, args.device)
-                for order, answer in zip(part, found, strict=True):
+                masks = Masks(vocabulary, [order["lark"] for order in part], model.config.vocab_size)
+                batch = answers(model, shop["menu"], [o["tokens"] for o in part], masks, end, args.device)
+                for order, answer in zip(part, batch, strict=True):
                     row = {"id": order["id"], "part": shop["part"], "text": tokenizer.decode(answer.tokens)}
                     row |= {"logprob": round(answer.logprob, 4), "overruled": answer.overruled}
                     out.write(json.dumps(row) + "\n")

@@ -1,7 +1,7 @@
-"""Vary written orders as a recognizer might transcribe them, so that the model learns to read transcripts.
+"""Vary written orders as a recognizer might transcribe them, so that the model learns from transcripts.
 
-Random changes from a seed: lost case and punctuation, numbers as words or digits, hesitations, sound-alikes.
-None of them changes the order.
+Random, seeded changes that keep the order the same: lost case and punctuation, numbers as words or digits,
+hesitations, sound-alikes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _WORD = re.compile(r"[\w'’]+")
 
 
 def as_transcribed(text: str, dice: random.Random) -> str:
-    """Return `text` with random changes, or as it is."""
+    """Return `text` with random changes, or none."""
     if dice.random() < 0.35:
         text = _other_numbers(text, to_digits=dice.random() < 0.6)
     if dice.random() < 0.06:
-        text = _sounding(text, dice)
+        text = _sound_alike(text, dice)
     if dice.random() < 0.12:
         words = text.split(" ")
         words.insert(dice.randrange(len(words) + 1), dice.choice(FILLERS))
@@ -36,7 +36,7 @@ def as_transcribed(text: str, dice: random.Random) -> str:
 
 
 def _other_numbers(text: str, *, to_digits: bool) -> str:
-    def other(match: re.Match[str]) -> str:
+    def convert(match: re.Match[str]) -> str:
         word = match[0]
         if to_digits and word.lower() in NUMBERS[1:]:
             return str(NUMBERS.index(word.lower()) + 1)
@@ -44,12 +44,12 @@ def _other_numbers(text: str, *, to_digits: bool) -> str:
             return NUMBERS[int(word) - 1]
         return word
 
-    return _WORD.sub(other, text)
+    return _WORD.sub(convert, text)
 
 
-def _sounding(text: str, dice: random.Random) -> str:
-    places = [m for m in _WORD.finditer(text) if m[0].lower() in SOUNDS]
-    if not places:
+def _sound_alike(text: str, dice: random.Random) -> str:
+    matches = [m for m in _WORD.finditer(text) if m[0].lower() in SOUNDS]
+    if not matches:
         return text
-    place = dice.choice(places)
-    return text[: place.start()] + dice.choice(SOUNDS[place[0].lower()]) + text[place.end() :]
+    match = dice.choice(matches)
+    return text[: match.start()] + dice.choice(SOUNDS[match[0].lower()]) + text[match.end() :]

@@ -1,8 +1,7 @@
-"""Packed orders as the tensors of one training step. Imported by the scripts in this folder.
+"""Turn packed orders into the tensors of one training step; for the scripts in this folder.
 
-Each order of a sequence sees its menu and itself. Dense attention gets a mask of n x n, which costs the
-square of a step's tokens; FlexAttention (CUDA) leaves out the blocks that are masked whole, some three
-quarters.
+Each order attends to its menu and itself. Dense attention needs an n x n mask, quadratic in the tokens of a
+step; FlexAttention (CUDA) skips blocks that are fully masked, about three quarters.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ import numpy.typing as npt
 import torch
 
 Array = npt.NDArray[Any]
-PADDING = -1  # the sequence of tokens that only fill a step up
+PADDING = -1  # the sequence number of padding
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The flat arrays of `pack.py`."""
+    """The flat arrays that `pack.py` writes."""
 
     tokens: Array
     orders: Array
     learned: Array
     ends: Array
 
-    def steps(self, most: int) -> list[slice]:
-        """Sequences of each step: those, one after the other, that come to at most `most` tokens, or one."""
+    def steps(self, max_tokens: int) -> list[slice]:
+        """Group consecutive sequences into steps of at most `max_tokens`, but at least one sequence."""
         groups, first = list[slice](), 0
         starts = [0, *self.ends[:-1].tolist()]
         for number, end in enumerate(self.ends.tolist()):
-            if number > first and end - starts[first] > most:
+            if number > first and end - starts[first] > max_tokens:
                 groups.append(slice(first, number))
                 first = number
         return [*groups, slice(first, len(self.ends))] if len(self.ends) else []
@@ -40,25 +39,25 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One step. `tokens` and `positions` have shape (1, n); `seen` is a mask of shape (1, 1, n, n), bool, or
-    FlexAttention's; the token behind each index in `asked` is to be learned."""
+    """One step. `tokens` and `positions` have shape (1, n); `mask` is bool, of shape (1, 1, n, n), or
+    FlexAttention's. The model learns to predict the token after each index in `predicting`."""
 
     tokens: torch.Tensor
     positions: torch.Tensor
-    seen: Any
-    asked: torch.Tensor
+    mask: Any
+    predicting: torch.Tensor
 
 
 class Batches:
-    """Makes the batches of one training. With `width`, every batch is filled up to so many tokens and masked
-    for FlexAttention, so that a compiled model sees one shape."""
+    """Build batches. With `width`, each is padded to that many tokens and masked for FlexAttention, so that a
+    compiled model always gets the same shape."""
 
     def __init__(self, packed: Packed, device: str, width: int = 0) -> None:
         self._packed, self._device, self._width = packed, device, width
         if width:
             self._order = torch.zeros(width, dtype=torch.int64, device=device)
             self._sequence = torch.zeros(width, dtype=torch.int64, device=device)
-            self._sees = _sees(self._order, self._sequence)
+            self._mask_mod = _mask_mod(self._order, self._sequence)
 
     def of(self, step: slice) -> Batch:
         packed = self._packed
@@ -69,47 +68,48 @@ class Batches:
         order = packed.orders[part].astype(np.int64)
         tokens = packed.tokens[part].astype(np.int64)
         places = positions(order, sequence)
-        asked = np.flatnonzero(packed.learned[part][1:])
+        predicting = np.flatnonzero(packed.learned[part][1:])
         if self._width:
-            room = (0, self._width - len(tokens))
-            tokens, order, places = (np.pad(values, room) for values in (tokens, order, places))
-            sequence = np.pad(sequence, room, constant_values=PADDING)
+            padding = (0, self._width - len(tokens))
+            tokens, order, places = (np.pad(values, padding) for values in (tokens, order, places))
+            sequence = np.pad(sequence, padding, constant_values=PADDING)
         return Batch(
             self._tensor(tokens)[None],
             self._tensor(places)[None],
-            self._seen(self._tensor(order), self._tensor(sequence)),
-            self._tensor(asked),
+            self._mask(self._tensor(order), self._tensor(sequence)),
+            self._tensor(predicting),
         )
 
     def _tensor(self, values: Array) -> torch.Tensor:
         return torch.from_numpy(values).to(self._device)
 
-    def _seen(self, order: torch.Tensor, sequence: torch.Tensor) -> Any:
+    def _mask(self, order: torch.Tensor, sequence: torch.Tensor) -> Any:
         if not self._width:
             n = len(order)
-            earlier = torch.ones(n, n, dtype=torch.bool, device=order.device).tril()
-            seen = earlier & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
-            return (seen & (sequence[:, None] == sequence[None, :]))[None, None]
+            causal = torch.ones(n, n, dtype=torch.bool, device=order.device).tril()
+            mask = causal & ((order[:, None] == order[None, :]) | (order[None, :] == 0))
+            return (mask & (sequence[:, None] == sequence[None, :]))[None, None]
         from torch.nn.attention.flex_attention import create_block_mask
 
         self._order.copy_(order)
         self._sequence.copy_(sequence)
-        return create_block_mask(self._sees, 1, None, self._width, self._width, device=order.device)
+        return create_block_mask(self._mask_mod, 1, None, self._width, self._width, device=order.device)
 
 
-def _sees(order: torch.Tensor, sequence: torch.Tensor) -> Any:
-    """FlexAttention's mask function over two tensors that are filled for each step: as it stays the same one,
-    a compiled model is not compiled again."""
+def _mask_mod(order: torch.Tensor, sequence: torch.Tensor) -> Any:
+    """Return FlexAttention's mask function over two tensors that are overwritten at each step: a compiled
+    model is not compiled again while the function stays the same."""
 
-    def sees(b: Any, h: Any, q: Any, k: Any) -> Any:  # noqa: ARG001 - as FlexAttention calls it
+    def attends(b: Any, h: Any, q: Any, k: Any) -> Any:  # noqa: ARG001 - as FlexAttention calls it
         own = (order[q] == order[k]) | (order[k] == 0)
         return (q >= k) & (sequence[q] == sequence[k]) & own
 
-    return sees
+    return attends
 
 
 def positions(order: Array, sequence: Array) -> Array:
-    """Where each token stands, shape (n,): a sequence begins at 0, its orders each right behind its menu."""
+    """Return the position of each token: a sequence starts at 0, and each of its orders right after the
+    menu."""
     menus = np.bincount(sequence[order == 0], minlength=int(sequence.max()) + 1)
     starts = np.flatnonzero(np.diff(order, prepend=-1) | np.diff(sequence, prepend=-1))
     first = np.repeat(starts, np.diff(np.append(starts, len(order))))

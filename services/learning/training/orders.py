@@ -1,6 +1,6 @@
-"""All orders with known carts, by menu: what the reader learns from, is tuned on, and is scored with.
+"""Orders with known carts, by menu: the sets for training, tuning and scoring.
 
-Split by menu, so that what is scored is never a menu that was learned. The sealed part is only ever scored:
+They are split by menu, so that scores are on menus that were not trained on. The sealed part is only scored:
 nothing here prints its rows.
 """
 
@@ -26,38 +26,38 @@ from services.learning.training.notation import WrittenOrder, read_menu, read_or
 from services.retrieval.words import words
 
 ROOT = Path(__file__).parents[3]
-TOLD = ROOT / "tests" / "told"
-JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", TOLD / "menus")
+ORDER_SETS = ROOT / "tests" / "orders"
+JSON_MENUS = (ROOT / "infra/samples/menus", ROOT / "tests/spoken/menus", ORDER_SETS / "menus")
 GOLDEN = ROOT / "tests" / "golden"
-# Orders of two and three utterances, parted by a vertical bar, on menus of tests/told/taught.
-TURNS = TOLD / "turns" / "train"
-# What a recognizer made of some of them, spoken in noise by synthetic voices.
-TRANSCRIPTS = TOLD / "taught" / "transcripts.jsonl"
-# What two recognizers made of some of them, spoken in noise: `first` and `second`.
-PAIRS = TOLD / "taught" / "pairs.jsonl"
-# The customer's words for each wish off the menu in the orders that are learned from, in the cart's order.
-OFF_MENU = TOLD / "taught" / "off_menu_words.jsonl"
-# What the kitchen must know of orders that were written before notes were.
-NOTES = TOLD / "taught" / "kitchen_notes.jsonl"
+# Orders of two and three utterances, separated by a vertical bar, on menus of tests/orders/train.
+TURNS = ORDER_SETS / "multi_turn" / "train"
+# Transcripts of some of them, spoken in noise by synthetic voices.
+TRANSCRIPTS = ORDER_SETS / "train" / "transcripts.jsonl"
+# Transcripts of some of them by two recognizers: `first` and `second`.
+PAIRS = ORDER_SETS / "train" / "pairs.jsonl"
+# The customer's words for each off-menu request in the training orders, in the cart's order.
+OFF_MENU = ORDER_SETS / "train" / "off_menu_words.jsonl"
+# Notes to the kitchen of orders that were written before notes existed.
+NOTES = ORDER_SETS / "train" / "kitchen_notes.jsonl"
 SAMPLES = ("harbor-coffee", "copper-skillet")
-# Letters of tests/told that are only ever scored.
+# Letters of tests/orders that are only scored.
 SCORED = frozenset("kqx")
-# Menus of tests/told/taught that thresholds are tuned on and adapters chosen by, one of each writer.
+# Menus of tests/orders/train for choosing thresholds and adapters, one by each writer.
 TUNED = frozenset(json.loads((Path(__file__).parent / "split.json").read_text())["tune"])
 
-MOST_WRONG = 0.25  # of the words of a spoken order
+MAX_WORD_ERRORS = 0.25  # of the words of a spoken order
 
 Part = Literal["train", "tune", "sealed", "held-out", "scored", "golden"]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One order: which set it is of, what was said, the lines that are meant, without `heard`, and what a
-    recognizer made of it, where it was spoken and nothing that counts was lost.
+    """One order: its set, the utterance, the expected lines without `heard`, and a recognizer's transcript if
+    it was spoken and the transcript still has the whole order.
 
-    Then the words of each wish off the menu ("" where they were not noted), what the kitchen must know beyond
-    the lines as (kind, words), and pairs of transcripts by two recognizers, where one of them has the order.
-    A row that is made of such a pair has the other transcript as `second`.
+    Then the words of each off-menu request ("" if unknown), notes as (kind, words), and pairs of transcripts
+    by two recognizers, at least one of which has the whole order. A row made from such a pair has the other
+    transcript as `second`.
     """
 
     id: str
@@ -88,29 +88,29 @@ class TrainingShop:
 
 
 def shops(part: Part) -> list[TrainingShop]:
-    """The menus of one part, with their orders, in a fixed order."""
+    """Return the menus of a part with their orders, always in the same order."""
     if part == "sealed":
-        return list(_written(TOLD / "sealed"))
+        return list(_written(ORDER_SETS / "sealed"))
     if part == "held-out":
-        return list(_written(TOLD / "held_out"))
+        return list(_written(ORDER_SETS / "held_out"))
     if part == "tune":
-        return [shop for shop in _written(TOLD / "taught") if shop.menu.id in TUNED]
+        return [shop for shop in _written(ORDER_SETS / "train") if shop.menu.id in TUNED]
     if part != "train":
-        return list(_told(part))
-    taught = [
+        return list(_from_json(part))
+    written = [
         replace(shop, rows=[*shop.rows, *_turns(shop)])
-        for shop in _written(TOLD / "taught")
+        for shop in _written(ORDER_SETS / "train")
         if shop.menu.id not in TUNED
     ]
-    noted = _Noted()
-    return [replace(shop, rows=list(map(noted.of, shop.rows))) for shop in (*taught, *_told(part))]
+    extras = _Extras()
+    return [replace(shop, rows=list(map(extras.add, shop.rows))) for shop in (*written, *_from_json(part))]
 
 
-class _Noted:
-    """What was added to orders after they were written, by the order and what was said."""
+class _Extras:
+    """Data added to orders after they were written, by id and utterance."""
 
     def __init__(self) -> None:
-        self._wishes = {_key(row): tuple(row["words"]) for row in _documents(OFF_MENU)}
+        self._off_menu = {_key(row): tuple(row["words"]) for row in _documents(OFF_MENU)}
         self._notes = {
             _key(row): tuple((kind, words) for kind, words in row["notes"]) for row in _documents(NOTES)
         }
@@ -124,13 +124,13 @@ class _Noted:
             if any(row[which] and keeps_order(row["said"], row[which]) for which in ("first", "second")):
                 self._pairs[_key(row)].append((row["first"], row["second"]))
 
-    def of(self, row: Row) -> Row:
-        """Return the row with all that is known of it."""
+    def add(self, row: Row) -> Row:
+        """Return the row with its transcripts, off-menu words and notes."""
         key = row.id, row.utterance
         return replace(
             row,
             transcript=self._transcripts.get(key),
-            off_menu=self._wishes.get(key, row.off_menu),
+            off_menu=self._off_menu.get(key, row.off_menu),
             notes=self._notes.get(key, row.notes),
             pairs=tuple(self._pairs.get(key, ())),
         )
@@ -146,18 +146,18 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def keeps_order(utterance: str, transcript: str) -> bool:
-    """Return whether a transcript still has the order: few words wrong, hardly one left out, and
-    every number there."""
+    """Return True if a transcript still has the order: few wrong words, at most one missing, and every
+    number."""
     expected = plain_words(utterance)
     changes = Levenshtein.editops(expected, plain_words(transcript))
-    left_out = sum(change.tag == "delete" for change in changes)
-    if len(changes) > MOST_WRONG * len(expected) or left_out > 1:
+    missing = sum(change.tag == "delete" for change in changes)
+    if len(changes) > MAX_WORD_ERRORS * len(expected) or missing > 1:
         return False
     return _numbers(utterance) == _numbers(transcript)
 
 
 def _numbers(text: str) -> Counter[str]:
-    """How often each number is said, but for one, which is said in many ways ("a", "another one")."""
+    """Count each number, except one, which has many forms ("a", "another one")."""
     return Counter(word.stem for word in words(text) if word.stem.isdecimal() and word.stem != "1")
 
 
@@ -171,8 +171,8 @@ def _written(folder: Path) -> Iterator[TrainingShop]:
 
 
 def written_menu(orders: Path) -> Menu:
-    """The menu of a file of orders: in the notation, or as JSON, which also says what is inside options.
-    Raises Misspelt."""
+    """Return the menu of an orders file, from JSON (which can have nested options) or the notation. Raises
+    NotationError."""
     document = orders.with_suffix(".json")
     return (
         Menu.parse(json.loads(document.read_text()))
@@ -182,7 +182,7 @@ def written_menu(orders: Path) -> Menu:
 
 
 def _turns(shop: TrainingShop) -> Iterator[Row]:
-    """Orders of several utterances on a menu, each as it is served: a sentence each."""
+    """Yield a menu's orders of several utterances, joined as sentences, as the service does."""
     file = TURNS / f"{shop.menu.id}.orders"
     for n, order in enumerate(read_orders(file, shop.menu)[0] if file.exists() else ()):
         row = _row(f"{shop.menu.id}-t{n}", "turns", order)
@@ -190,17 +190,17 @@ def _turns(shop: TrainingShop) -> Iterator[Row]:
 
 
 def _row(key: str, source: str, order: WrittenOrder) -> Row:
-    """A row of an order as it was written, its wishes' words apart from its lines."""
-    wishes = tuple(line.get("heard", "") for line in order.lines if not line.get("sku"))
+    """Return a row of a written order, with the words of off-menu requests moved out of its lines."""
+    words = tuple(line.get("heard", "") for line in order.lines if not line.get("sku"))
     lines = [line.copy() for line in order.lines]
     for line in lines:
         line.pop("heard", None)
-    off_menu = wishes if any(wishes) else ()
+    off_menu = words if any(words) else ()
     return Row(key, source, order.utterance, lines, off_menu=off_menu, notes=order.notes)
 
 
-def _told(part: Part) -> Iterator[TrainingShop]:
-    menus = sorted(file for folder in JSON_MENUS for file in folder.glob("*.json"))
+def _from_json(part: Part) -> Iterator[TrainingShop]:
+    menus = (file for folder in JSON_MENUS for file in sorted(folder.glob("*.json")))
     for menu_file in menus:
         menu = Menu.parse(json.loads(menu_file.read_text()))
         rows = [row for file, source in _files(menu.id, part) for row in _rows(file, source)]
@@ -209,11 +209,11 @@ def _told(part: Part) -> Iterator[TrainingShop]:
 
 
 def _files(menu: str, part: Part) -> Iterator[tuple[Path, str]]:
-    """The files with a menu's orders of a part, and what they are called."""
-    for file in sorted(TOLD.glob(f"{menu}-?.jsonl")):
+    """Yield the files with a menu's orders of a part, and the names of their sources."""
+    for file in sorted(ORDER_SETS.glob(f"{menu}-?.jsonl")):
         letter = file.stem[-1]
         if part != "golden" and (letter in SCORED) == (part == "scored"):
-            yield file, f"told/{letter}"
+            yield file, f"orders/{letter}"
     if menu in SAMPLES and part != "scored":
         half = "tuned" if part == "train" else "sealed"
         yield GOLDEN / f"{menu}-{half}.jsonl", f"golden/{half}"
@@ -226,7 +226,7 @@ def _rows(file: Path, source: str) -> Iterator[Row]:
 
 
 def generated(shop: TrainingShop, number: int, seed: int) -> list[Row]:
-    """Orders that a generator says, their carts right by construction (`tests/spoken`)."""
+    """Generate orders whose carts are right by construction (`tests/spoken`)."""
     from tests.spoken.speaker import Speaker
 
     dice = random.Random(f"{seed} {shop.menu.id}")  # noqa: S311 - repeatable draws, no secret
@@ -234,7 +234,7 @@ def generated(shop: TrainingShop, number: int, seed: int) -> list[Row]:
     for n in range(number):
         try:
             said, lines = Speaker(shop.menu, dice).order()
-        except (IndexError, ValueError):  # a menu without what the generator wants to say
+        except (IndexError, ValueError):  # the menu lacks what the generator needs
             continue
         rows.append(Row(f"{shop.menu.id}-g{n}", "generated", said, lines))
     return rows

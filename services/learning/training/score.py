@@ -1,10 +1,10 @@
-"""Hold answers against the carts that are meant, and find from which probabilities carts are accepted, and
-their customers asked whether they are right.
+"""Score answers against the expected carts, and find the probabilities from which carts may be accepted, or
+shown to the customer for a yes.
 
     python -m services.learning.training.score PART ANSWERS.jsonl [--thresholds TABLE.json]
 
-At most `WRONG` of all orders may be wrong unseen, where `NOD` of the customers who are shown a wrong cart say
-yes to it. Prints figures, never a row: the sealed part is only scored.
+At most `MAX_UNDETECTED` of all orders may end up wrong and undetected, assuming that `FALSE_YES` of customers
+say yes to a wrong cart. Prints figures, never a row: the sealed part is only scored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from services.learning.training.orders import Part, Row, TrainingShop, shops
 
 Cart = Counter[LineKey]
 Figures = dict[str, float]
-WRONG, NOD = 0.01, 0.25
+MAX_UNDETECTED, FALSE_YES = 0.01, 0.25
 ACCEPT_FROM = tuple(math.exp(-at) for at in (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2))
 PRINTED = (ACCEPT, 0.99, 0.97, 0.9, 0.6)
 ASK_FROM = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -35,58 +35,57 @@ ASK_FROM = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One order: the cart that is meant, the reader's (None where its answer is not a cart), that answer's
-    logarithmic probability and how many of its tokens the mask chose."""
+    """One order: the expected cart, the predicted one (None if the answer isn't a cart), the answer's log
+    probability, and at how many tokens the mask ruled out the model's choice."""
 
-    meant: Cart
-    read: Cart | None
+    expected: Cart
+    predicted: Cart | None
     logprob: float
     overruled: int = 0
 
     @property
     def right(self) -> bool:
-        return self.read == self.meant
+        return self.predicted == self.expected
 
     @property
     def probability(self) -> float:
-        """What the reader thinks of its cart; 0 where it has none or the mask overruled it, as a decision
-        takes it."""
-        return 0.0 if self.read is None or self.overruled else math.exp(self.logprob)
+        """The probability of the cart, as `decide` uses it: 0 without a cart, or if the mask overruled it."""
+        return 0.0 if self.predicted is None or self.overruled else math.exp(self.logprob)
 
 
 def cart_of(lines: Iterable[Line]) -> Cart:
-    """Lines of a gold cart or an answer, as they are compared."""
+    """Return the lines of a gold cart or an answer in comparable form."""
     return canonical(
         [line | ({} if line.get("sku") else {"kind": "not_on_menu", "sku": None}) for line in lines]
     )
 
 
 def answered(part: Part, answers: Path) -> list[Answered]:
-    """All orders of a part that have an answer in the file that `answer.py` wrote."""
+    """Return the orders of a part that have an answer in a file of `answer.py`."""
     rows = map(json.loads, answers.read_text().splitlines())
-    found = {(answer["part"], answer["id"]): answer for answer in rows}
+    by_order = {(answer["part"], answer["id"]): answer for answer in rows}
     return [
-        _answered(shop, row, found[part, row.id])
+        _answered(shop, row, by_order[part, row.id])
         for shop in shops(part)
         for row in shop.rows
-        if (part, row.id) in found
+        if (part, row.id) in by_order
     ]
 
 
 def _answered(shop: TrainingShop, row: Row, answer: dict[str, Any]) -> Answered:
-    read: Cart | None
+    predicted: Cart | None
     try:
-        read = cart_of(read_cart(answer["text"], shop.names).lines)
+        predicted = cart_of(read_cart(answer["text"], shop.names).lines)
     except Unreadable:
-        read = None
-    return Answered(cart_of(row.lines), read, answer["logprob"], answer.get("overruled", 0))
+        predicted = None
+    return Answered(cart_of(row.lines), predicted, answer["logprob"], answer.get("overruled", 0))
 
 
 def outcome(orders: Sequence[Answered], accept: float, ask: float) -> Figures:
-    """Count what becomes of orders at two thresholds; "wrong, unseen" are wrong carts that stand."""
+    """Count the outcomes at two thresholds; "wrong, unseen" are wrong carts that nobody corrects."""
     accepted = [order for order in orders if order.probability >= accept]
     asked = [order for order in orders if ask <= order.probability < accept]
-    wrong, wrong_asked = (sum(not order.right for order in some) for some in (accepted, asked))
+    wrong, wrong_asked = (sum(not order.right for order in group) for group in (accepted, asked))
     return {
         "accept from": round(accept, 4),
         "ask from": ask,
@@ -95,33 +94,33 @@ def outcome(orders: Sequence[Answered], accept: float, ask: float) -> Figures:
         "asked": len(asked),
         "shown a wrong cart": wrong_asked,
         "to a person": len(orders) - len(accepted) - len(asked),
-        "wrong, unseen": wrong + NOD * wrong_asked,
+        "wrong, unseen": wrong + FALSE_YES * wrong_asked,
     }
 
 
 def allowed(orders: Sequence[Answered]) -> list[Figures]:
-    """For each probability of acceptance the outcome with the lowest probability of asking that keeps within
-    `WRONG`; those that no probability of asking keeps there are left out."""
-    found = []
+    """Return, for each acceptance threshold, the outcome at the lowest asking threshold that keeps within
+    `MAX_UNDETECTED`, if any does."""
+    within: list[Figures] = []
     for accept in ACCEPT_FROM:
-        fitting = (outcome(orders, accept, ask) for ask in (*ASK_FROM, accept))
-        found += [one for one in fitting if one["wrong, unseen"] <= WRONG * len(orders)][:1]
-    return found
+        tried = (outcome(orders, accept, ask) for ask in (*ASK_FROM, accept))
+        within += [one for one in tried if one["wrong, unseen"] <= MAX_UNDETECTED * len(orders)][:1]
+    return within
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="score")
     parser.add_argument("part")
     parser.add_argument("answers", type=Path)
-    parser.add_argument("--thresholds", type=Path, help="write what thresholds come to, as JSON")
+    parser.add_argument("--thresholds", type=Path, help="write a table of thresholds as JSON")
     args = parser.parse_args(argv)
     orders = answered(args.part, args.answers)
     right, count = sum(order.right for order in orders), len(orders)
-    unread = sum(order.read is None for order in orders)
-    print(f"{count} orders, {right} right ({right / max(1, count):.1%}), {unread} without a cart")
+    invalid = sum(order.predicted is None for order in orders)
+    print(f"{count} orders, {right} right ({right / max(1, count):.1%}), {invalid} without a cart")
     for accept in PRINTED:
-        at = outcome(orders, accept, accept)
-        print(f"accepted from {accept}: {at['accepted']}, of them wrong {at['of them wrong']}")
+        row = outcome(orders, accept, accept)
+        print(f"accepted from {accept}: {row['accepted']}, {row['of them wrong']} of them wrong")
     if args.thresholds:
         about = {"part": args.part, "answers": args.answers.name, "orders": count}
         table = {"shipped": outcome(orders, ACCEPT, ASK), "allowed": allowed(orders)}

@@ -1,9 +1,9 @@
-"""A cart as people write it in orders files: `2 large | latte + oat milk + no foam; 1 blueberry muffin; 1 ?`.
+"""Parse carts as orders files write them: `2 large | latte + oat milk + no foam; 1 blueberry muffin; 1 ?`.
 
-Number, size, name, options with their amount (`no`, `light`, `extra`) and count (`x2`). `?` is a wish off the
-menu, perhaps with its words behind it; `nothing` a cart without lines. Names are the menu's own; an option
-that two groups of one item both call alike is written with its group: `cheese (toppings)`. An option of a
-group with `halves` may begin with `left` or `right`.
+A line has a quantity, size, name, and options with amount (`no`, `light`, `extra`) and count (`x2`). `?` is
+an off-menu request, optionally with its words; `nothing` is an empty cart. Names are the menu's own; an
+option whose name is in two groups of the item is followed by its group: `cheese (toppings)`. An option of a
+group with `halves` may start with `left` or `right`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ NOTHING = "nothing"
 OFF_MENU = "?"
 # The bare name comes first: "extra hot" may be one.
 _AMOUNTS = {Amount.NORMAL: "", Amount.NONE: "no ", Amount.LIGHT: "light ", Amount.EXTRA: "extra "}
-_WISH = re.compile(rf"(\d+) \{OFF_MENU}(?:\s+(\S.*))?")
+_OFF_MENU_LINE = re.compile(rf"(\d+) \{OFF_MENU}(?:\s+(\S.*))?")
 _COUNT = re.compile(r"(.*\S) x(\d+)$")
 
 
 def read_written(text: str, names: Names) -> list[Line]:
-    """The lines that a written cart stands for; letters' case does not matter.
+    """Return the lines of a written cart; case doesn't matter.
 
     Raises:
-        Unreadable: a number is missing, or a name is not one of the menu or not one of its item.
+        Unreadable: a quantity is missing, or the menu or the item doesn't have a name.
     """
     text = text.strip()
     return [] if text.casefold() == NOTHING else [_line(part.strip(), names) for part in text.split(";")]
@@ -41,12 +41,12 @@ def _line(part: str, names: Names) -> Line:
     number, _, rest = part.partition(" ")
     if not number.isdigit() or not int(number):
         raise Unreadable(f"{part!r} does not begin with a number")
-    if wish := _WISH.fullmatch(part):
+    if match := _OFF_MENU_LINE.fullmatch(part):
         line: Line = {"kind": "not_on_menu", "quantity": int(number)}
-        return {**line, "heard": wish[2]} if wish[2] else line
+        return {**line, "heard": match[2]} if match[2] else line
     named, *options = (piece.strip() for piece in rest.split(" + "))
     size, bar, name = named.rpartition("|")
-    sku = _one(name.strip(), names.items.items(), "item")
+    sku = _key_of(name.strip(), names.items.items(), "item")
     item = names.menu.item(sku)
     assert item is not None
     offered = [(i, n) for i, n in names.sizes.items() if i in item.size_ids]
@@ -54,13 +54,13 @@ def _line(part: str, names: Names) -> Line:
         "kind": "item",
         "sku": sku,
         "quantity": int(number),
-        "size": _one(size.strip(), offered, f"size of {name.strip()}") if bar else None,
+        "size": _key_of(size.strip(), offered, f"size of {name.strip()}") if bar else None,
         "options": in_place([_option(text, item, names) for text in options], item, names),
     }
 
 
 def in_place(options: list[OptionLine], item: Item, names: Names) -> list[OptionLine]:
-    """Return an item's options, those inside another with the one that each is under."""
+    """Return an item's options, with nested ones placed in the option that contains them."""
     chosen = tuple(map(OptionDraft.model_validate, options))
     line = ItemLine(kind="item", heard=item.name, sku=item.sku, quantity=1, options=chosen)
     groups = (option.group for option in placed_line(line, item, names.menu).options)
@@ -69,7 +69,7 @@ def in_place(options: list[OptionLine], item: Item, names: Names) -> list[Option
 
 def _option(text: str, item: Item, names: Names) -> OptionLine:
     try:
-        return _whole_option(text, item, names)  # a whole name comes first: "left wing" may be one
+        return _whole_option(text, item, names)  # first: "left wing" may be a name
     except Unreadable:
         portion, _, rest = text.partition(" ")
         if portion.casefold() not in (Portion.LEFT, Portion.RIGHT):
@@ -82,27 +82,27 @@ def _option(text: str, item: Item, names: Names) -> OptionLine:
 
 
 def _whole_option(text: str, item: Item, names: Names) -> OptionLine:
-    counted = _COUNT.match(text)
-    text, count = (counted[1], int(counted[2])) if counted else (text, 1)
-    known = [((c.group, c.id), c.name) for c in names.readable(item)]
+    match = _COUNT.match(text)
+    text, count = (match[1], int(match[2])) if match else (text, 1)
+    offered = [((c.group, c.id), c.name) for c in names.readable(item)]
     for amount, word in _AMOUNTS.items():
-        if text.casefold().startswith(word) and (key := _found(text[len(word) :].strip(), known)):
+        if text.casefold().startswith(word) and (key := _find(text[len(word) :].strip(), offered)):
             return {"group": key[0], "id": key[1], "amount": amount.value, "count": count}
-    raise _unknown(text, known, f"option of {names.items[item.sku]}")
+    raise _unknown(text, offered, f"option of {names.items[item.sku]}")
 
 
-def _one(name: str, known: Iterable[tuple[Key, str]], what: str) -> Key:
-    known = list(known)
-    key = _found(name, known)
+def _key_of(name: str, offered: Iterable[tuple[Key, str]], what: str) -> Key:
+    offered = list(offered)
+    key = _find(name, offered)
     if key is None:
-        raise _unknown(name, known, what)
+        raise _unknown(name, offered, what)
     return key
 
 
-def _found(name: str, known: Iterable[tuple[Key, str]]) -> Key | None:
-    return next((key for key, called in known if called.casefold() == name.casefold()), None)
+def _find(name: str, offered: Iterable[tuple[Key, str]]) -> Key | None:
+    return next((key for key, known in offered if known.casefold() == name.casefold()), None)
 
 
-def _unknown(name: str, known: Iterable[tuple[Any, str]], what: str) -> Unreadable:
-    there = ", ".join(called for _, called in known)
-    return Unreadable(f"no {what} is called {name!r}; there are: {there}")
+def _unknown(name: str, offered: Iterable[tuple[Any, str]], what: str) -> Unreadable:
+    choices = ", ".join(known for _, known in offered)
+    return Unreadable(f"no {what} is called {name!r}; there are: {choices}")

@@ -1,7 +1,7 @@
-"""The audit log: who did what to which thing, before and after (ADR 41).
+"""The audit log: who did what, with the state before and after (ADR 41).
 
-Numbered for each shop without gaps; the database refuses all but the next entry. What a reviewer did in full
-is in `review_records` alone, which can be erased with its order.
+Entries are numbered per shop without gaps, which the database enforces. Reviewers' corrections are in
+`review_records`, which can be erased with the order.
 """
 
 from __future__ import annotations
@@ -34,14 +34,13 @@ def record(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Append one entry inside the caller's write transaction, so that neither it nor the act is ever alone.
+    """Append an entry inside the caller's write transaction.
 
-    `about` is type and id of the object; `before` and `after` hold what changed and nothing else, of plain
-    JSON values. To be called last: the shop's log is locked from here to the commit, and a caller that took
-    another lock after it could deadlock.
+    `about` is the type and id of the object; `before` and `after` contain only what changed. Call it last: it
+    locks the shop's log until the commit, and taking another lock after it could deadlock.
 
     Raises:
-        ValueError: a field named like a secret or like a customer's words.
+        ValueError: a field with the name of a secret or of a customer's words.
     """
     session.flush()
     Database.lock(session, f"audit:{shop}")
@@ -61,7 +60,6 @@ def record(
         after=canonical_json(after),
     )
     session.add(row)
-    # The next entry of this transaction follows this one.
     session.flush()
 
 
@@ -74,20 +72,20 @@ def record_account(
     before: Mapping[str, object] | None = None,
     after: Mapping[str, object] | None = None,
 ) -> None:
-    """Append one entry for what was done to the account; of a password it says only that it was set."""
+    """Append an entry about an account."""
     about = ("account", account.name)
     record(session, now, by or UNKNOWN, action, about, shop=account.shop_id, before=before, after=after)
 
 
 class Verified(NamedTuple):
-    """The head of each shop's log, `SHOP:SEQ:DIGEST`, and what is wrong with the logs."""
+    """The head of each shop's log, `SHOP:SEQ:DIGEST`, and the faults that were found."""
 
     heads: list[str]
     faults: list[str]
 
 
 class AuditLog:
-    """Reads the log. Every call may raise StorageUnavailable in addition to what it names."""
+    """Reads the log. Any call may raise StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
@@ -95,7 +93,7 @@ class AuditLog:
     def newest(
         self, limit: int, *, shop: str | None = None, action: str | None = None, since: datetime | None = None
     ) -> list[Entry]:
-        """The last `limit` entries, oldest first. `action` as a whole, or its first word (`menu`)."""
+        """Return the last `limit` entries, oldest first. `action`: a whole action or its first word."""
         query = _wanted(shop, action, since).order_by(
             AuditRow.at.desc(), AuditRow.shop_id.desc(), AuditRow.seq.desc()
         )
@@ -105,23 +103,23 @@ class AuditLog:
     def entries(
         self, *, shop: str | None = None, action: str | None = None, since: datetime | None = None
     ) -> Iterator[Entry]:
-        """Every entry, shop by shop, in order. Read in pages, so that a slow reader holds nothing up."""
+        """Yield all entries by shop, in order; read in pages, so that a slow reader blocks nobody."""
         query = _wanted(shop, action, since).order_by(AuditRow.shop_id, AuditRow.seq).limit(PAGE)
         place = tuple_(AuditRow.shop_id, AuditRow.seq)
         last: tuple[str, int] | None = None
         while True:
             page = query if last is None else query.where(place > last)
             with self._database.read() as session:
-                found = [Entry(*row) for row in session.execute(page)]
-            yield from found
-            if len(found) < PAGE:
+                entries = [Entry(*row) for row in session.execute(page)]
+            yield from entries
+            if len(entries) < PAGE:
                 return
-            last = (found[-1].shop_id, found[-1].seq)
+            last = (entries[-1].shop_id, entries[-1].seq)
 
     def verify(self, noted: Iterable[str] = ()) -> Verified:
-        """Read every log for gaps. `noted`: heads that were printed earlier and kept elsewhere; each must be
-        found again, or an entry up to it was changed or removed."""
-        heads, faults, left = dict[str, str](), list[str](), {head.strip() for head in noted}
+        """Check all logs for gaps and changes. `noted`: heads printed earlier; if one no longer occurs, an
+        entry up to it was changed or removed."""
+        heads, faults, missing = dict[str, str](), list[str](), {head.strip() for head in noted}
         digest, last = hashlib.sha256(), 0
         for entry in self.entries():
             if entry.shop_id not in heads:
@@ -131,8 +129,8 @@ class AuditLog:
             last = entry.seq
             digest.update(f"{entry.line}\n".encode())
             heads[entry.shop_id] = head = f"{entry.shop_id}:{entry.seq}:{digest.hexdigest()}"
-            left.discard(head)
-        faults += [f"{head}: an entry up to this head was changed or removed" for head in sorted(left)]
+            missing.discard(head)
+        faults += [f"{head}: an entry up to this head was changed or removed" for head in sorted(missing)]
         return Verified(list(heads.values()), faults)
 
 

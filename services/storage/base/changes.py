@@ -1,4 +1,4 @@
-"""How rows change: compare-and-set, and the one way to move an order."""
+"""Changes rows by compare-and-set, and moves orders through their states."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from services.storage.base.ids import new_id
 from services.storage.base.mapping import order_of, without_recordings
 from services.storage.base.table_base import Base
 from services.storage.base.tables import EventRow, OrderRow, OutboxRow, ReviewRow
-from services.storage.outbox.messages import tell
+from services.storage.outbox.messages import add_messages
 
 Row = TypeVar("Row", OrderRow, ReviewRow, OutboxRow)
 
-# An order that is not held, before the first attempt of a stage.
+# Columns of an order that no worker holds, before the first attempt of a stage.
 IDLE: dict[str, Any] = {"attempt": 0, "lease_owner": None, "lease_until": None, "next_attempt_at": None}
 
 
 @contextmanager
 def writing(database: Database) -> Iterator[tuple[Session, datetime]]:
-    """One write transaction and the database's time at its begin; errors as of `Database`."""
+    """Open a write transaction; yield its session and the database's time."""
     with database.write() as session:
         yield session, database.now(session)
 
@@ -37,23 +37,23 @@ def writing(database: Database) -> Iterator[tuple[Session, datetime]]:
 def swap(
     session: Session, table: type[Row], key: str, seen: int, *guards: ColumnElement[bool], **columns: Any
 ) -> Row | None:
-    """Change one row if it is still at version `seen` and passes the guards; None when it has moved on.
+    """Update and return a row if it is still at version `seen` and passes the guards, otherwise None.
 
-    `version` grows by one unless the columns name it.
+    Increments `version` unless the columns set it.
     """
     statement = (
         update(table)
         .where(table.id == key, table.version == seen, *guards)
         .values({"version": seen + 1, **columns})
         .returning(table)
-        # The row that comes back is the truth; the one that the session may remember is not.
+        # A row cached in the session may be out of date.
         .execution_options(synchronize_session=False, populate_existing=True)
     )
     return session.scalars(statement).one_or_none()
 
 
 def insert_into(session: Session, table: type[Base]) -> postgresql.Insert | sqlite.Insert:
-    """An INSERT that may say what happens on a conflict, for the session's database."""
+    """Return an INSERT of the session's dialect, which supports ON CONFLICT."""
     is_sqlite = session.get_bind().dialect.name == "sqlite"
     return sqlite.insert(table) if is_sqlite else postgresql.insert(table)
 
@@ -68,17 +68,14 @@ def move(
     *,
     refused: bool = False,
 ) -> OrderRecord:
-    """Advance an order: state, columns and history, its review where one opens, and the messages to its
-    shop's endpoints.
+    """Advance an order: state, columns and history, a new review, and messages to the shop's endpoints.
 
-    An order that is cancelled, or whose recordings were `refused`, names them no more; the files are for the
-    caller to delete, or for the sweeper (`services/workers/sweeper.py`).
-
-    Every move of every order goes through here. Unless `columns` say otherwise the lease is given back, and
-    the next stage begins at attempt 0.
+    A cancelled order, or one whose recordings are `refused`, no longer refers to them; the caller or the
+    sweeper deletes the files. Unless `columns` say otherwise the lease is released, and the next stage
+    starts at attempt 0.
 
     Raises:
-        StaleState: the table has no such move, or the row is no longer what `order` says.
+        StaleState: the order can't move so, or has changed since it was read.
     """
     state = advance(order.state, event)
     columns = columns or {}
@@ -90,18 +87,14 @@ def move(
     if state is State.IN_REVIEW and order.state is not state:
         _open_review(session, now, row)
     moved = order_of(row)
-    tell(session, now, order, moved)
-    # Written now and not at commit: a violated constraint then names this place.
+    add_messages(session, now, order, moved)
+    # Flushed here so that a violated constraint points to this place.
     session.flush()
     return moved
 
 
 def swap_order(session: Session, order: OrderRecord, columns: dict[str, Any]) -> OrderRow:
-    """Change an order's row if it is still what `order` says.
-
-    Raises:
-        StaleState: it is not.
-    """
+    """Update an order's row; raises StaleState if it has changed since `order` was read."""
     where = OrderRow.state == order.state.value
     row = swap(session, OrderRow, order.id, order.version, where, **columns)
     if row is None:
@@ -112,14 +105,14 @@ def swap_order(session: Session, order: OrderRecord, columns: dict[str, Any]) ->
 def record_event(
     session: Session, row: OrderRow, kind: str, now: datetime, detail: dict[str, Any] | None
 ) -> None:
-    """Append to the history. The version just won by compare-and-set is a number that no other event has."""
+    """Append to the history, numbered by the version that the order has just reached."""
     session.add(
         EventRow(order_id=row.id, seq=row.version, at=now, type=kind, state=row.state, detail=detail or {})
     )
 
 
 def withdraw_review(session: Session, order_id: str) -> None:
-    """Close an order's review without a decision: what it asked has settled itself."""
+    """Close an order's review without a decision, because it is no longer needed."""
     session.execute(
         update(ReviewRow)
         .where(ReviewRow.order_id == order_id, ReviewRow.status.in_(["open", "claimed"]))
@@ -128,7 +121,7 @@ def withdraw_review(session: Session, order_id: str) -> None:
 
 
 def _open_review(session: Session, now: datetime, order: OrderRow) -> None:
-    """A new review; or the order's old one again, where it was replayed and is doubted once more."""
+    """Open a new review, or reopen the order's earlier one after a replay."""
     fresh = {"status": "open", "reasons": order.reasons, "proposed": order.cart, "created_at": now}
     undecided = ("claimed_by", "lease_until", "decision", "decided_by", "decided_at", "reason")
     reopened = session.execute(

@@ -1,7 +1,7 @@
 """Ids and page cursors.
 
-An id is a prefix and 26 characters: 48 bits of milliseconds, then 80 random ones. It sorts by age, which
-keeps the index compact, and can't be guessed, which matters where an id is all that a client shows.
+An id is a prefix and 26 characters: 48 bits of milliseconds, then 80 random bits. Ids sort by age, which
+keeps indexes compact, and can't be guessed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from schemas.errors import InputError
 from schemas.records.orders import OrderRecord
 from schemas.records.reviews import ReviewRecord
 
-# Crockford's base 32: in the order of ASCII, without the letters that are read as digits.
+# Crockford's base 32: in ASCII order, without letters that look like digits.
 DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 R = TypeVar("R", OrderRecord, ReviewRecord)
@@ -33,11 +33,7 @@ def new_id(prefix: str) -> str:
 
 
 def paged(table: Any, cursor: str | None, limit: int | None, *, newest_first: bool = False) -> Select[Any]:
-    """Up to `limit` rows of a table behind a cursor, by `created_at` and `id`.
-
-    Raises:
-        InputError: not one of our cursors.
-    """
+    """Select up to `limit` rows after a cursor, by `created_at` and `id`; raises as `_parsed`."""
     place, backwards = (table.created_at, table.id), (table.created_at.desc(), table.id.desc())
     query = select(table).order_by(*(backwards if newest_first else place)).limit(limit)
     if cursor is None:
@@ -48,7 +44,7 @@ def paged(table: Any, cursor: str | None, limit: int | None, *, newest_first: bo
 
 
 def page_of(records: list[R], limit: int) -> tuple[list[R], str | None]:
-    """The first `limit` of one record more, and the cursor to the next page, None on the last."""
+    """Return up to `limit` of the records, and the cursor to the next page, None on the last."""
     if len(records) <= limit:
         return records, None
     last = records[limit - 1]
@@ -57,7 +53,7 @@ def page_of(records: list[R], limit: int) -> tuple[list[R], str | None]:
 
 
 def _parsed(cursor: str) -> tuple[datetime, str]:
-    """Return the time, in UTC, and the id of a cursor of `page_of`.
+    """Return a cursor's time, in UTC, and id.
 
     Raises:
         InputError: not one of our cursors.
@@ -69,8 +65,7 @@ def _parsed(cursor: str) -> tuple[datetime, str]:
         if at.tzinfo is None or not key.isprintable():
             raise ValueError
         at = at.astimezone(UTC)
-    except (ValueError, OverflowError, binascii.Error):  # too large: year 1 or 9999 with an offset
-        raise InputError(
-            "This is no page cursor", hint="Pass `next_cursor` of the page before as it is."
-        ) from None
+    except (ValueError, OverflowError, binascii.Error):  # overflow: year 1 or 9999 with an offset
+        hint = "Pass `next_cursor` from the previous page, unchanged."
+        raise InputError("This isn't a page cursor", hint=hint) from None
     return at, key

@@ -1,4 +1,4 @@
-"""What all tables share: their base, types of columns, and the shop that a row belongs to."""
+"""The base class of all tables and their column types."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from schemas.transcript import Transcript
 
 log = structlog.get_logger()
 
-# JSON and not JSONB: it keeps the order of keys, which in a menu's prices is the order of its sizes.
-# None is SQL NULL, so that "has no cart" is one thing to ask for.
+# JSON rather than JSONB, which doesn't keep the order of keys: a menu's prices are in the order of its sizes.
+# None is stored as NULL, so that queries have only one case of "no cart".
 _JSON = JSON(none_as_null=True)
 Document = dict[str, Any]
 
 
 class Stored(TypeDecorator[Any]):
-    """A column of JSON that holds one value of a type, or a tuple of `many`.
+    """A JSON column with one value of a type, or a tuple of `many`.
 
-    A row that the next release wrote, while both run, may hold what this one can't read. It is left out, and
-    logged: one such value must not take the whole order with it, let alone the page that the order is on.
+    A value that a later release wrote and this one can't read is left out, and logged, so that it doesn't
+    make the whole order unreadable during an upgrade.
     """
 
     impl = JSON

@@ -1,4 +1,4 @@
-"""The tables as the migrations leave them; a test holds the two together. Indexes are in the migrations."""
+"""The tables that the migrations create, held in step by a test. Indexes are in the migrations."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.storage.base.table_base import Base, Document, shop
 
-# Keys of what is here name accounts: who imports one of them needs all.
+# Foreign keys refer to accounts: SQLAlchemy needs both modules.
 from services.storage.base.tables_staff import StaffRow  # noqa: F401
 
-# As text, as indexes have it: a partial index serves only a query that repeats its condition.
+# The conditions of the partial indexes, word for word: otherwise SQLite doesn't use them.
 ENDED = "state IN ('completed', 'rejected', 'failed', 'cancelled')"
 WAITS = "state IN ('received', 'transcribed', 'decoded')"
 LEFT = "state NOT IN ('received', 'transcribed', 'decoded')"
@@ -32,9 +32,8 @@ HAS_RECORDING, HAS_WORDS = f"audio_key IS NOT NULL AND {ENDED}", f"erased_at IS 
 
 
 class ShopRow(Base):
-    """Everything belongs to one: menus, orders, reviews, accounts, keys. What it keeps for how many days: 0
-    is for ever, NULL as the settings say. `needs_second_step`: of its staff, at sign-in. `colour` and `logo`
-    are of its pages, see `Brand`."""
+    """A shop, to which menus, orders, reviews, accounts and keys belong. Days of retention: 0 is for ever,
+    NULL as in the settings. `colour` and `logo`: see `Brand`."""
 
     __tablename__ = "shops"
 
@@ -107,9 +106,9 @@ class OrderRow(Base):
 
 
 class TurnRow(Base):
-    """The clock by which a shop's orders take turns, under an empty `source`, or a source's in its shop: see
-    `turns.py`. `begun` is where it stood at the last claim, `spent` where it stands, in seconds of work; in
-    the `minute` since 1970 of its last work it was `used` for so many."""
+    """The clock of a source in its shop, or of the shop with an empty `source`: see `turns.py`. In seconds of
+    work, `begun` is its time at the last claim and `spent` its time now. `used`: seconds of work in `minute`
+    (since 1970)."""
 
     __tablename__ = "turns"
 
@@ -153,7 +152,7 @@ class ReviewRow(Base):
 
 
 class ReviewRecordRow(Base):
-    """What a reviewer did. Rows are added and never changed: see `reviews/log.py`."""
+    """One action of a reviewer; append-only, see `reviews/log.py`."""
 
     __tablename__ = "review_records"
 
@@ -180,11 +179,10 @@ class IdempotencyRow(Base):
 
 
 class WebhookEndpointRow(Base):
-    """A webhook endpoint of one shop: see `endpoints.py`. `events` is NULL for all; `till` names the form
-    that completed orders are sent in, NULL for ours.
+    """A webhook endpoint, see `endpoints.py`. `events` is NULL for all; `till` is the format of completed
+    orders, NULL for ours.
 
-    Secrets stand here as they are: messages are signed with them, and a key to decrypt them with would lie
-    in the same home, readable by the same user.
+    Secrets are not encrypted: messages are signed with them, and the key would lie in the same home.
     """
 
     __tablename__ = "webhook_endpoints"
@@ -200,9 +198,9 @@ class WebhookEndpointRow(Base):
 
 
 class OutboxRow(Base):
-    """A message to the shop's system, written in the transaction that it tells of. `seq` is the order's
-    version then, which puts the messages of one order to one endpoint in their order. `endpoint_id`
-    is no key: what was delivered outlives its endpoint."""
+    """A message to the shop's system, written in the transaction that it reports. `seq` is the order's
+    version, by which messages are delivered in order. `endpoint_id` isn't a foreign key: delivered messages
+    outlive their endpoint."""
 
     __tablename__ = "outbox"
 

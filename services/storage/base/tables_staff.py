@@ -1,4 +1,4 @@
-"""The tables of who may come in, and of what they did: accounts, sessions, keys, attempts, the audit log."""
+"""The tables of accounts, sessions, keys, sign-in attempts and the audit log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StaffRow(Base):
 
 
 class StaffSessionRow(Base):
-    """A signed-in session. `id` names it, the token's hash is what the cookie is looked up by."""
+    """A signed-in session, found by the hash of its cookie's token."""
 
     __tablename__ = "staff_sessions"
 
@@ -33,14 +33,13 @@ class StaffSessionRow(Base):
     staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"))
     used_at: Mapped[datetime]
     expires_at: Mapped[datetime]
-    # Where the provider's word began it: its ID token, by which one signs out there, or nothing where that is
-    # too long. It opens nothing: it belongs to a sign-in that is done.
+    # The provider's ID token, for signing out there; empty if it was too long, NULL after a password.
     id_token: Mapped[str | None]
 
 
 class StaffChallengeRow(Base):
-    """A sign-in whose password was right, and whose code is still wanted. A table of its own and no kind of
-    session: no query for sessions can take one for signed in."""
+    """A sign-in that still needs its second step. Not stored as a session, so that it can't be mistaken for
+    one."""
 
     __tablename__ = "staff_challenges"
 
@@ -50,24 +49,23 @@ class StaffChallengeRow(Base):
 
 
 class StaffTotpRow(Base):
-    """An account's secret for time-based codes; in use once `confirmed_at` is set.
+    """An account's TOTP secret, in use once `confirmed_at` is set.
 
-    The secret stands here as it is: codes are computed from it, so no hash would do, and a key to decrypt it
-    with would lie in the same home, readable by the same user. It has a table of its own so that nothing that
-    lists or shows accounts can carry it along.
+    Not encrypted: codes are computed from it, and the key would lie in the same home. It has its own table so
+    that no query for accounts includes it.
     """
 
     __tablename__ = "staff_totp"
 
     staff_id: Mapped[str] = mapped_column(ForeignKey("staff.id"), primary_key=True)
     secret: Mapped[str]
-    begun_by: Mapped[str]  # the session that may see the secret and confirm it
+    begun_by: Mapped[str]  # id of the session that may see and confirm the secret
     confirmed_at: Mapped[datetime | None]
-    last_step: Mapped[int | None] = mapped_column(BigInteger)  # of the newest code that was taken
+    last_step: Mapped[int | None] = mapped_column(BigInteger)  # time step of the newest code used
 
 
 class StaffRecoveryRow(Base):
-    """A code that does once what one from the phone does. 80 random bits, so a plain SHA-256 hides it."""
+    """A one-time code for a lost phone, with 80 random bits: SHA-256 is enough."""
 
     __tablename__ = "staff_recovery_codes"
 
@@ -76,7 +74,7 @@ class StaffRecoveryRow(Base):
 
 
 class SignInRow(Base):
-    """Attempts that count against one thing: an address, a name, both together, or a session."""
+    """Sign-in attempts of an address, a name, both together, or a session."""
 
     __tablename__ = "sign_in_attempts"
 
@@ -86,8 +84,8 @@ class SignInRow(Base):
 
 
 class StaffOidcRow(Base):
-    """Who an account is to a provider: once bound, by issuer and subject alone. Until then it is an
-    invitation, to the first who signs in there with that verified e-mail address, in small letters."""
+    """An account's identity at a provider: issuer and subject once bound. Before that, an invitation for the
+    first person who signs in there with the verified `email` (lower case)."""
 
     __tablename__ = "staff_oidc"
 
@@ -99,7 +97,7 @@ class StaffOidcRow(Base):
 
 
 class ApiKeyRow(Base):
-    """A shop's key, or without `secret_hash` the public one of its order page: see `api_keys.py`."""
+    """A shop's key, or without `secret_hash` the public key of its order page: see `api_keys.py`."""
 
     __tablename__ = "api_keys"
 
@@ -116,7 +114,7 @@ class ApiKeyRow(Base):
 
 
 class AuditRow(Base):
-    """Who did what: see `audit/log.py`. Rows are added and never changed; triggers see to it."""
+    """One entry of the audit log, see `audit/log.py`; triggers make the table append-only."""
 
     __tablename__ = "audit_log"
 

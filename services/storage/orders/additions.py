@@ -1,4 +1,4 @@
-"""More that a customer says or types: which orders take it, and what it makes of their columns."""
+"""Further utterances of a customer: which orders accept one, and how it changes their columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from services.storage.orders.replays import CLEARED, check_unclaimed
 
 
 def check_open(session: Session, now: datetime, order: OrderRecord) -> None:
-    """Raises Conflict unless the order takes another utterance."""
+    """Raise Conflict unless the order accepts another utterance."""
     if order.state is State.IN_REVIEW:
         check_unclaimed(session, now, order.id)
     if takes_more(order):
@@ -28,15 +28,17 @@ def check_open(session: Session, now: datetime, order: OrderRecord) -> None:
     if order.state not in OPEN:
         raise Conflict(f"The order is {STATUS[order.state]}", hint="Make another order.", title=title)
     if len(order.all_utterances) >= MAX_UTTERANCES:
-        most = f"The order has {MAX_UTTERANCES} utterances"
-        raise Conflict(most, hint="Confirm it, cancel it, or make another order.", title=title)
-    raise Conflict("A person looks at the order", hint="Wait for their decision, or cancel it.", title=title)
+        full = f"The order has {MAX_UTTERANCES} utterances"
+        raise Conflict(full, hint="Confirm it, cancel it, or make another order.", title=title)
+    raise Conflict("Staff are checking the order", hint="Wait for their decision, or cancel it.", title=title)
 
 
 def added(order: OrderRecord, new: StoredUtterance) -> tuple[Event, dict[str, Any]]:
-    """The event and the columns of an order with one more utterance. Without the transcript of all of them
-    while one is to be transcribed, and without what was made of the others but for the cart last shown. The
-    order said again, as staff asked, takes the place of all of them."""
+    """Return the event and the columns of an order with one more utterance.
+
+    Earlier results are cleared except for the cart that was shown last. If staff asked for the whole order
+    again, the new utterance replaces all others.
+    """
     again = _said_again(order)
     utterances = (new,) if again else (*order.all_utterances, new)
     transcripts = [one.transcript for one in utterances if one.transcript is not None]
@@ -53,7 +55,8 @@ def added(order: OrderRecord, new: StoredUtterance) -> tuple[Event, dict[str, An
 
 
 def _said_again(order: OrderRecord) -> bool:
-    """Whether the customer was asked for the whole order. An allergy is kept: it may not be said twice."""
+    """Return True if the new utterance replaces the others: the customer was asked for the whole order. Not
+    after an allergy, which they may not repeat."""
     question = question_of(order)
     allergy = any(finding.code == "allergy_said" for finding in order.findings)
     return question is not None and question.id == SAY_AGAIN and not allergy

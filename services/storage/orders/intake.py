@@ -1,4 +1,4 @@
-"""How an order gets in: its row, its first events and its idempotency key, inside one transaction."""
+"""Stores a new order: its row, its first events and its idempotency key, in one transaction."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from services.storage.base.tables import EventRow, IdempotencyRow, OrderRow
 
 
 def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, order_id: str) -> OrderRecord:
-    """Store an order as RECEIVED; one that came as text is already transcribed, with both events in its
-    history."""
+    """Store an order as RECEIVED, or a typed one as TRANSCRIBED with both events in its history."""
     path = [(State.RECEIVED.value, State.RECEIVED)]
     if new.transcript is not None:
         path.append((Event.TRANSCRIBED.value, advance(State.RECEIVED, Event.TRANSCRIBED)))
@@ -51,7 +50,7 @@ def insert_order(session: Session, now: datetime, new: NewOrder, shop: str, orde
 
 
 class KeyTaken(Exception):
-    """An order was stored under this idempotency key before; this transaction must not commit."""
+    """Rolls back a transaction whose idempotency key belongs to another order."""
 
     def __init__(self, idempotency: Idempotency) -> None:
         self.idempotency = idempotency
@@ -60,32 +59,28 @@ class KeyTaken(Exception):
 def insert_key(
     session: Session, now: datetime, idempotency: Idempotency | None, shop: str, order_id: str
 ) -> None:
-    """Bind the key, if any, to the order. The primary key decides between requests that come at once: the
-    later waits until the first has committed or not, so no lock and no look before are needed.
-
-    Raises:
-        KeyTaken: it is another order's already.
-    """
+    """Bind the key, if any, to the order. The primary key decides between simultaneous requests: the later
+    one waits for the first to commit. Raises KeyTaken."""
     if idempotency is None:
         return
     row = insert_into(session, IdempotencyRow).values(
         shop_id=shop, **asdict(idempotency), order_id=order_id, created_at=now
     )
-    taken = session.execute(row.on_conflict_do_nothing().returning(IdempotencyRow.key))
-    if taken.first() is None:
+    inserted = session.execute(row.on_conflict_do_nothing().returning(IdempotencyRow.key))
+    if inserted.first() is None:
         raise KeyTaken(idempotency)
 
 
 def first_order(session: Session, idempotency: Idempotency, shop: str) -> OrderRecord:
-    """The order that was stored under this key, which was found to be taken.
+    """Return the order that was stored under a key.
 
     Raises:
         IdempotencyMismatch: it came with another body.
-        StorageUnavailable: the key was dropped for its age in this very moment.
+        StorageUnavailable: the key has just expired.
     """
-    seen = session.get(IdempotencyRow, (shop, idempotency.client, idempotency.key))
-    if seen is None:
+    stored = session.get(IdempotencyRow, (shop, idempotency.client, idempotency.key))
+    if stored is None:
         raise StorageUnavailable("This Idempotency-Key is being released")
-    if seen.body_hash != idempotency.body_hash:
+    if stored.body_hash != idempotency.body_hash:
         raise IdempotencyMismatch("This Idempotency-Key was used with another body")
-    return order_of(session.get_one(OrderRow, seen.order_id))
+    return order_of(session.get_one(OrderRow, stored.order_id))

@@ -1,7 +1,7 @@
-"""Sending an order through again that has ended in an error, or that a fault of ours put before a human.
+"""Replays of orders that ended in an error, or that a fault sent to review.
 
-The history stays: a replay is one more event in it. What the machine made of the order is cleared, so that
-nothing of the first run is taken for a result of the second.
+A replay is one more event in the history. Earlier results are cleared, so that they aren't mistaken for the
+new run's.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ CLEARED: dict[str, Any] = {
 
 
 class Replays(OfShop):
-    """The part of the order store for what went wrong."""
+    """The part of the order store for orders that went wrong."""
 
     def replay(self, order_id: str) -> OrderRecord:
-        """Send an order that failed or is in review through again, by the stage that it still has input for:
-        its transcript, or else its recording.
+        """Process an order that failed or is in review again, from its transcript or otherwise its recording.
 
         Raises:
-            Conflict: it is elsewhere, a reviewer holds it, or neither input is left.
+            Conflict: it is in another state, a reviewer holds it, or neither input is left.
         """
         with writing(self._database) as (session, now):
             order = order_of(self._one(session, OrderRow, order_id, hold=True))
@@ -53,7 +52,7 @@ class Replays(OfShop):
             return move(session, now, order, event, columns)
 
     def failed(self, since_s: float | None = None) -> list[str]:
-        """Orders in their error state, of the last `since_s` seconds or all; longest there first."""
+        """List orders in their error state, all or those of the last `since_s` seconds; oldest first."""
         query = select(OrderRow.id).where(text(MAY_GO_ON), OrderRow.state == State.FAILED.value)
         with self._database.read() as session:
             if since_s is not None:
@@ -62,15 +61,15 @@ class Replays(OfShop):
             return list(session.scalars(query.order_by(OrderRow.updated_at, OrderRow.id)))
 
     def doubted(self, reason: ReviewReason) -> list[str]:
-        """Orders in review for `reason`, alone or with others, that no reviewer holds; oldest first."""
+        """List orders in review for `reason` that no reviewer holds; oldest first."""
         query = select(ReviewRow.order_id, ReviewRow.reasons).order_by(ReviewRow.created_at, ReviewRow.id)
         with self._database.read() as session:
             free = not_(_reviewer_holds(self._database.now(session)))
-            found = session.execute(query.where(text(UNDECIDED), free))
-            return [order_id for order_id, reasons in found if reason.value in reasons]
+            rows = session.execute(query.where(text(UNDECIDED), free))
+            return [order_id for order_id, reasons in rows if reason.value in reasons]
 
     def times_asked_again(self, order: OrderRecord) -> int:
-        """How often the order's client was asked to say it again in the last hour."""
+        """Count how often the order's client was asked to repeat an order in the last hour."""
         client = select(OrderRow.client).where(OrderRow.id == order.id).scalar_subquery()
         query = select(OrderRow.error).where(
             OrderRow.state == State.FAILED.value,
@@ -84,13 +83,13 @@ class Replays(OfShop):
 
 
 def _untranscribed(order: OrderRecord) -> tuple[StoredUtterance, ...]:
-    """The order's utterances, without the transcripts of their recordings."""
+    """Return the order's utterances without the transcripts of recordings."""
     without = {"transcript": None}
     return tuple(one.model_copy(update=without if one.audio_key else {}) for one in order.utterances)
 
 
 def _where_to(order: OrderRecord) -> Event:
-    """The move by which the order is replayed; raises Conflict where no input is left."""
+    """Return the event by which the order is replayed; raises Conflict if no input is left."""
     if order.erased_at is not None:
         raise Conflict(
             f"The transcript of order {order.id} was erased", hint="Ask the customer to order again."
@@ -108,7 +107,7 @@ def _where_to(order: OrderRecord) -> Event:
 
 
 def check_unclaimed(session: Session, now: datetime, order_id: str) -> None:
-    """Raises Conflict while a reviewer holds the order's review."""
+    """Raise Conflict while a reviewer holds the order's review."""
     held = select(ReviewRow.id).where(ReviewRow.order_id == order_id, _reviewer_holds(now))
     if session.scalars(held).first() is not None:
         raise Conflict(
@@ -119,5 +118,5 @@ def check_unclaimed(session: Session, now: datetime, order_id: str) -> None:
 
 
 def _reviewer_holds(now: datetime) -> ColumnElement[bool]:
-    """A reviewer's claim is live."""
+    """Return the condition that a reviewer holds a review."""
     return and_(ReviewRow.status == "claimed", ReviewRow.lease_until > now)

@@ -1,4 +1,4 @@
-"""A shop's orders of the last days: when they come, how long they take, and what was in doubt."""
+"""Statistics of a shop's recent orders: when they come, how long they take, and why they were doubted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schemas.review import ReviewReason
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import EventRow, OrderRow, ReviewRow
 
-# The newest orders whose durations are taken, and whose doubts are read.
+# How many of the newest orders durations and doubts are computed from.
 MOST_TIMED, MOST_DOUBTED = 2000, 300
 QUARTER_S = 900  # time zones differ from UTC by whole quarters of an hour
 Query = Select[*tuple[Any, ...]]
@@ -39,7 +39,7 @@ def order_statistics(database: Database, shop: str, days: int, zone: str) -> Ord
     """Count a shop's orders of the last `days` in a time zone, today included.
 
     Raises:
-        StorageUnavailable: see there.
+        StorageUnavailable: the database is down.
     """
     local = ZoneInfo(zone)
     with database_of(database, shop).read() as session:
@@ -132,15 +132,16 @@ def _doubted(lately: ColumnElement[bool]) -> Query:
 
 
 def _codes(row: Row[Any]) -> set[str]:
-    """Return an order's doubts; `BLOCKING_FINDING` only where the finding is not known."""
+    """Return the codes of an order's doubts; `BLOCKING_FINDING` only if the finding isn't known."""
     codes = {doubt.code for doubt in row.decision.doubts} if row.decision else set()
     return codes.union(row.reasons) - ({ReviewReason.BLOCKING_FINDING.value} if codes else set())
 
 
 def _items(row: Row[Any]) -> set[str]:
-    """Names of the items that a finding is about, or whose name, size or option the model was unsure of."""
+    """Return the names of items with a blocking finding, or whose name, size or option the model was unsure
+    of."""
     unsure = {piece.text for piece in row.answer.unsure} if row.answer else set()
-    # Only the customer's words name what is not on the menu.
+    # Without items that aren't on the menu: their names are the customer's words.
     lines = [line for line in row.proposed.lines if line.kind == "item"] if row.proposed else []
     return {
         line.name

@@ -1,7 +1,5 @@
-"""Orders: stored once, claimed by one worker at a time, moved only along the transition table.
-
-What workers do is in `claims.py`, replays are in `replays.py`.
-"""
+"""The order store: creating, reading, cancelling and completing orders. Claims are in `claims.py`, replays in
+`replays.py`."""
 
 from __future__ import annotations
 
@@ -35,20 +33,19 @@ from services.storage.orders.replays import Replays, check_unclaimed
 
 
 class OrderStore(Claims, Replays):
-    """Orders of one shop. Every call is one transaction, and may raise in addition to what it names
-    StorageUnavailable, and NotFound for an id that no order of the shop has."""
+    """Orders of one shop. Each call is one transaction. Any call may also raise StorageUnavailable, and
+    NotFound for an id that the shop doesn't have."""
 
     def create(self, new: NewOrder, *, idempotency: Idempotency | None = None) -> tuple[OrderRecord, bool]:
-        """Store an order with its first event and its idempotency key; True when it was stored now.
-
-        The same key with the same body gives the order of the first call, as it is now, and False.
+        """Store an order with its first event and its idempotency key. For a repeated key and body, return
+        the first call's order as it is now, and False.
 
         Raises:
             IdempotencyMismatch: the key was used with another body.
-            ValueError: this store is bound to no shop.
+            ValueError: this store isn't bound to a shop.
         """
         if self._shop == EVERY_SHOP:
-            raise ValueError("an order is one shop's")
+            raise ValueError("an order belongs to one shop")
         try:
             with writing(self._database) as (session, now):
                 order = insert_order(session, now, new, self._shop, new_id("ord"))
@@ -62,17 +59,17 @@ class OrderStore(Claims, Replays):
             return first_order(session, taken.idempotency, self._shop)
 
     def get(self, order_id: str) -> OrderRecord:
-        """One order."""
+        """Return an order."""
         with self._database.glance() as session:
             return order_of(self._one(session, OrderRow, order_id))
 
     def page(
         self, *, status: str | None, cursor: str | None, limit: int
     ) -> tuple[list[OrderRecord], str | None]:
-        """Up to `limit` orders, newest first, and the cursor to the next page, None on the last.
+        """Return up to `limit` orders, newest first, and the cursor to the next page, None on the last.
 
         Raises:
-            InputError: an unknown status, or not a cursor of ours.
+            InputError: an unknown status or an invalid cursor.
         """
         query = paged(OrderRow, cursor, limit + 1, newest_first=True).where(of_shop(OrderRow, self._shop))
         states = [state for state, shown in STATUS.items() if shown == status]
@@ -85,23 +82,21 @@ class OrderStore(Claims, Replays):
             return page_of([order_of(row) for row in session.scalars(query)], limit)
 
     def counts(self) -> dict[State, int]:
-        """How many orders are in each state, zeros included."""
-        found = {state: 0 for state in State}
+        """Count the orders in each state, zeros included."""
+        counts = {state: 0 for state in State}
         with self._database.read() as session:
             for stored, count in session.execute(
                 select(OrderRow.state, func.count()).group_by(OrderRow.state)
             ):
-                found[State.stored(stored)] += count
-        return found
+                counts[State.stored(stored)] += count
+        return counts
 
     def commit(self, order: OrderRecord, outcome: Outcome, *, hold_s: float | None = None) -> OrderRecord:
-        """Store what a stage found and move the order on; opens its review when that is where it goes.
-
-        With `hold_s` the order stays with its worker, for so many seconds, as the first attempt of the stage
-        that follows.
+        """Store a stage's outcome and move the order on. With `hold_s` its worker keeps it for that long, for
+        the next stage.
 
         Raises:
-            StaleState: the order changed since it was claimed, or can't move so. Nothing is stored.
+            StaleState: the order changed since it was claimed, or can't move so.
         """
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
@@ -114,11 +109,11 @@ class OrderStore(Claims, Replays):
             return moved
 
     def cancel(self, order_id: str, *, completed_s: float = 0) -> OrderRecord:
-        """End an order that is waiting, worked on or in review, and release its recording; one that is
-        cancelled stays so. A completed one can be cancelled for `completed_s`, until the shop takes it.
+        """Cancel an order and its review, and release its recordings. A completed order can be cancelled for
+        `completed_s` seconds, until the shop takes it. No effect if already cancelled.
 
         Raises:
-            Conflict: it has ended otherwise.
+            Conflict: it can't be cancelled any more.
         """
         with writing(self._database) as (session, now):
             order = order_of(self._one(session, OrderRow, order_id, hold=True))
@@ -134,12 +129,11 @@ class OrderStore(Claims, Replays):
     def add(
         self, order_id: str, new: StoredUtterance, *, idempotency: Idempotency | None = None
     ) -> tuple[OrderRecord, bool]:
-        """Add what the customer said or typed to an order that is not confirmed, which is then transcribed
-        and decoded again and waits for their yes; idempotency as in `create`. What a worker finds meanwhile
-        is dropped, and so is an open question.
+        """Add an utterance to an order that isn't confirmed; it is decoded again and then needs confirmation.
+        Drops an open question and the result of a current stage. Idempotency as in `create`.
 
         Raises:
-            Conflict: it takes no more, see `additions.py`.
+            Conflict: it accepts no more utterances, see `additions.py`.
             IdempotencyMismatch: the key was used with another body.
         """
         try:
@@ -155,11 +149,8 @@ class OrderStore(Claims, Replays):
             return self._first(taken), False
 
     def take(self, order_id: str) -> OrderRecord:
-        """Note that the shop makes a completed order now; one that it has taken stays as it is.
-
-        Raises:
-            Conflict: it is not completed.
-        """
+        """Record that the shop is now preparing a completed order; repeated calls have no effect. Raises
+        Conflict if it isn't completed."""
         with writing(self._database) as (session, now):
             order = order_of(self._one(session, OrderRow, order_id, hold=True))
             if order.state is not State.COMPLETED:
@@ -167,12 +158,12 @@ class OrderStore(Claims, Replays):
             return order if order.taken_at else move(session, now, order, Event.TAKEN, {"taken_at": now})
 
     def answer(self, order: OrderRecord, outcome: Outcome) -> OrderRecord:
-        """Move an order in review on by the customer's answer, unless a reviewer is at it. While it stays in
-        review, it keeps its place in the queue, with the cart as it is now, and waits for a reviewer again.
+        """Apply a customer's answer to an order in review. If it stays in review, it keeps its place in the
+        queue, with the new cart.
 
         Raises:
-            Conflict: a reviewer holds the review now.
-            StaleState: the order has moved on. Nothing is stored.
+            Conflict: a reviewer holds the review.
+            StaleState: the order has changed.
         """
         with writing(self._database) as (session, now):
             columns = columns_of(order, outcome)
@@ -189,7 +180,7 @@ class OrderStore(Claims, Replays):
             return moved
 
     def events(self, order_id: str) -> list[StoredEvent]:
-        """The history, in order; empty for an order that does not exist."""
+        """Return the history in order; empty for an unknown order."""
         query = select(EventRow).where(EventRow.order_id == order_id)
         if self._shop != EVERY_SHOP:
             query = query.join(OrderRow).where(of_shop(OrderRow, self._shop))
@@ -197,31 +188,29 @@ class OrderStore(Claims, Replays):
             return [event_of(row) for row in session.scalars(query.order_by(EventRow.seq))]
 
     def traceparents(self, order_ids: Iterable[str]) -> dict[str, str | None]:
-        """Where the acceptance of each of these orders stands in its trace; None where it was not traced."""
+        """Return the trace contexts of orders; None for one that wasn't traced."""
         query = select(OrderRow.id, OrderRow.traceparent)
         query = query.where(OrderRow.id.in_(order_ids), of_shop(OrderRow, self._shop))
         with self._database.glance() as session:
-            return {order_id: found for order_id, found in session.execute(query)}
+            return {order_id: traceparent for order_id, traceparent in session.execute(query)}
 
     def forget_keys(self, older_than_s: float) -> int:
-        """Drop idempotency keys older than so many seconds; how many there were."""
+        """Delete old idempotency keys; return how many."""
         with writing(self._database) as (session, now):
             old = IdempotencyRow.created_at < now - timedelta(seconds=older_than_s)
-            gone = session.execute(delete(IdempotencyRow).where(old).returning(IdempotencyRow.key))
-            return len(gone.all())
+            return len(session.execute(delete(IdempotencyRow).where(old).returning(IdempotencyRow.key)).all())
 
 
 def _is_final(order: OrderRecord, now: datetime, completed_s: float) -> bool:
-    """Whether an order can't be cancelled any more, where that can be for so long after it was completed."""
+    """Return True if an order can't be cancelled any more; a completed one can be for `completed_s`."""
     if order.state is not State.COMPLETED:
         return order.state in TERMINAL
-    # `now` is when the transaction began: an order may have been completed after that.
     late = not completed_s or now >= order.updated_at + timedelta(seconds=completed_s)
     return late or order.taken_at is not None
 
 
 def _named(session: Session, states: Collection[State]) -> list[str]:
-    """The states as rows have them: for `UNKNOWN` whatever stands there that this release does not know."""
+    """Return the states as stored; `UNKNOWN` stands for all that this release doesn't know."""
     wanted = [state.value for state in states if state is not State.UNKNOWN]
     if State.UNKNOWN not in states:
         return wanted

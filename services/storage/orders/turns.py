@@ -1,26 +1,29 @@
-"""Whose order is next: waiting orders take turns by shop, and in a shop by source, on measured seconds.
+"""Chooses the next order: waiting orders take turns by shop, and within it by source, on measured seconds.
 
-A source is a till's key, or for a page its key with the address that the order came from. Each shop, and
-each source in its shop, has a clock that runs while its orders are worked on; the one whose clock is furthest
-behind is next (start-time fair queueing: https://dl.acm.org/doi/10.1109/90.649569). So a source with a
-hundred orders, or with a few that take long, waits for itself. A source that is new, or back, starts where
-those that are served now stand, and not at zero. In a shop tills go before pages. A page's address has one
-order in hand at a time in each stage, since it is not known beforehand which will take long, and `PAGE_S` of
-work a minute; with more than `CROWD` waiting it comes after all others. An order that was handed back because
-its menu is new waits until no other does, and its source's orders with it, which may be on new menus, too;
-after `GAP_S` one is tried.
+A source is a till's key, or a page's key with the customer's address. Each shop, and each source in its shop,
+has a clock that runs while its orders are worked on; the one furthest behind is next (start-time fair
+queueing: https://dl.acm.org/doi/10.1109/90.649569). So a source with many or slow orders delays only itself.
+A new or returning source starts where the currently served ones are, not at zero.
 
-A claim advances both clocks by `GUESS_S`, so that orders in hand count; when the order is put down, the
-seconds by the database's clock replace the guess. Those of a worker that died are the guess. A row also holds
-the seconds of its last minute at work, by which the API refuses orders.
+- Tills go before pages.
+- Pages at one address have one held order per stage, and `page_s` seconds of work per minute. With more than
+  `CROWD_SIZE` waiting orders they come after all others.
+- An order on a menu that is new to the model, and its source's other orders, come last; after `MENU_GAP_S`
+  one is tried.
+
+A claim advances both clocks by `ESTIMATE_S`; the measured seconds replace the estimate when the order is
+released. If its worker dies, the estimate stays. Rows also hold the seconds used in a minute, by which the
+API refuses orders.
 """
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 
 from sqlalchemy import (
     ColumnElement,
+    Select,
     TextClause,
     and_,
     case,
@@ -42,39 +45,36 @@ from services.storage.base.changes import insert_into
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import SHOPS, WAITS, OrderRow, TurnRow
 
-GUESS_S = 1.0
-GAP_S = 20.0
-"""A new menu is read on after so long, however many orders wait: less than the engine's `ABANDONED_S`."""
-CROWD = 5
-"""A page's customer waits for one order or two; who has more of them waiting is served after the others."""
-PAGE_S = 30.0
-"""Seconds of work in a minute after which a page's address waits for the next minute, though no other order
-does: each that is in hand is one more that a till's order waits for."""
-_SHOP, _NOBODY = "", "?"
+ESTIMATE_S = 1.0
+MENU_GAP_S = 20.0
+"""Less than the engine's `ABANDONED_S`."""
+CROWD_SIZE = 5
+MINUTE_S = 60
+_SHOP, _NO_SOURCE = "", "?"
 _OF_SHOPS = text(SHOPS)
-_SOURCE = func.coalesce(OrderRow.source, _NOBODY)
-_PAGED = case((OrderRow.source.startswith(PAGE), 1), else_=0)
+_SOURCE = func.coalesce(OrderRow.source, _NO_SOURCE)
+_IS_PAGE = case((OrderRow.source.startswith(PAGE), 1), else_=0)
 
 
 def claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    """Conditions that an order is not held, and that it is time."""
+    """Return the conditions that an order isn't held, and is due."""
     return (
         or_(OrderRow.lease_until.is_(None), OrderRow.lease_until <= now),
         or_(OrderRow.next_attempt_at.is_(None), OrderRow.next_attempt_at <= now),
     )
 
 
-def next_shop(session: Session, now: datetime, state: State, shop: str) -> str | None:
-    """The shop whose order is next for a stage; None where none waits that may be claimed. `shop`: among the
-    orders of which shop, or of every."""
+def next_shop(session: Session, now: datetime, state: State, shop: str, page_s: float) -> str | None:
+    """Return the shop whose order is next for a stage, None if no order can be claimed. `shop` limits the
+    choice to one shop."""
     return session.scalar(
         select(OrderRow.shop_id)
         .outerjoin(TurnRow, and_(TurnRow.shop_id == OrderRow.shop_id, TurnRow.source == _SHOP))
-        .where(*_waiting(session, now, state), of_shop(OrderRow, shop))
+        .where(*_waiting(session, now, state, page_s), of_shop(OrderRow, shop))
         .order_by(
             _later(now, state),
             _crowded(),
-            _clock(_stands(session, _OF_SHOPS)),
+            _clock(_latest_start(session, _OF_SHOPS)),
             OrderRow.updated_at,
             OrderRow.id,
         )
@@ -82,18 +82,18 @@ def next_shop(session: Session, now: datetime, state: State, shop: str) -> str |
     )
 
 
-def next_order(session: Session, now: datetime, state: State, shop: str) -> str | None:
-    """The id of the shop's order that is next for a stage, locked where the database locks rows; None where
-    others hold or lock all of them."""
+def next_order(session: Session, now: datetime, state: State, shop: str, page_s: float) -> str | None:
+    """Return the id of the shop's order that is next for a stage, locked on PostgreSQL; None if other workers
+    hold or lock all of them."""
     return session.scalar(
         select(OrderRow.id)
         .outerjoin(TurnRow, and_(TurnRow.shop_id == shop, TurnRow.source == _SOURCE))
-        .where(*_waiting(session, now, state), OrderRow.shop_id == shop)
+        .where(*_waiting(session, now, state, page_s), OrderRow.shop_id == shop)
         .order_by(
             _later(now, state),
-            _PAGED,
+            _IS_PAGE,
             _crowded(),
-            _clock(_stands(session, _sources_of(shop))),
+            _clock(_latest_start(session, _sources_of(shop))),
             OrderRow.updated_at,
             OrderRow.id,
         )
@@ -103,17 +103,17 @@ def next_order(session: Session, now: datetime, state: State, shop: str) -> str 
 
 
 def begin(session: Session, now: datetime, order: OrderRecord) -> None:
-    """Put a claimed order's guess on the clocks of its shop and source."""
+    """Advance the clocks of a claimed order's shop and source by the estimate."""
     minute = _minute(now)
-    used = case((TurnRow.minute == minute, TurnRow.used), else_=0.0)  # those of an earlier minute are over
-    for source, among in _clocks(order):
-        stands = _stands(session, among)
-        own = _clock(stands)
+    used = case((TurnRow.minute == minute, TurnRow.used), else_=0.0)
+    for source, others in _clocks(order):
+        start = _latest_start(session, others)
+        own = _clock(start)
         row = insert_into(session, TurnRow).values(
             shop_id=order.shop,
             source=source,
-            begun=stands,
-            spent=stands + GUESS_S,
+            begun=start,
+            spent=start + ESTIMATE_S,
             at=now,
             minute=0,
             used=0.0,
@@ -121,29 +121,31 @@ def begin(session: Session, now: datetime, order: OrderRecord) -> None:
         session.execute(
             row.on_conflict_do_update(
                 index_elements=[TurnRow.shop_id, TurnRow.source],
-                set_={"begun": own, "spent": own + GUESS_S, "at": now, "minute": minute, "used": used},
+                set_={"begun": own, "spent": own + ESTIMATE_S, "at": now, "minute": minute, "used": used},
             )
         )
 
 
 def end(session: Session, now: datetime, order: OrderRecord, *, menu: bool = False) -> None:
-    """Replace the guess of an order that its worker puts down by the seconds since its claim. They are not
-    `used` where a part of a new `menu` was read: the gaps limit that, and it is no customer's doing."""
+    """Replace a released order's estimate by the seconds since its claim. They don't count as `used` if the
+    model read a new `menu`, which `MENU_GAP_S` limits."""
     if order.claimed_at is None:
         return
     took = max(0.0, (now - order.claimed_at).total_seconds())
     minute, counts = _minute(now), 0.0 if menu else took
     used = case((TurnRow.minute == minute, TurnRow.used + counts), else_=counts)
+    columns = {"spent": TurnRow.spent + took - ESTIMATE_S, "at": now, "minute": minute, "used": used}
     for source, _ in _clocks(order):
         own = TurnRow.shop_id == order.shop, TurnRow.source == source
-        row = {"spent": TurnRow.spent + took - GUESS_S, "at": now, "minute": minute, "used": used}
-        session.execute(update(TurnRow).where(*own).values(row))
+        session.execute(update(TurnRow).where(*own).values(columns))
 
 
-def waits_for(session: Session, now: datetime, order: OrderRecord) -> str | None:
-    """An order of the same page's address that could not be claimed while this one was in hand."""
-    return session.scalar(
-        select(OrderRow.id)
+def waits_for(session: Session, now: datetime, order: OrderRecord, page_s: float) -> tuple[str, float] | None:
+    """Return an order of the same address that couldn't be claimed while this one was held, and the seconds
+    until it can be; None if there is none."""
+    used_up = _used_up(now, page_s).where(TurnRow.shop_id == order.shop, TurnRow.source == order.source)
+    row = session.execute(
+        select(OrderRow.id, used_up.exists())
         .where(
             text(WAITS),
             OrderRow.state == order.state.value,
@@ -152,38 +154,54 @@ def waits_for(session: Session, now: datetime, order: OrderRecord) -> str | None
             *claimable(now),
         )
         .limit(1)
-    )
+    ).one_or_none()
+    if row is None:
+        return None
+    order_id, must_wait = row
+    return order_id, MINUTE_S - now.timestamp() % MINUTE_S if must_wait else 0.0
+
+
+def held_back(session: Session, now: datetime, page_s: float) -> ColumnElement[bool]:
+    """Return the condition that the seconds of an order's address are used up for this minute."""
+    sources = session.execute(_used_up(now, page_s)).all()
+    return tuple_(OrderRow.shop_id, _SOURCE).in_(sources)
 
 
 def forget(session: Session, now: datetime, older_than_s: float) -> int:
-    """Drop the clocks of who had no order for so many seconds; how many there were."""
+    """Delete the clocks of shops and sources without an order for so long; return how many."""
     old = TurnRow.at < now - timedelta(seconds=older_than_s)
     return len(session.execute(delete(TurnRow).where(old).returning(TurnRow.source)).all())
 
 
-def _waiting(session: Session, now: datetime, state: State) -> list[ColumnElement[bool]]:
-    """Orders that wait for a stage and may be claimed, without those of a page's address that has one in
-    hand there, or had `PAGE_S` of work in this minute."""
+def _waiting(session: Session, now: datetime, state: State, page_s: float) -> list[ColumnElement[bool]]:
+    """Return the conditions that an order waits for a stage and can be claimed: no other of its page's
+    address is held there, and the address has seconds left."""
     of_stage = and_(text(WAITS), OrderRow.state == state.value)
-    busy = select(OrderRow.shop_id, OrderRow.source).where(of_stage, OrderRow.lease_until > now, _PAGED == 1)
-    worked = select(TurnRow.shop_id, TurnRow.source).where(
-        TurnRow.at > now - timedelta(minutes=1),
-        TurnRow.minute == _minute(now),
-        TurnRow.used >= PAGE_S,
-        TurnRow.source.startswith(PAGE),
+    busy = select(OrderRow.shop_id, OrderRow.source).where(
+        of_stage, OrderRow.lease_until > now, _IS_PAGE == 1
     )
-    held = session.execute(busy.union(worked)).all()
+    held = session.execute(busy.union(_used_up(now, page_s))).all()
     free = or_(OrderRow.source.is_(None), tuple_(OrderRow.shop_id, OrderRow.source).not_in(held))
     return [of_stage, *claimable(now), *([free] if held else [])]
 
 
+def _used_up(now: datetime, page_s: float) -> Select[str, str]:
+    """Select the shops and sources of pages that had `page_s` seconds of work in this minute; 0: none."""
+    return select(TurnRow.shop_id, TurnRow.source).where(
+        TurnRow.at > now - timedelta(seconds=MINUTE_S),
+        TurnRow.minute == _minute(now),
+        TurnRow.used >= (page_s or math.inf),
+        TurnRow.source.startswith(PAGE),
+    )
+
+
 def _minute(now: datetime) -> int:
-    return int(now.timestamp() // 60)
+    return int(now.timestamp() // MINUTE_S)
 
 
 def _later(now: datetime, state: State) -> ColumnElement[int]:
-    """2 for an order that was handed back while its menu is new, 1 for the others of its source, 0 for the
-    rest; 0 for all where none was tried for `GAP_S`, so that a hundred take no more turns than one."""
+    """Return 2 for an order that was handed back because of a new menu, 1 for others of its source, and 0 for
+    the rest; 0 for all if none was tried for `MENU_GAP_S`."""
     back = aliased(OrderRow)
     handed_back = (
         text(WAITS),
@@ -191,40 +209,40 @@ def _later(now: datetime, state: State) -> ColumnElement[int]:
         back.attempt == 0,
         back.next_attempt_at.is_not(None),
     )
-    lately = select(back.id).where(*handed_back, back.next_attempt_at > now - timedelta(seconds=GAP_S))
-    sources = select(back.shop_id, func.coalesce(back.source, _NOBODY)).where(*handed_back)
+    lately = select(back.id).where(*handed_back, back.next_attempt_at > now - timedelta(seconds=MENU_GAP_S))
+    sources = select(back.shop_id, func.coalesce(back.source, _NO_SOURCE)).where(*handed_back)
     itself = and_(OrderRow.attempt == 0, OrderRow.next_attempt_at.is_not(None))
     its_source = tuple_(OrderRow.shop_id, _SOURCE).in_(sources)
     return case((~lately.exists(), 0), (itself, 2), (its_source, 1), else_=0)
 
 
 def _crowded() -> ColumnElement[int]:
-    """1 for an order of a page's address that has more than `CROWD` waiting in its shop, in any stage: of
-    many recordings few have been transcribed. 0 for the others."""
+    """Return 1 for an order from a page's address with more than `CROWD_SIZE` orders waiting in any stage,
+    otherwise 0."""
     waits = aliased(OrderRow)
     crowds = (
         select(waits.shop_id, waits.source)
         .where(text(WAITS), waits.source.startswith(PAGE))
         .group_by(waits.shop_id, waits.source)
-        .having(func.count() > CROWD)
+        .having(func.count() > CROWD_SIZE)
     )
     return case((tuple_(OrderRow.shop_id, OrderRow.source).in_(crowds), 1), else_=0)
 
 
 def _clocks(order: OrderRecord) -> tuple[tuple[str, ColumnElement[bool] | TextClause], ...]:
-    """The order's clocks, and among which each takes turns."""
-    return (_SHOP, _OF_SHOPS), (order.source or _NOBODY, _sources_of(order.shop))
+    """Return the sources of the order's two clocks, and the conditions of those that each competes with."""
+    return (_SHOP, _OF_SHOPS), (order.source or _NO_SOURCE, _sources_of(order.shop))
 
 
 def _sources_of(shop: str) -> ColumnElement[bool]:
     return and_(TurnRow.shop_id == shop, TurnRow.source != _SHOP)
 
 
-def _stands(session: Session, among: ColumnElement[bool] | TextClause) -> float:
-    """Where those clocks stand whose orders were taken last."""
-    return session.scalar(select(func.max(TurnRow.begun)).where(among)) or 0.0
+def _latest_start(session: Session, others: ColumnElement[bool] | TextClause) -> float:
+    """Return the time of the clock whose order was claimed last."""
+    return session.scalar(select(func.max(TurnRow.begun)).where(others)) or 0.0
 
 
-def _clock(stands: float) -> ColumnElement[float]:
-    """The row's clock, no further back than where the others stand."""
-    return case((TurnRow.spent > stands, TurnRow.spent), else_=literal(stands))
+def _clock(start: float) -> ColumnElement[float]:
+    """Return the row's clock, but at least `start`."""
+    return case((TurnRow.spent > start, TurnRow.spent), else_=literal(start))

@@ -1,6 +1,6 @@
-"""Webhook endpoints of a shop: their URLs, their events, and the secret that messages are signed with.
+"""Webhook endpoints of shops: URL, events, and the secret that messages are signed with.
 
-A secret is shown when it is made and never again. To change one, add an endpoint and remove the old one.
+A secret is shown once. To change it, add an endpoint and remove the old one.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from schemas.shops.webhook import EVENTS, MAX_ENDPOINTS, Allowed, Endpoint, Till
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import alike
+from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 from services.storage.outbox.store import IS_DEAD, IS_OPEN
 
 _LOCATED = ("square", "toast")
-"""Tills whose orders name their location."""
+"""Tills whose orders need a location."""
 
 
 class EndpointStore(OfShop):
-    """Endpoints of a shop, or of all for operators. Each call is one transaction."""
+    """Endpoints of one shop, or of all for operators. Each call is one transaction."""
 
     def __init__(self, database: Database, shop: str, allowed: Allowed = "off") -> None:
         """`allowed`: the setting `webhook_endpoints`."""
@@ -51,12 +51,12 @@ class EndpointStore(OfShop):
         till: Till | None = None,
         location: str | None = None,
     ) -> tuple[Endpoint, str]:
-        """Make an endpoint; return it with the secret, which is never shown again.
+        """Create an endpoint; return it with its secret, which is never shown again.
 
         Raises:
-            InputError: a URL, events or a till that can't be used.
-            NotFound: no such shop.
-            Conflict: endpoints are off here, or the shop has as many as it may.
+            InputError: an invalid URL, events or till.
+            NotFound: an unknown shop.
+            Conflict: endpoints are turned off, or the shop has the maximum number.
         """
         self._check_url(url)
         if till in _LOCATED and location is None:
@@ -83,7 +83,7 @@ class EndpointStore(OfShop):
             return _endpoint(row), secret
 
     def list(self) -> builtins.list[Endpoint]:
-        """Every endpoint, oldest first, with what waits for each and what died."""
+        """List all endpoints, oldest first, with their numbers of waiting and dead messages."""
         table = WebhookEndpointRow
         with self._database.read() as session:
             query = select(table).where(of_shop(table, self._shop)).order_by(table.created_at, table.id)
@@ -93,8 +93,7 @@ class EndpointStore(OfShop):
             return [_endpoint(row, waiting.get(row.id, 0), dead.get(row.id, 0)) for row in rows]
 
     def remove(self, endpoint_id: str, *, by: Actor) -> int:
-        """Remove an endpoint with its secret and its undelivered messages; return how many there were. Raises
-        NotFound for an unknown one."""
+        """Delete an endpoint and its undelivered messages; return how many there were. Raises NotFound."""
         with writing(self._database) as (session, now):
             row = self._one(session, WebhookEndpointRow, endpoint_id, hold=True)
             unsent = OutboxRow.endpoint_id == endpoint_id, OutboxRow.delivered_at.is_(None)
@@ -105,14 +104,13 @@ class EndpointStore(OfShop):
             return dropped
 
     def target(self, endpoint_id: str) -> Target | None:
-        """Return where and how a message goes now; None once the endpoint was removed."""
+        """Return where and how messages are sent; None if the endpoint was deleted."""
         table = WebhookEndpointRow
         with self._database.glance() as session:
             query = select(table).where(table.id == endpoint_id, of_shop(table, self._shop))
             row = session.scalars(query).one_or_none()
             if row is None:
                 return None
-            # Whatever the setting was when it was made: what may be reached now is what counts.
             private = self._allowed == "private"
             return Target(row.url, row.secret, private, cast("Till | None", row.till), row.location)
 
@@ -125,8 +123,7 @@ class EndpointStore(OfShop):
         private = self._allowed == "private"
         try:
             url = usable(text, private=private)
-            # A name that does not resolve yet may do so by the time that something is sent.
-            with suppress(OSError):
+            with suppress(OSError):  # the name may be resolved later
                 resolved(url, private=private)
         except AddressRefused as error:
             hint = "An https address that the internet can reach."
@@ -148,7 +145,8 @@ def _checked(events: Sequence[str] | None) -> list[Any] | None:
 
 
 def _shown(row: WebhookEndpointRow) -> dict[str, Any]:
-    """An endpoint as the audit log names it: no secret, and of the URL no path, where some put a token."""
+    """Return an endpoint's entry in the audit log, without the secret and the URL's path, which may contain a
+    token."""
     return {"origin": _endpoint(row).origin, "events": row.events, "till": row.till}
 
 
@@ -160,5 +158,10 @@ def _counted(session: Session, ids: list[str], state: ColumnElement[bool]) -> di
 
 def _endpoint(row: WebhookEndpointRow, waiting: int = 0, dead: int = 0) -> Endpoint:
     events = None if row.events is None else tuple(map(str, row.events))
-    found = alike(row, Endpoint) | {"shop": row.shop_id, "events": events, "waiting": waiting, "dead": dead}
+    found = fields_of(row, Endpoint) | {
+        "shop": row.shop_id,
+        "events": events,
+        "waiting": waiting,
+        "dead": dead,
+    }
     return Endpoint(**found)

@@ -1,4 +1,4 @@
-"""Writes the messages to the shop's system, inside the transaction that moves the order."""
+"""Messages to the shop's system, written inside the transaction that moves the order."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from services.storage.base.ids import new_id
 from services.storage.base.tables import OutboxRow, WebhookEndpointRow
 
 
-def tell(session: Session, now: datetime, before: OrderRecord, order: OrderRecord) -> None:
-    """Add the message of what an order has become, to each endpoint of its shop that asks for it.
-
-    The version that was just won by compare-and-set is the message's place among those of its order.
-    """
+def add_messages(session: Session, now: datetime, before: OrderRecord, order: OrderRecord) -> None:
+    """Add a message about the order's new state for each endpoint of its shop that subscribes to it. The
+    order's version is its sequence number."""
     if not (kinds := _kinds(before, order)):
         return
     data = WebhookOrder(
@@ -37,7 +35,6 @@ def tell(session: Session, now: datetime, before: OrderRecord, order: OrderRecor
         error=order.error,
     )
     table = WebhookEndpointRow
-    # Not whole: the secrets have no business here.
     query = select(table.id, table.events).where(table.shop_id == order.shop)
     for endpoint_id, events in session.execute(query.order_by(table.created_at, table.id)):
         if kind := next((kind for kind in kinds if events is None or kind in events), None):
@@ -45,8 +42,8 @@ def tell(session: Session, now: datetime, before: OrderRecord, order: OrderRecor
 
 
 def _kinds(before: OrderRecord, order: OrderRecord) -> list[str]:
-    """Types of the message that an endpoint may take, the most specific first; empty while the order is
-    under way."""
+    """Return the types of the message that an endpoint may subscribe to, most specific first; empty while the
+    order is being processed."""
     if order.taken_at != before.taken_at:
         return [TAKEN]
     if (by_state := TYPES.get(order.state)) is None:

@@ -1,9 +1,8 @@
-"""The outbox: messages to the shop's system, each delivered at least once, those of one order in order.
+"""The outbox: messages to shops' systems, delivered at least once, and in order for each order.
 
-A message is for one endpoint of its order's shop. It ends delivered or dead, and `replay` makes it due again
-under the same id. It goes with its endpoint. Of an order's messages to an endpoint the first that is neither
-delivered nor dead may go, at `due_at`: once its wait or its lease is over, or that of the one before it. So a
-claim finds what is due by an index, and passes by what waits.
+A message is for one endpoint. It ends delivered or dead, and `replay` makes it due again under the same id.
+Of an order's messages to an endpoint only the first open one can be sent, from `due_at` on. Undelivered
+messages are deleted with their endpoint.
 """
 
 from __future__ import annotations
@@ -28,27 +27,23 @@ IS_DEAD = OutboxRow.dead_at.is_not(None)
 
 
 class Outbox:
-    """Messages are rows, read once: a later change is in none of them. Every call is one transaction, and may
-    raise StorageUnavailable in addition to what it names."""
+    """Returns messages as detached rows. Each call is one transaction, and may also raise
+    StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
     def endpoints_due(self) -> builtins.list[str]:
-        """Endpoints to which something may be due now."""
-        # One look into the index for each endpoint that there is.
+        """List endpoints that may have due messages, by one index lookup each."""
         waits = select(OutboxRow.id).where(IS_OPEN, OutboxRow.due_at <= self._database.clock())
         mine = waits.where(OutboxRow.endpoint_id == WebhookEndpointRow.id).correlate(WebhookEndpointRow)
         with self._database.glance() as session:
             return list(session.scalars(select(WebhookEndpointRow.id).where(mine.exists())))
 
     def claim(self, *, limit: int, lease_s: float, endpoint_id: str) -> builtins.list[OutboxRow]:
-        """Take up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first; what
-        another courier is taking is passed by.
-
-        The attempt is counted here, so that a courier killed in the middle has used one up.
-        """
-        # Looked for first: an idle courier would else take SQLite's one writer twice a second.
+        """Claim up to `limit` due messages to an endpoint for `lease_s` seconds, longest due first. The
+        attempt is counted here, so that one whose courier was killed counts too."""
+        # A read first, so that idle couriers don't block SQLite's one writer.
         with self._database.glance() as session:
             if session.scalar(due(self._database.now(session), endpoint_id).limit(1)) is None:
                 return []
@@ -63,50 +58,50 @@ class Outbox:
                 .returning(OutboxRow)
                 .execution_options(synchronize_session=False, populate_existing=True)
             )
-            taken = {row.id: row for row in session.scalars(statement)} if ids else {}
-            return [taken[key] for key in ids]
+            claimed = {row.id: row for row in session.scalars(statement)} if ids else {}
+            return [claimed[key] for key in ids]
 
     def delivered(self, message: OutboxRow) -> bool:
-        """Close a claimed message; False when it was changed since."""
+        """Mark a claimed message as delivered; False if it has changed."""
         with writing(self._database) as (session, now):
             columns = {"due_at": None, "delivered_at": now, "last_error": None}
-            return _put_down(session, message, columns, now)
+            return _finish_attempt(session, message, columns, now)
 
     def failed(self, message: OutboxRow, error: str, *, retry_in_s: float | None) -> bool:
-        """Put a claimed message back, due in `retry_in_s` seconds; None: dead. False as in `delivered`."""
+        """Release a claimed message for a retry in `retry_in_s` seconds, None: it is dead. False if it has
+        changed."""
         with writing(self._database) as (session, now):
             again = None if retry_in_s is None else now + timedelta(seconds=retry_in_s)
-            # A receiver's words may hold anything; PostgreSQL's text holds no NUL.
             shown = "".join(sign if sign.isprintable() else " " for sign in error)[:MAX_ERROR_CHARS]
             columns = {"due_at": again, "dead_at": None if again else now, "last_error": shown}
-            return _put_down(session, message, columns, again or now)
+            return _finish_attempt(session, message, columns, again or now)
 
     def list(self, *, dead: bool = False, limit: int) -> builtins.list[OutboxRow]:
-        """The oldest messages that are dead, or else that still wait."""
+        """List the oldest messages that are open, or dead."""
         query = paged(OutboxRow, None, limit).where(IS_DEAD if dead else IS_OPEN)
         with self._database.read() as session:
             return list(session.scalars(query))
 
     def replay(self, ids: Sequence[str] | None = None) -> builtins.list[str]:
-        """Make these messages, or all dead ones, due again with all their attempts; their ids.
+        """Make these messages, or all dead ones, due again from their first attempt; return their ids.
 
         Raises:
-            NotFound: an id that is none. Nothing is changed.
+            NotFound: an unknown id. Nothing is changed.
         """
         chosen = IS_DEAD if ids is None else OutboxRow.id.in_(ids)
         fresh = {"attempt": 0, "delivered_at": None, "dead_at": None, "version": OutboxRow.version + 1}
         with writing(self._database) as (session, now):
             statement = update(OutboxRow).where(chosen).values({**fresh, "due_at": now})
-            found = sorted(session.scalars(statement.returning(OutboxRow.id)))
-            if missing := sorted(set(ids or ()) - set(found)):
+            replayed = sorted(session.scalars(statement.returning(OutboxRow.id)))
+            if missing := sorted(set(ids or ()) - set(replayed)):
                 raise NotFound(
                     f"No message {', '.join(missing)}", hint="`saycart webhooks list --dead` shows them."
                 )
-            return found
+            return replayed
 
     def counts(self) -> dict[str, int]:
-        """How many messages are delivered (and not yet forgotten), waiting and dead."""
-        # By the index that has `order_id`, all that a shop's policy looks at: by another each row is fetched.
+        """Count the messages that are delivered (and not yet deleted), waiting and dead."""
+        # By the index with `order_id`, the only column that row-level security needs.
         waiting = select(func.count()).select_from(OutboxRow).where(is_open_of_order())
         delivered = select(func.count()).where(OutboxRow.delivered_at.is_not(None))
         dead = select(func.count()).where(IS_DEAD)
@@ -118,46 +113,45 @@ class Outbox:
             }
 
     def oldest_s(self) -> float:
-        """Seconds since the oldest message that waits was written; 0 when none does."""
+        """Return the age of the oldest waiting message in seconds, 0 if there is none."""
         oldest = select(OutboxRow.created_at).where(IS_OPEN).order_by(OutboxRow.created_at).limit(1)
         with self._database.read() as session:
             now, written = self._database.now(session), session.scalar(oldest)
             return max(0.0, (now - written).total_seconds()) if written is not None else 0.0
 
     def forget(self, older_than_s: float) -> int:
-        """Drop messages that were delivered more than so many seconds ago, and those whose endpoint was
-        removed while they were written; how many."""
+        """Delete messages delivered long ago, and open ones whose endpoint was removed while they were being
+        written; return how many."""
         endpoints = select(WebhookEndpointRow.id)
-        homeless = and_(IS_OPEN, OutboxRow.endpoint_id.not_in(endpoints))
+        orphaned = and_(IS_OPEN, OutboxRow.endpoint_id.not_in(endpoints))
         with writing(self._database) as (session, now):
             old = OutboxRow.delivered_at < now - timedelta(seconds=older_than_s)
-            return len(session.scalars(delete(OutboxRow).where(old | homeless).returning(OutboxRow.id)).all())
+            return len(session.scalars(delete(OutboxRow).where(old | orphaned).returning(OutboxRow.id)).all())
 
 
-def _put_down(session: Session, message: OutboxRow, columns: dict[str, Any], next_at: datetime) -> bool:
-    """Change a claimed message, and have those behind it looked at then; False when it was changed since."""
+def _finish_attempt(session: Session, message: OutboxRow, columns: dict[str, Any], next_at: datetime) -> bool:
+    """Update a claimed message, and make the order's later ones due at `next_at`; False if it has changed."""
     row = swap(session, OutboxRow, message.id, message.version, **columns)
     if row is None:
         return False
-    behind = update(OutboxRow).where(
+    later = update(OutboxRow).where(
         OutboxRow.order_id == message.order_id,
         OutboxRow.endpoint_id == message.endpoint_id,
         OutboxRow.seq > message.seq,
         is_open_of_order(),
     )
-    session.execute(behind.values(due_at=next_at), execution_options={"synchronize_session": False})
+    session.execute(later.values(due_at=next_at), execution_options={"synchronize_session": False})
     return True
 
 
 def is_open_of_order(row: Any = OutboxRow) -> ColumnElement[bool]:
-    # The same rows as `IS_OPEN`, in words that the index by order alone serves: PostgreSQL may guess that
-    # nothing is open, and then takes all indexes of what is for equally good.
+    """Return the condition `IS_OPEN` in the form of the index by order, so that PostgreSQL uses that one."""
     return func.coalesce(row.delivered_at, row.dead_at).is_(None)
 
 
 def is_first() -> ColumnElement[bool]:
-    """No earlier message of its order is open. As a value and not as NOT EXISTS: PostgreSQL would turn that
-    into a join, and may plan it over all that is open."""
+    """Return the condition that no earlier message of the order is open. Not written as NOT EXISTS, which
+    PostgreSQL may plan as a join over all open messages."""
     other = aliased(OutboxRow)
     first = select(other.seq).where(
         other.order_id == OutboxRow.order_id,
@@ -168,7 +162,7 @@ def is_first() -> ColumnElement[bool]:
 
 
 def due(now: datetime, endpoint_id: str) -> Select[Any]:
-    """Ids of the messages to one endpoint that may go now, longest due first."""
+    """Select the ids of due messages to an endpoint, longest due first."""
     here = OutboxRow.endpoint_id == endpoint_id
     query = select(OutboxRow.id).where(here, IS_OPEN, OutboxRow.due_at <= now, is_first())
     return query.order_by(OutboxRow.due_at, OutboxRow.id)

@@ -1,8 +1,7 @@
-"""Keys of shops: made once, shown once, kept as a hash; and what a key opens.
+"""API keys of shops.
 
-`saycart_ID_SECRET`: the id finds the row and may be shown; the secret is 256 random bits, of which the row
-holds the SHA-256. (No slow hash: 256 bits are not guessed, and each request pays for it.) A page key is an id
-alone: it stands in the address of a shop's order page, and opens no more than that page.
+A key is `saycart_ID_SECRET`. The row stores the SHA-256 of the secret's 256 random bits, which need no slow
+hash. A page key is an id only: it is part of the address of a shop's order page and opens nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
 from services.storage.base.ids import DIGITS
-from services.storage.base.mapping import alike
+from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import ApiKeyRow, StaffRow
 from services.storage.people.sessions import hash_token, new_token
@@ -35,13 +34,13 @@ ID_CHARS, PAGE_ID_CHARS = 10, 20
 _TOKEN = re.compile(rf"saycart_([{DIGITS}]{{{ID_CHARS}}})_([A-Za-z0-9_-]{{43}})", re.ASCII)
 _PAGE_KEY = re.compile(rf"[{DIGITS}]{{{PAGE_ID_CHARS}}}", re.ASCII)
 USED_S = 60
-"""Last use is written down at most so often: a write for each request would cost more than the request."""
+"""How often the last use is recorded at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """One key without its secret. `is_page`: the public key of a shop's order page. `person` is the account
-    that it acts for, whose name then stands under reviews."""
+    """A key without its secret. `is_page`: the public key of an order page. `person`: the account that it
+    acts for, named in reviews."""
 
     id: str
     shop: str
@@ -56,13 +55,14 @@ class ApiKey:
 
 
 class KeyStore(OfShop):
-    """Keys of a shop, or of all. A call is one transaction or two, and may raise StorageUnavailable."""
+    """Keys of one shop or of all. Any call may raise StorageUnavailable."""
 
     def __init__(self, database: Database, shop: str = EVERY_SHOP) -> None:
         super().__init__(database, shop)
 
     def access(self, token: str) -> Access | None:
-        """What a token opens; None for one that is unknown, over, or of a person who may no more."""
+        """Return what a token gives access to; None if it is unknown, expired or revoked, or its person's
+        account is disabled."""
         parts = _TOKEN.fullmatch(token)
         found = self._valid(parts[1]) if parts else None
         if parts is None or found is None:
@@ -73,7 +73,7 @@ class KeyStore(OfShop):
         return Access(row.shop_id, f"key:{row.id}", Scope.stored(row.scopes), person)
 
     def page_access(self, key_id: str) -> Access | None:
-        """What a page key opens; None for one that is unknown or over."""
+        """Return what a page key gives access to; None if it is unknown or revoked."""
         found = self._valid(key_id) if _PAGE_KEY.fullmatch(key_id) else None
         if found is None or found[0].secret_hash is not None:
             return None
@@ -89,11 +89,12 @@ class KeyStore(OfShop):
         person: str | None = None,
         lasts_s: float | None = None,
     ) -> tuple[ApiKey, str]:
-        """Make a key for `lasts_s` seconds, or for good; the key, and the token that is never shown again.
+        """Create a key, valid for `lasts_s` seconds or indefinitely; return it and its token, which is never
+        shown again.
 
         Raises:
-            InputError: no or an overlong name, no scopes, or the scope `reviews` without a person.
-            NotFound: no such shop, or no such account in it.
+            InputError: an invalid name, no scopes, or the scope `reviews` without a person.
+            NotFound: an unknown shop, or an account that it doesn't have.
         """
         name = name.strip()
         if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
@@ -110,12 +111,12 @@ class KeyStore(OfShop):
         return self._added(row, by, person, lasts_s), f"saycart_{row.id}_{secret}"
 
     def add_page(self, shop: str, name: str, *, by: Actor) -> ApiKey:
-        """Make the public key of an order page, its id; raises NotFound for an unknown shop."""
+        """Create the public key of an order page; raises NotFound for an unknown shop."""
         row = ApiKeyRow(id=_new_id(PAGE_ID_CHARS), shop_id=shop, name=name, scopes=sorted(VISITOR_SCOPES))
         return self._added(row, by)
 
     def list(self) -> builtins.list[ApiKey]:
-        """Every key, oldest first, those that are over included."""
+        """List all keys, oldest first, including expired and revoked ones."""
         query = select(ApiKeyRow, StaffRow.name).outerjoin(StaffRow, StaffRow.id == ApiKeyRow.staff_id)
         query = query.where(of_shop(ApiKeyRow, self._shop))
         with self._database.read() as session:
@@ -123,7 +124,7 @@ class KeyStore(OfShop):
             return [_key(row, person) for row, person in found]
 
     def revoke(self, key_id: str, *, by: Actor) -> ApiKey:
-        """End a key now; one that was revoked stays so. Raises NotFound for an unknown one."""
+        """Revoke a key; no effect if already revoked. Raises NotFound for an unknown one."""
         with writing(self._database) as (session, now):
             row = self._one(session, ApiKeyRow, key_id)
             row.revoked_at = row.revoked_at or now
@@ -141,17 +142,17 @@ class KeyStore(OfShop):
             return _recorded(session, now, "key.added", row, by)
 
     def _valid(self, key_id: str) -> tuple[ApiKeyRow, str | None] | None:
-        """The row of a key that is not over, and its person; one message to the database."""
+        """Return the row of a valid key and its person's name, by one query."""
         query = select(ApiKeyRow, StaffRow, self._database.clock()).outerjoin(
             StaffRow, StaffRow.id == ApiKeyRow.staff_id
         )
         with self._database.glance() as session:
-            found = session.execute(query.where(ApiKeyRow.id == key_id)).one_or_none()
-        if found is None:
+            result = session.execute(query.where(ApiKeyRow.id == key_id)).one_or_none()
+        if result is None:
             return None
-        row, person, now = found
-        over = row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
-        if over or (person is not None and person.disabled_at is not None):
+        row, person, now = result
+        ended = row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
+        if ended or (person is not None and person.disabled_at is not None):
             return None
         if row.last_used_at is None or (now - row.last_used_at).total_seconds() > USED_S:
             with writing(self._database) as (session, _):
@@ -168,7 +169,7 @@ def _account(session: Session, shop: str, name: str) -> StaffRow:
 
 
 def _recorded(session: Session, now: datetime, action: str, row: ApiKeyRow, by: Actor) -> ApiKey:
-    """The key as stored, with an entry of the audit log."""
+    """Add an entry to the audit log and return the key as stored."""
     session.flush()
     key = _key(row, session.scalar(select(StaffRow.name).where(StaffRow.id == row.staff_id)))
     after = {
@@ -182,8 +183,8 @@ def _recorded(session: Session, now: datetime, action: str, row: ApiKeyRow, by: 
 
 
 def _key(row: ApiKeyRow, person: str | None) -> ApiKey:
-    found = alike(row, ApiKey) | {"shop": row.shop_id, "scopes": Scope.stored(row.scopes), "person": person}
-    return ApiKey(**found, is_page=row.secret_hash is None)
+    named = {"shop": row.shop_id, "scopes": Scope.stored(row.scopes), "person": person}
+    return ApiKey(**fields_of(row, ApiKey) | named, is_page=row.secret_hash is None)
 
 
 def _new_id(chars: int) -> str:

@@ -1,9 +1,8 @@
-"""How often one may try to sign in, counted against what the attempts have in common.
+"""Limits on sign-in attempts, per address, per name, and more strictly for both together (ADR 12).
 
-An attempt counts against its address, against its name, and more strictly against both together (ADR 12).
-One by a person who is signed in, and proves a password again, counts against that session alone. Each attempt
-is counted before it is looked at, and taken back when it was right: guesses sent at once are counted each.
-Names without an account are counted as all others.
+Someone who is signed in and proves their password counts against their session only. Each attempt is counted
+before it is checked, so that parallel guesses count, and taken back if it was right. Names without an account
+are treated the same.
 """
 
 from __future__ import annotations
@@ -22,35 +21,35 @@ from services.storage.base.changes import writing
 from services.storage.base.tables_staff import SignInRow
 
 FIRST_WAIT_S = 2
-# A row without an attempt for so long is removed; by then all of it is forgiven.
+# Rows without an attempt for this long are deleted; all of it is forgiven by then.
 FORGET_S = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`free` attempts cost no wait. Each one more doubles it, up to `longest_s`; one attempt is forgiven for
-    every `forgive_s` without another."""
+    """`free` attempts without a wait; each further one doubles the wait, up to `longest_s`. One attempt is
+    forgiven every `forgive_s` seconds."""
 
     free: int
     longest_s: int
     forgive_s: int
 
-    def left(self, attempts: int, quiet_s: float) -> int:
-        """Attempts that still count after so many seconds without one."""
+    def remaining(self, attempts: int, quiet_s: float) -> int:
+        """Return the attempts that still count after `quiet_s` seconds without one."""
         return max(0, attempts - int(quiet_s // self.forgive_s))
 
     def wait_s(self, attempts: int) -> float:
-        """Seconds from the last of so many attempts to the next that is looked at."""
+        """Return the seconds from the last attempt to the next one that is checked."""
         over = attempts - self.free
         return 0.0 if over < 0 else float(min(FIRST_WAIT_S * 2 ** min(over, 20), self.longest_s))
 
 
-# One person who mistypes; many people behind one address; a name that many addresses ask for.
+# For someone who mistypes; for many people behind one address.
 NARROW = Limit(free=5, longest_s=300, forgive_s=720)
 WIDE = Limit(free=20, longest_s=300, forgive_s=180)
-# Short, so that guesses from many addresses slow the account's owner down and don't lock them out.
+# Short: guesses from many addresses may slow down the account's owner, but not lock them out.
 BY_NAME = Limit(free=30, longest_s=10, forgive_s=180)
-# A code has a million values, and who guesses at it has the password: 24 guesses a day at last.
+# Strict, since someone who guesses codes already has the password.
 CODES = Limit(free=5, longest_s=3600, forgive_s=7200)
 CODES_WIDE = Limit(free=20, longest_s=3600, forgive_s=7200)
 
@@ -59,16 +58,16 @@ Counted = tuple[str, ...]
 
 
 class Attempts:
-    """The counts, in SQL: every process of every machine sees the same."""
+    """The counts, shared by all processes in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
     def count(self, name: str, address: str, *, code: bool = False) -> Counted:
-        """Count one attempt under `name`, by password or by `code`.
+        """Count an attempt under `name`, by password or by `code`.
 
         Raises:
-            TooManyAttempts: nothing was counted; the longest wait of those that apply.
+            TooManyAttempts: nothing was counted.
         """
         step, network = "code" if code else "password", counted_as(address)
         narrow, wide, by_name = (CODES, CODES_WIDE, CODES_WIDE) if code else (NARROW, WIDE, BY_NAME)
@@ -81,20 +80,19 @@ class Attempts:
         )
 
     def count_session(self, session_id: str) -> Counted:
-        """As `count`, of a password that a signed-in person types again."""
+        """Count a password that a signed-in person enters again; raises as `count`."""
         return self._count({_key("session", session_id, "password"): NARROW})
 
     def count_provider(self, address: str) -> Counted:
-        """As `count`, of a sign-in by a provider, which has no name before it is looked at."""
+        """Count a sign-in by a provider; raises as `count`."""
         return self._count({_key("address", counted_as(address), "provider"): WIDE})
 
     def _count(self, limits: dict[str, Limit]) -> Counted:
         with writing(self._database) as (session, _):
-            # Always in the same order: address, name, both.
+            # Always locked in the same order: address, name, both.
             for key in limits:
                 self._database.lock(session, f"sign-in:{key}")
-            # After the locks: who waited for them began before the attempt that was counted meanwhile.
-            now = self._database.now(session)
+            now = self._database.now(session)  # after waiting for the locks
             session.execute(delete(SignInRow).where(SignInRow.last_at < now - timedelta(seconds=FORGET_S)))
             wait_s = 0.0
             for key, limit in limits.items():
@@ -103,7 +101,7 @@ class Attempts:
                     session.add(SignInRow(key=key, attempts=1, last_at=now))
                     continue
                 quiet_s = (now - row.last_at).total_seconds()
-                row.attempts = limit.left(row.attempts, quiet_s)
+                row.attempts = limit.remaining(row.attempts, quiet_s)
                 wait_s = max(wait_s, limit.wait_s(row.attempts) - quiet_s)
                 row.attempts += 1
                 row.last_at = now
@@ -112,8 +110,8 @@ class Attempts:
         return tuple(limits)
 
     def give_back(self, session: Session, counted: Counted) -> None:
-        """Take back one attempt, which was right or was not looked at. Those before it count on: an account
-        of one's own can't be used to guess at others' for ever."""
+        """Take back an attempt that was right or wasn't checked. Earlier ones still count, so that a right
+        password for one account doesn't reset guesses at others."""
         for key in counted:
             self._database.lock(session, f"sign-in:{key}")
         mine = SignInRow.key.in_(counted)
@@ -121,17 +119,17 @@ class Attempts:
         session.execute(delete(SignInRow).where(mine, SignInRow.attempts <= 0))
 
     def forgive(self, session: Session, counted: Counted) -> None:
-        """As `give_back`; what one person at one place mistyped before is forgotten as well."""
+        """As `give_back`, and forget what was mistyped before in this session, or under this name from this
+        address: the last key."""
         self.give_back(session, counted)
-        # The last key is the narrowest: the session, or name and address together.
         session.execute(delete(SignInRow).where(SignInRow.key == counted[-1]))
 
     def forget(self, session: Session, name: str) -> None:
-        """Forget what counts against a name, from all addresses."""
+        """Forget all attempts against a name."""
         keys = [_key("name", name, kind) for kind in ("password", "code")]
         session.execute(delete(SignInRow).where(SignInRow.key.in_(keys)))
 
 
 def _key(kind: str, of: str, step: str) -> str:
-    # Hashed: people type their password into the wrong field, and addresses are personal data.
+    # Hashed: addresses are personal data, and people type passwords into the wrong field.
     return f"{step}:{kind}:{hashlib.sha256(of.encode()).hexdigest()[:32]}"

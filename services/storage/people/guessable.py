@@ -1,13 +1,13 @@
-"""Passwords that are guessed first: long by repetition, by rows of keys, by a common word, by a name."""
+"""Detects passwords that are easy to guess: repetitions, keyboard rows, common words and names."""
 
 from __future__ import annotations
 
 import unicodedata
 from functools import cache
 
-# Characters that must be left of a password once all that is guessed first is taken away.
-LEAST_LEFT = 6
-# Rows of keys and of the alphabet, as they are typed from either end.
+# Different characters that must remain of a password without its guessable parts.
+MIN_REMAINING = 6
+# Keyboard rows and the alphabet, which are matched in both directions.
 _ROWS = tuple(
     """
     abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiop asdfghjkl zxcvbnm qwertzuiop azertyuiop qweasdzxc
@@ -16,40 +16,39 @@ _ROWS = tuple(
     """.split()
 )
 _IN_A_ROW = [way[at : at + 4] for row in _ROWS for way in (row, row[::-1]) for at in range(len(row) - 3)]
-# What the English list of leaked passwords lacks: Spanish and French ones, a shop's, and first accounts.
+# Common passwords that zxcvbn's English lists lack.
 _OWN = """
     administrador administrator autumn bienvenido contrasena contraseña default estrella guest login manager
     motdepasse root saycart teamo tequiero user
     """.split()
-# Of zxcvbn's lists, so many words of at least 4 characters. With "1234" or "2024!" behind each of the first
-# 1,000 passwords, all are refused; of 1,000 passphrases of four random English words, none is.
-_TAKEN = {"passwords": 5_000, "female_names": 500, "male_names": 500}
+# How many words of at least 4 characters to use of each of zxcvbn's lists.
+_LISTS = {"passwords": 5_000, "female_names": 500, "male_names": 500}
 
 
 def is_guessable(password: str, *names: str) -> bool:
-    """Return whether too little of a password is left without what is guessed first, among that the `names`
+    """Return True if too little of a password remains without common words, keyboard rows, and the `names`
     of its account and shop."""
     text = _letters(password)
     leaked, words = _leaked()
-    if text in leaked or text in (text + text)[1:-1]:  # one piece over and over
+    if text in leaked or text in (text + text)[1:-1]:  # a repeated piece
         return True
     for word in (*map(_letters, names), *words, *_IN_A_ROW):
         if len(word) >= 3:
             text = text.replace(word, " ")
-    return len(set(text) - {" "}) < LEAST_LEFT
+    return len(set(text) - {" "}) < MIN_REMAINING
 
 
 @cache
 def _leaked() -> tuple[frozenset[str], list[str]]:
-    """Return all leaked passwords, and the words to take away, longer ones before what they begin with."""
+    """Return all leaked passwords, and the common words, longest first."""
     from zxcvbn.frequency_lists import FREQUENCY_LISTS  # lazy: only a new password needs it
 
     words = set(_OWN)
-    for name, most in _TAKEN.items():
+    for name, most in _LISTS.items():
         words.update([word for word in FREQUENCY_LISTS[name] if len(word) >= 4][:most])
     return frozenset(FREQUENCY_LISTS["passwords"]), sorted(words, key=len, reverse=True)
 
 
 def _letters(text: str) -> str:
-    """Letters, digits and signs, without case, spaces and forms that look alike."""
+    """Return the text without case, spaces, and compatibility forms."""
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -1,8 +1,7 @@
-"""The second step at sign-in: time-based codes (RFC 6238) from an authenticator app, and recovery codes.
+"""The second step of signing in: time-based codes (RFC 6238) from an authenticator app, or recovery codes.
 
-A code is good for its own half minute and the two next to it, and counts once: the newest that was taken is
-remembered, and the compare-and-set that moves it on lets one of two in. So is a recovery code: its row is
-deleted, and who deleted it is in.
+A time-based code is valid in its own time step and the two next to it. Each code can be used once: the newest
+step is stored by compare-and-set, and the row of a recovery code is deleted.
 """
 
 from __future__ import annotations
@@ -26,29 +25,25 @@ from schemas.shops.staff import StaffSession
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffRecoveryRow, StaffRow, StaffTotpRow
-from services.storage.people.sessions import end_sessions, existing, held
+from services.storage.people.sessions import end_sessions, get_account, lock_account
 
 STEP_S = 30
 RECOVERY_CODES = 10
-# In the order in which they are likely: a phone's clock is right, then late, then early.
+# Likely ones first: a phone's clock is right, late, or early.
 _WINDOW = (0, -1, 1)
 
 
 class SecondSteps:
-    """Setting the second step up, and taking it away. A call may raise StorageUnavailable, and NotFound where
-    there is no such account."""
+    """Sets up and removes the second step. Any call may raise StorageUnavailable, and NotFound for an unknown
+    account."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
     def begin(self, own: StaffSession) -> None:
-        """Make a new secret, which counts for nothing until `confirm`.
-
-        Raises:
-            Conflict: the account has a second step already.
-        """
+        """Create a secret, which is used only after `confirm`. Raises Conflict if a second step is on."""
         with writing(self._database) as (session, _):
-            held(session, own.staff_id)
+            lock_account(session, own.staff_id)
             row = session.get(StaffTotpRow, own.staff_id)
             if row is None:
                 row = StaffTotpRow(staff_id=own.staff_id)
@@ -58,94 +53,87 @@ class SecondSteps:
             row.secret, row.begun_by = pyotp.random_base32(), own.id
 
     def secret(self, own: StaffSession) -> str | None:
-        """The secret that this very session began with and has not confirmed yet; base 32."""
+        """Return the unconfirmed secret that this session has begun with, in base 32."""
         with self._database.read() as session:
             row = session.get(StaffTotpRow, own.staff_id)
             return row.secret if row and row.confirmed_at is None and row.begun_by == own.id else None
 
     def confirm(self, own: StaffSession, code: str, *, by: Actor = UNKNOWN) -> list[str]:
-        """Put the secret to use by its first code; the recovery codes, which are never shown again. Other
-        sessions, which came without a code, end.
+        """Turn the second step on by its first code, and end the account's other sessions. Returns the
+        recovery codes, which are never shown again.
 
         Raises:
-            InputError: not the code of now, or nothing was begun by this session.
-            Conflict: the account has a second step already.
+            InputError: a wrong code, or one without `begin` in this session.
+            Conflict: the second step is on already.
         """
         with writing(self._database) as (session, now):
-            account = held(session, own.staff_id)
+            account = lock_account(session, own.staff_id)
             row = session.get(StaffTotpRow, own.staff_id)
             if row is not None and row.confirmed_at is not None:
                 raise _on_already()
             step = _step_of(row.secret, code, now) if row and row.begun_by == own.id else None
             if row is None or step is None:
-                raise InputError(
-                    "Wrong code",
-                    hint="Check your phone's clock, then enter the next code.",
-                )
+                raise InputError("Wrong code", hint="Check your phone's clock, then enter the next code.")
             row.confirmed_at, row.last_step = now, step
-            end_sessions(session, own.staff_id, but=own.id)
+            end_sessions(session, own.staff_id, keeping=own.id)
             return _new_codes(session, now, by, "second_step.on", account)
 
     def renew_codes(self, staff_id: str, *, by: Actor = UNKNOWN) -> list[str]:
-        """New recovery codes in place of the old.
-
-        Raises:
-            Conflict: the account has no second step.
-        """
+        """Replace the recovery codes; raises Conflict if the account has no second step."""
         with writing(self._database) as (session, now):
-            account = held(session, staff_id)
+            account = lock_account(session, staff_id)
             if not has_second_step(session, staff_id):
                 raise Conflict("Two-step sign-in isn't set up", hint="Set it up first.")
             return _new_codes(session, now, by, "recovery_codes.made", account)
 
     def codes_left(self, staff_id: str) -> int:
-        """Recovery codes that were not used yet."""
+        """Count the account's unused recovery codes."""
         with self._database.read() as session:
             return codes_left(session, staff_id)
 
     def off(self, name: str, *, keeping: str = "", shop: str = EVERY_SHOP, by: Actor = UNKNOWN) -> None:
-        """Take the second step away, and end the account's sessions but for the one with the id `keeping`."""
+        """Turn the second step off, and end the account's sessions except for `keeping` (an id)."""
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True, shop=shop)
+            row = get_account(session, name, hold=True, shop=shop)
             had_one = has_second_step(session, row.id)
             for table in (StaffRecoveryRow, StaffTotpRow):
                 session.execute(delete(table).where(table.staff_id == row.id))
-            end_sessions(session, row.id, but=keeping)
+            end_sessions(session, row.id, keeping=keeping)
             if had_one:
                 record_account(session, now, by, "second_step.off", row)
 
 
 def has_second_step(session: Session, staff_id: str) -> bool:
-    """Whether an account's sign-in takes a code."""
+    """Return True if an account needs a code to sign in."""
     row = session.get(StaffTotpRow, staff_id)
     return row is not None and row.confirmed_at is not None
 
 
-def spend(session: Session, staff_id: str, code: str, now: datetime) -> Literal["phone", "recovery"] | None:
-    """Use up a code from the phone or a recovery code, in this write transaction; which it was, None when it
-    is neither, or was used before."""
+def use_code(
+    session: Session, staff_id: str, code: str, now: datetime
+) -> Literal["phone", "recovery"] | None:
+    """Use up a code in this write transaction and return its kind; None if it is wrong or already used."""
     row = session.get(StaffTotpRow, staff_id)
     if row is None or row.confirmed_at is None:
         return None
     step = _step_of(row.secret, code, now)
     if step is not None:
         newer = or_(StaffTotpRow.last_step.is_(None), StaffTotpRow.last_step < step)
-        mine = StaffTotpRow.staff_id == staff_id
-        move = update(StaffTotpRow).where(mine, newer).values(last_step=step)
-        return "phone" if session.scalar(move.returning(StaffTotpRow.staff_id)) else None
-    of_account, right = StaffRecoveryRow.staff_id == staff_id, StaffRecoveryRow.code_hash == _hash(code)
-    use = delete(StaffRecoveryRow).where(of_account, right)
-    return "recovery" if session.scalar(use.returning(StaffRecoveryRow.staff_id)) else None
+        use = update(StaffTotpRow).where(StaffTotpRow.staff_id == staff_id, newer).values(last_step=step)
+        return "phone" if session.scalar(use.returning(StaffTotpRow.staff_id)) else None
+    recovery = StaffRecoveryRow.staff_id == staff_id, StaffRecoveryRow.code_hash == _hash(code)
+    used = session.scalar(delete(StaffRecoveryRow).where(*recovery).returning(StaffRecoveryRow.staff_id))
+    return "recovery" if used else None
 
 
 def codes_left(session: Session, staff_id: str) -> int:
-    """Recovery codes that were not used yet."""
-    mine = StaffRecoveryRow.staff_id == staff_id
-    return session.execute(select(func.count()).select_from(StaffRecoveryRow).where(mine)).scalar_one()
+    """Count an account's unused recovery codes."""
+    query = select(func.count()).where(StaffRecoveryRow.staff_id == staff_id)
+    return session.execute(query).scalar_one()
 
 
 def _step_of(secret: str, code: str, now: datetime) -> int | None:
-    """Which half minute a code belongs to, of those that are good now."""
+    """Return the time step of a valid code, otherwise None."""
     typed = re.sub(r"\s", "", code)
     current, totp = int(now.timestamp()) // STEP_S, pyotp.TOTP(secret, interval=STEP_S)
     steps = (current + offset for offset in _WINDOW)
@@ -164,7 +152,7 @@ def _new_codes(session: Session, now: datetime, by: Actor, action: str, account:
 
 
 def _hash(code: str) -> str:
-    """Dashes, spaces and capitals are as people type them."""
+    """Return the hash of a recovery code, ignoring dashes, spaces and case."""
     return hashlib.sha256(re.sub(r"[\s-]", "", code).lower().encode()).hexdigest()
 
 

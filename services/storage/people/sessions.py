@@ -1,7 +1,7 @@
-"""Sessions of staff: rows, so that each can be ended from here at once.
+"""Sessions of staff, stored as rows so that they can be ended at any time.
 
-The cookie holds a random token and the row its SHA-256: who reads the database can't sign in with it. A
-session ends by itself when it is old, and when it was not used for a while.
+The cookie has a random token, and the row its SHA-256, with which nobody can sign in. A session ends after a
+fixed time, or when it hasn't been used for a while.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from sqlalchemy.orm import Session
 from infra.sql.database import Database
 from schemas.errors import NotFound, StorageUnavailable
 from schemas.shops.access import EVERY_SHOP, Role, of_person
+from schemas.shops.audit import Actor
 from schemas.shops.staff import StaffSession
+from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import alike
+from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import of_shop
 from services.storage.base.tables import ShopRow
 from services.storage.base.tables_staff import (
@@ -30,56 +32,56 @@ from services.storage.base.tables_staff import (
     StaffTotpRow,
 )
 
-# That a session was used is written down at most so often: a read should stay a read.
-NOTED_EVERY_S = 60.0
+# How often the use of a session is recorded at most.
+USED_EVERY_S = 60.0
 
 
 class SessionStore:
-    """A call is one transaction or two, and may raise StorageUnavailable."""
+    """Any call may raise StorageUnavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
     def of(self, token: str, idle_s: float, *, used: bool = True) -> StaffSession | None:
-        """The session of a cookie's token; None when it is unknown, over, or the account is disabled.
-
-        `used`: a person does something with it just now, which puts off its idle end.
-        """
+        """Return the session of a cookie's token; None if it is unknown or over, or its account is disabled.
+        `used`: this is an action of the person, which postpones the idle timeout."""
         hashed = hash_token(token)
         with self._database.read() as session:
             now = self._database.now(session)
-            found = session.execute(
+            result = session.execute(
                 _running(now, idle_s).where(StaffSessionRow.token_hash == hashed)
             ).one_or_none()
-        if found is None:
+        if result is None:
             return None
-        if used and (now - found[0].used_at).total_seconds() >= min(NOTED_EVERY_S, idle_s / 4):
-            unnoted = StaffSessionRow.token_hash == hashed, StaffSessionRow.used_at < now
-            # A database that can't take a write now should not turn away a person whom it can read.
+        if used and (now - result[0].used_at).total_seconds() >= min(USED_EVERY_S, idle_s / 4):
+            earlier = StaffSessionRow.token_hash == hashed, StaffSessionRow.used_at < now
+            # The session is valid even if the database can't be written to now.
             with suppress(StorageUnavailable), writing(self._database) as (session, _):
-                session.execute(update(StaffSessionRow).where(*unnoted).values(used_at=now))
-        return _session(*found)
+                session.execute(update(StaffSessionRow).where(*earlier).values(used_at=now))
+        return _session(*result)
 
     def end(self, token: str) -> str | None:
-        """End one session by its token; one that is over already is fine. The ID token by which it was begun,
-        None where it was begun by a password."""
+        """End a session, if there is one of this token; return the provider's ID token, None after a password
+        sign-in."""
         mine = StaffSessionRow.token_hash == hash_token(token)
         with writing(self._database) as (session, _):
             return session.scalars(
                 delete(StaffSessionRow).where(mine).returning(StaffSessionRow.id_token)
             ).one_or_none()
 
-    def end_all(self, name: str, *, shop: str = EVERY_SHOP) -> None:
-        """Sign an account out everywhere; raises NotFound for a name that none has."""
-        with writing(self._database) as (session, _):
-            end_sessions(session, existing(session, name, hold=True, shop=shop).id)
+    def end_all(self, name: str, *, shop: str = EVERY_SHOP, by: Actor | None = None) -> None:
+        """Sign an account out everywhere; raises NotFound if there is none of this name."""
+        with writing(self._database) as (session, now):
+            row = get_account(session, name, hold=True, shop=shop)
+            end_sessions(session, row.id)
+            record_account(session, now, by, "account.signed_out", row)
 
 
 def begin_session(
     session: Session, staff_id: str, now: datetime, lasting_s: float, id_token: str | None = None
 ) -> str:
-    """Add a session under a new token, which is returned; sessions of anybody that are over go. `id_token`:
-    what the provider said, where its word begins this one."""
+    """Add a session and return its token. `id_token`: the provider's, if it signed the person in. Deletes all
+    expired sessions."""
     token = new_token()
     session.execute(delete(StaffSessionRow).where(StaffSessionRow.expires_at <= now))
     session.add(
@@ -95,39 +97,41 @@ def begin_session(
     return token
 
 
-def end_sessions(session: Session, staff_id: str, *, but: str = "") -> None:
-    """End an account's sessions, and sign-ins that are half done; `but` is the id of one that stays."""
+def end_sessions(session: Session, staff_id: str, *, keeping: str = "") -> None:
+    """End an account's sessions and unfinished sign-ins, except for the session with the id `keeping`."""
     session.execute(
-        delete(StaffSessionRow).where(StaffSessionRow.staff_id == staff_id, StaffSessionRow.id != but)
+        delete(StaffSessionRow).where(StaffSessionRow.staff_id == staff_id, StaffSessionRow.id != keeping)
     )
     session.execute(delete(StaffChallengeRow).where(StaffChallengeRow.staff_id == staff_id))
 
 
 def new_token() -> str:
-    """256 random bits for a cookie."""
+    """Return 256 random bits for a cookie or key."""
     return secrets.token_urlsafe(32)
 
 
 def hash_token(token: str) -> str:
-    """What is stored of a token. It is random, so there is nothing to guess at and no need to be slow."""
+    """Return the hash that is stored of a random token, which needs no slow one."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def named(session: Session, name: str, *, hold: bool = False, shop: str = EVERY_SHOP) -> StaffRow | None:
-    """The account of this name in the shop. `hold`: no other transaction changes it, signs in or out, until
-    this one ends; to begin or end sessions it has to be held, so that none begins while all are ended."""
-    found = select(StaffRow).where(StaffRow.name == name, of_shop(StaffRow, shop))
-    return session.scalars(found.with_for_update() if hold else found).one_or_none()
+def find_account(
+    session: Session, name: str, *, hold: bool = False, shop: str = EVERY_SHOP
+) -> StaffRow | None:
+    """Return the shop's account of this name, if any. `hold` locks it, as is needed to begin or end sessions:
+    none may begin while all are being ended."""
+    query = select(StaffRow).where(StaffRow.name == name, of_shop(StaffRow, shop))
+    return session.scalars(query.with_for_update() if hold else query).one_or_none()
 
 
-def held(session: Session, staff_id: str) -> StaffRow:
-    """The account with this id, as `named` with `hold`. Accounts are never removed."""
+def lock_account(session: Session, staff_id: str) -> StaffRow:
+    """Return and lock the account with this id. Accounts are never deleted."""
     return session.get_one(StaffRow, staff_id, with_for_update=True)
 
 
-def existing(session: Session, name: str, *, hold: bool = False, shop: str = EVERY_SHOP) -> StaffRow:
-    """As `named`; raises NotFound where there is none."""
-    row = named(session, name, hold=hold, shop=shop)
+def get_account(session: Session, name: str, *, hold: bool = False, shop: str = EVERY_SHOP) -> StaffRow:
+    """Return the account as `find_account`; raises NotFound if there is none."""
+    row = find_account(session, name, hold=hold, shop=shop)
     if row is None:
         raise NotFound(f"No account {name!r}", hint="`saycart staff list` lists all accounts.")
     return row
@@ -151,7 +155,7 @@ def _session(
     row: StaffSessionRow, staff: StaffRow, confirmed_at: datetime | None, needed: bool
 ) -> StaffSession:
     return StaffSession(
-        **alike(row, StaffSession),
+        **fields_of(row, StaffSession),
         name=staff.name,
         second_step=confirmed_at is not None,
         needs_second_step=needed,

@@ -1,7 +1,7 @@
-"""Signing in: a password, then a code where the account has a second step, then a session.
+"""Signing in by a password, and a code if the account has a second step.
 
-Wrong name, wrong password and disabled account are one answer, and take the same time. What an attempt may
-cost and how often it may be made is counted first: see `attempts.py`.
+A wrong name, a wrong password and a disabled account get the same answer in the same time. Attempts are
+limited first, see `attempts.py`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.tables_staff import StaffChallengeRow, StaffOidcRow, StaffRow
 from services.storage.people.attempts import Attempts, Counted
-from services.storage.people.second_step import codes_left, has_second_step, spend
-from services.storage.people.sessions import begin_session, hash_token, named, new_token
+from services.storage.people.second_step import codes_left, has_second_step, use_code
+from services.storage.people.sessions import begin_session, find_account, hash_token, new_token
 from services.storage.people.staff import MAX_NAME_CHARS, MAX_PASSWORD_CHARS
 
-# Time to find the phone.
+# How long the second step may take.
 CHALLENGE_S = 300
 MAX_CODE_CHARS = 40
 
 
 class SignIns:
-    """A call is a few short transactions, and may raise StorageUnavailable in addition to what it names."""
+    """Each call is a few short transactions. Any call may also raise StorageUnavailable."""
 
     def __init__(self, database: Database, *, but_bound: bool = False) -> None:
-        """`but_bound`: no password lets in an account that is bound to a provider."""
+        """`but_bound`: accounts that are bound to a provider can't sign in by password."""
         self._database = database.everywhere()
         self._attempts = Attempts(database)
         self._but_bound = but_bound
@@ -41,24 +41,24 @@ class SignIns:
     def by_password(
         self, name: str, password: str, address: str, lasting_s: float
     ) -> Entered | Halfway | None:
-        """The first step, from an IP `address`. A new session of `lasting_s` seconds, or what stands for it
-        until the code comes; None when name or password is wrong or the account is disabled.
+        """Return a new session of `lasting_s` seconds, or a challenge for the second step; None if name or
+        password is wrong or the account is disabled.
 
         Raises:
-            TooManyAttempts: wrong too often; nothing was looked at.
-            SignInBusy: too many at once; nothing was looked at.
+            TooManyAttempts: too many attempts; this one wasn't checked.
+            SignInBusy: too many at once; this one wasn't checked.
         """
         name, password = name.strip()[:MAX_NAME_CHARS], password[:MAX_PASSWORD_CHARS]
         counted = self._attempts.count(name, address)
         with self._database.read() as session:
-            row = named(session, name)
+            row = find_account(session, name)
             stored = None if row is None or row.disabled_at else self._password_of(session, row)
         if not self._right(stored, password, counted):
             return None
         with writing(self._database) as (session, now):
-            row = named(session, name, hold=True)
+            row = find_account(session, name, hold=True)
             if row is None or row.disabled_at or row.password_hash != stored:
-                return None  # disabled, or given another password, in this very moment
+                return None  # disabled, or its password changed, in the meantime
             self._attempts.forgive(session, counted)
             if not has_second_step(session, row.id):
                 return Entered(begin_session(session, row.id, now, lasting_s))
@@ -76,36 +76,36 @@ class SignIns:
     def by_code(
         self, token: str, code: str, address: str, lasting_s: float, *, by: Actor | None = None
     ) -> Entered | None:
-        """The second step: the code from the phone, or a recovery code. None when it is wrong or was used.
-        `by`: who is at it, for the audit log, which tells of each recovery code that was used.
+        """Return a new session for a code from the phone or a recovery code; None if it is wrong or was used.
+        `by`: the actor of the audit log's entry about a recovery code.
 
         Raises:
-            NotFound: the first step was too long ago, or was taken back.
-            TooManyAttempts: wrong too often; nothing was looked at.
+            NotFound: the first step was too long ago, or was revoked.
+            TooManyAttempts: too many attempts; this one wasn't checked.
         """
         name = self.halfway(token)
         if name is None:
             raise NotFound("This sign-in took too long", hint="Start again with your name and password.")
         counted = self._attempts.count(name, address, code=True)
         with writing(self._database) as (session, now):
-            row = named(session, name, hold=True)
-            spent = None if row is None else spend(session, row.id, code[:MAX_CODE_CHARS], now)
-            if row is None or spent is None:
+            row = find_account(session, name, hold=True)
+            kind = None if row is None else use_code(session, row.id, code[:MAX_CODE_CHARS], now)
+            if row is None or kind is None:
                 return None
             mine = StaffChallengeRow.token_hash == hash_token(token)
             use = delete(StaffChallengeRow).where(mine, StaffChallengeRow.expires_at > now)
             if not session.scalar(use.returning(StaffChallengeRow.staff_id)):
-                return None  # used by another code, or the account was disabled, in this very moment
+                return None  # used by another code, or the account was disabled, in the meantime
             self._attempts.forgive(session, counted)
             entered = Entered(begin_session(session, row.id, now, lasting_s))
-            if spent == "recovery":
-                left = {"recovery_codes": codes_left(session, row.id)}
+            if kind == "recovery":
+                remaining = {"recovery_codes": codes_left(session, row.id)}
                 person = by or Actor(f"staff:{row.name}")
-                record_account(session, now, person, "recovery_code.used", row, after=left)
+                record_account(session, now, person, "recovery_code.used", row, after=remaining)
             return entered
 
     def halfway(self, token: str) -> str | None:
-        """Whose first step a token stands for; None when it is over."""
+        """Return the name of the account whose second step a token is for; None if it has expired."""
         with self._database.read() as session:
             return session.scalars(
                 select(StaffRow.name)
@@ -118,11 +118,8 @@ class SignIns:
             ).one_or_none()
 
     def proves(self, by: StaffSession, password: str) -> bool:
-        """Return whether it is the account's own person who sits at an open session.
-
-        Raises:
-            TooManyAttempts, SignInBusy: as `by_password`, counted for this session alone.
-        """
+        """Return True if the password is that of the session's account. Raises as `by_password`, with
+        attempts counted for this session."""
         counted = self._attempts.count_session(by.id)
         with self._database.read() as session:
             row = session.get(StaffRow, by.staff_id)
@@ -139,7 +136,7 @@ class SignIns:
         return row.password_hash or None
 
     def _right(self, stored: str | None, password: str, counted: Counted, *, signed_in: bool = False) -> bool:
-        # Outside of any transaction: it takes a good while on purpose, and no write should wait for it.
+        # Outside of any transaction: it is slow on purpose.
         try:
             return verify_password(stored, password, known=signed_in)
         except SignInBusy:

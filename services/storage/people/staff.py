@@ -1,4 +1,4 @@
-"""Staff accounts: who may sign in, and with which password. How they do is in `sign_in.py`."""
+"""Staff accounts, their roles and passwords. Signing in is in `sign_in.py`."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from schemas.shops.audit import Actor
 from services.storage.audit.log import record_account
 from services.storage.base.changes import writing
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import alike
+from services.storage.base.mapping import fields_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables_staff import StaffOidcRow, StaffRow, StaffTotpRow
 from services.storage.people.attempts import Attempts
 from services.storage.people.guessable import is_guessable
-from services.storage.people.sessions import end_sessions, existing
+from services.storage.people.sessions import end_sessions, get_account
 
 MAX_NAME_CHARS = 80
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 200
-# Letters and digits, after case is gone, that are drawn as a Latin letter; a capital I as a small L.
-_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏқԛԝвкмнтαορυνικτηɑ01|ıi", "aeopcyxljsdhlkqwbkmhtaopuvlktnaollll")
+# Characters that look like an ASCII letter, by Unicode's confusables (UTS 39).
+_CONFUSABLE = str.maketrans(
+    "аеорсухіјѕԁһӏԛԝѵүАВЕЅІЈКМНОРСТХУԜѴҮαορυνιϳγσΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡıοօսհՕՏՍ",
+    "aeopcyxijsdhlqwvyABESIJKMHOPCTXYWVYaopuvijyoABEZHIKMNOPTYXagioouhOSU",
+)
+_ASCII_CONFUSABLE = str.maketrans("I|10", "lllO")
 
 
 @dataclass(frozen=True, slots=True)
 class Staff:
-    """One account; `disabled_at` is None while it may sign in. `second_step`: signing in takes a code.
-    `provider`: None, `invited` to sign in by the provider, or `bound` to it."""
+    """An account; `disabled_at` is None while it is enabled. `second_step`: True if it needs a code to sign
+    in. `provider`: None, `invited` to sign in by a provider, or `bound` to it."""
 
     id: str
     shop: str
@@ -47,8 +51,8 @@ class Staff:
 
 
 class StaffStore(OfShop):
-    """Accounts of a shop, or of all. A call is one transaction or two. All may raise StorageUnavailable, and
-    NotFound for a name that no account has."""
+    """Accounts of one shop or of all. Any call may raise StorageUnavailable, and NotFound for an unknown
+    name."""
 
     def __init__(self, database: Database, shop: str = EVERY_SHOP) -> None:
         super().__init__(database, shop)
@@ -64,22 +68,22 @@ class StaffStore(OfShop):
         role: Role = Role.REVIEWER,
         by: Actor | None = None,
     ) -> Staff:
-        """Make an account of a shop. Its name is one person's in all shops, since it stands in records.
-        Without a password only a provider can let it in.
+        """Create an account. Names are unique across shops. Without a password, only a provider can sign it
+        in.
 
         Raises:
-            NotFound: no such shop.
-            InputError: an empty or overlong name, or a password that is too short, too long or easy to guess.
-            Conflict: the name is taken, or looks like one that is, if only by a disabled account: a name in
-                old records is one person's.
+            NotFound: an unknown shop.
+            InputError: an invalid name, or a password that is too short, too long or easy to guess.
+            Conflict: the name is taken, or looks like one of the shop's accounts. Names of disabled accounts
+                stay taken, since they stand in old records.
         """
         name = name.strip()
         if not 1 <= len(name) <= MAX_NAME_CHARS or not name.isprintable():
             raise InputError(f"A name has 1 to {MAX_NAME_CHARS} printable characters")
-        # In place of a hash: no password lets anybody in.
+        # No password matches an empty hash.
         hashed = "" if password is None else _hashed(password, name, shop)
         with writing(self._everywhere) as (session, now):
-            self._refuse_taken(session, name)
+            self._refuse_taken(session, name, shop)
             self._check_shop(session, shop)
             row = StaffRow(
                 id=new_id("stf"),
@@ -94,12 +98,10 @@ class StaffStore(OfShop):
             record_account(session, now, by, "account.added", row, None, after)
             return _staff(row)
 
-    def _refuse_taken(self, session: Session, name: str) -> None:
+    def _refuse_taken(self, session: Session, name: str, shop: str) -> None:
         self._database.lock(session, "staff")
-        # There are as many accounts as people at work.
-        for other, shop in session.execute(select(StaffRow.name, StaffRow.shop_id)):
-            if _drawn(other) == _drawn(name):
-                other = other if self._shop in (EVERY_SHOP, shop) else name
+        for other, its_shop in session.execute(select(StaffRow.name, StaffRow.shop_id)):
+            if other == name or (its_shop == shop and _look_alike(other, name)):
                 seen = "" if other == name else f", and {name!r} looks like it"
                 raise Conflict(
                     f"The account {other!r} already exists{seen}",
@@ -107,10 +109,9 @@ class StaffStore(OfShop):
                 )
 
     def list(self) -> builtins.list[Staff]:
-        """Every account by name, disabled ones included."""
+        """List all accounts by name, including disabled ones."""
         with self._database.read() as session:
-            # The date and not the row: the secret has no business here.
-            found = session.execute(
+            rows = session.execute(
                 select(StaffRow, StaffTotpRow.confirmed_at, StaffOidcRow.issuer, StaffOidcRow.bound_at)
                 .outerjoin(StaffTotpRow, StaffTotpRow.staff_id == StaffRow.id)
                 .outerjoin(StaffOidcRow, StaffOidcRow.staff_id == StaffRow.id)
@@ -123,13 +124,13 @@ class StaffStore(OfShop):
                     second_step=since is not None,
                     provider=None if issuer is None else "bound" if bound_at else "invited",
                 )
-                for row, since, issuer, bound_at in found
+                for row, since, issuer, bound_at in rows
             ]
 
     def disable(self, name: str, *, by: Actor | None = None) -> Staff:
-        """Shut an account and end its sessions; its name stays in what it decided."""
+        """Disable an account and end its sessions; its name stays in records."""
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True, shop=self._shop)
+            row = get_account(session, name, hold=True, shop=self._shop)
             was = row.disabled_at is not None
             row.disabled_at = row.disabled_at or now
             end_sessions(session, row.id)
@@ -137,28 +138,24 @@ class StaffStore(OfShop):
             return _staff(row)
 
     def set_role(self, name: str, role: Role, *, by: Actor | None = None) -> Staff:
-        """Give an account another role; what its sessions may do follows at once."""
+        """Change an account's role, effective immediately."""
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True, shop=self._shop)
+            row = get_account(session, name, hold=True, shop=self._shop)
             was, row.role = row.role, role.value
             record_account(session, now, by, "account.role", row, {"role": was}, {"role": role.value})
             return _staff(row)
 
     def set_password(self, name: str, password: str, *, keeping: str = "", by: Actor | None = None) -> Staff:
-        """Give an account a new password and end its sessions. `keeping`: the account's own person does it,
-        and stays signed in by the session with this id.
-
-        Raises:
-            InputError: as `add`.
-        """
+        """Set a new password and end the account's sessions, except for the one with the id `keeping`, in
+        which its own person does this. Raises InputError as `add`."""
         with self._database.read() as session:
-            row = existing(session, name, shop=self._shop)
-        # Outside of a transaction: it takes a good while on purpose.
+            row = get_account(session, name, shop=self._shop)
+        # Outside of a transaction: it is slow on purpose.
         hashed = _hashed(password, row.name, row.shop_id)
         with writing(self._database) as (session, now):
-            row = existing(session, name, hold=True, shop=self._shop)
+            row = get_account(session, name, hold=True, shop=self._shop)
             row.password_hash = hashed
-            end_sessions(session, row.id, but=keeping)
+            end_sessions(session, row.id, keeping=keeping)
             if not keeping:
                 self._attempts.forget(session, row.name)
             record_account(session, now, by, "password.changed" if keeping else "password.set", row)
@@ -174,12 +171,16 @@ def _hashed(password: str, *names: str) -> str:
     return hash_password(password)
 
 
-def _drawn(name: str) -> str:
-    """Return what is the same for names that look alike: without case, accents' forms, and other spaces."""
-    letters = unicodedata.normalize("NFKC", name).casefold().translate(_LOOK_ALIKES)
-    return " ".join(letters.replace("rn", "m").split())
+def _look_alike(one: str, other: str) -> bool:
+    """Return True if two names differ only by case, spaces, or characters that look the same."""
+    one, other = (
+        " ".join(unicodedata.normalize("NFKC", n).translate(_CONFUSABLE).split()) for n in (one, other)
+    )
+    if one.casefold() == other.casefold():
+        return True
+    return one.translate(_ASCII_CONFUSABLE) == other.translate(_ASCII_CONFUSABLE)
 
 
 def _staff(row: StaffRow, *, second_step: bool = False, provider: str | None = None) -> Staff:
-    found = alike(row, Staff) | {"shop": row.shop_id, "role": Role.stored(row.role)}
+    found = fields_of(row, Staff) | {"shop": row.shop_id, "role": Role.stored(row.role)}
     return Staff(**found, second_step=second_step, provider=provider)

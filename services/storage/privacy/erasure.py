@@ -1,24 +1,24 @@
-"""Erasing what a customer said and who they were. What an order cost stays for the books (ADR 44).
+"""Erasure of what customers said and who they are. Prices stay for accounting (ADR 44).
 
-| where | what of the customer is there | what is left |
+| where | personal data | what remains |
 |---|---|---|
-| `orders.transcript`, `utterances`, `draft` | the words, and what was read out of them | nothing |
+| `orders.transcript`, `utterances`, `draft` | the words | nothing |
 | `orders.before` | an earlier cart | nothing |
 | `orders.cart` | `heard`, notes, findings, names the menu lacks | lines: sku, name, size, options, prices |
 | `orders.findings` | sentences that quote the words | nothing |
-| `orders.engine` | all that is not known here | decoder, counts |
+| `orders.engine` | unknown fields | decoder, counts |
 | `orders.answer`, `decision` | the model's answer, sentences, question | codes, probabilities |
 | `orders.error` | a sentence that may quote | code, stage |
-| `orders.metadata`, `client` | whatever the shop knows them by; an address | nothing |
+| `orders.metadata`, `client` | the shop's data about them; an address | nothing |
 | `orders.audio_key`, and its file | the voice | nothing; the caller deletes the file |
 | `order_events.detail` | a reviewer's reason, a question and its answer | who, action, codes |
 | `reviews.proposed`, `reason` | as the cart; what a reviewer wrote | the cart as above |
 | `review_records.before`, `after`, `reason` | the same | the carts as above, who, when |
 | `outbox.payload`, `last_error` | cart, metadata, error; the receiver's words | as above |
-| `idempotency` | a key of the caller's, a hash of what was said | nothing, the row goes |
+| `idempotency` | a key of the caller's, a hash of what was said | nothing, the row is deleted |
 
-Everything else about an order is ids, states, codes and times, as in `audit_log`, where nothing
-can ever be erased and so nothing of this may stand. A test walks all tables and columns.
+All other columns are ids, states, codes and times. `audit_log`, which can't be erased, has no personal data.
+A test checks all tables and columns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from schemas.records.orders import OrderRecord
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
-from services.storage.base.mapping import as_stored, order_of
+from services.storage.base.mapping import order_of, raw_documents
 from services.storage.base.scoping import OfShop
 from services.storage.base.table_base import Base
 from services.storage.base.tables import (
@@ -53,17 +53,13 @@ from services.storage.privacy import redaction
 
 
 class ErasureStore(OfShop):
-    """Finds a customer's orders, and erases orders, of one shop."""
+    """Finds and erases customers' orders of one shop."""
 
     def of_customer(self, key: str, value: str) -> list[str]:
-        """Ids of the orders whose metadata has `key` on top with exactly this text, oldest first. By metadata
-        alone are orders tied to a customer, under a name of the shop's own.
-
-        No index holds metadata, so this reads the shop's orders that still have any, of as many days as
-        transcripts are kept: 3 s at a million orders on SQLite.
-        """
-        # Read by SQL for the value as it is written in JSON, which leaves few; the key is compared here. No
-        # operator of JSON: on PostgreSQL one document with a NUL would end the query for all.
+        """List orders whose metadata has exactly this text under the top-level `key`, oldest first. Reads all
+        orders of the shop that have metadata, since it isn't indexed."""
+        # SQL finds the text of the value, and the key is compared here: PostgreSQL's JSON operators fail on a
+        # document with a NUL.
         text = cast(OrderRow.metadata_, Text)
         find = func.instr if self._database.is_sqlite else func.strpos
         query = (
@@ -80,12 +76,11 @@ class ErasureStore(OfShop):
             ]
 
     def erase(self, order_id: str, *, by: Actor) -> OrderRecord:
-        """Erase what an order's customer said and who they were, and let go of the recording; an order that
-        was erased before stays as it is.
+        """Erase the personal data of an order and release its recordings; no effect if already erased.
 
         Raises:
-            NotFound: no such order.
-            Conflict: it is under way, or waits for a person.
+            NotFound: an unknown order.
+            Conflict: the order hasn't ended.
         """
         with writing(self._database) as (session, now):
             row = self._one(session, OrderRow, order_id, hold=True)
@@ -108,10 +103,10 @@ class ErasureStore(OfShop):
 
 
 def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
-    """Take all of the table above out of ended orders that the caller has locked, but for recordings."""
+    """Erase the personal data of ended orders, which the caller has locked, except for recordings."""
     ids = [row.id for row in rows]
     documents = (OrderRow.cart, OrderRow.error, OrderRow.engine, OrderRow.answer, OrderRow.decision)
-    orders = as_stored(session, ids, *documents)
+    orders = raw_documents(session, ids, *documents)
     for row in rows:
         stored = orders[row.id]
         _put(
@@ -125,7 +120,7 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
             answer=redaction.answer(stored.answer),
             decision=redaction.decision(stored.decision),
             erased_at=now,
-            # Clients that have read it see that it changed. `updated_at` stays: by it an order's time runs.
+            # `updated_at` doesn't change: retention counts from it.
             version=row.version + 1,
         )
     says_something = cast(EventRow.detail, Text) != "{}"  # few do
@@ -142,22 +137,24 @@ def wipe(session: Session, now: datetime, rows: Sequence[OrderRow]) -> None:
 
 def _wipe_reviews(session: Session, order_ids: Sequence[str]) -> None:
     reviews = session.scalars(select(ReviewRow).where(ReviewRow.order_id.in_(order_ids))).all()
-    carts = as_stored(session, [one.id for one in reviews], ReviewRow.proposed)
+    carts = raw_documents(session, [one.id for one in reviews], ReviewRow.proposed)
     for review in reviews:
         proposed = redaction.cart(carts[review.id].proposed)
         _put(review, proposed=proposed, reason=None, version=review.version + 1)
     acts = select(ReviewRecordRow).where(ReviewRecordRow.review_id.in_(carts))
     records = session.scalars(acts).all()
-    changed = as_stored(session, [one.id for one in records], ReviewRecordRow.before, ReviewRecordRow.after)
-    for kept in records:
-        stored = changed[kept.id]
+    changed = raw_documents(
+        session, [one.id for one in records], ReviewRecordRow.before, ReviewRecordRow.after
+    )
+    for act in records:
+        stored = changed[act.id]
         before, after = redaction.cart(stored.before), redaction.cart(stored.after)
-        detail = redaction.only(kept.detail, redaction.ACT)
-        _put(kept, before=before, after=after, reason=None, detail=detail)
+        detail = redaction.only(act.detail, redaction.ACT)
+        _put(act, before=before, after=after, reason=None, detail=detail)
 
 
 def _put(row: Base, **values: Any) -> None:
-    """Set columns, also where they seem to hold this: a document that can't be read is taken for None."""
+    """Set columns, even if they appear unchanged: an unreadable document reads as None."""
     for name, value in values.items():
         setattr(row, name, value)
         flag_modified(row, name)

@@ -1,8 +1,7 @@
-"""What is left of a document once what the customer said is taken out of it.
+"""Redaction of stored documents.
 
-Each function keeps what it names and nothing else, so that a field that is added later is erased until
-it is named here. Of a document that has another shape than ours nothing is left: what an earlier
-release let in must not keep an order from being erased.
+Each function keeps only the fields that it lists, so that new fields are erased by default. Nothing remains
+of a document with an unknown shape.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 UNNAMED = "something else"
-"""Stands for what the menu does not have: only the customer's words named it."""
+"""The name of an item that isn't on the menu, which only the customer's words named."""
 
 _LINE = (
     *("kind", "sku", "quantity", "size", "size_name", "options", "unit_price", "line_total"),
@@ -26,7 +25,7 @@ _MESSAGE = ("order_id", "shop", "seq", "status", "menu")
 
 
 def cart(document: Any) -> dict[str, Any] | None:
-    """Its priced lines, with the menu's names; neither words nor findings, which quote them."""
+    """Return a cart's priced lines with the menu's names, without words and findings."""
     try:
         lines = [_line(one) for one in only(document, ("lines",))["lines"]]
     except (KeyError, TypeError):
@@ -35,35 +34,35 @@ def cart(document: Any) -> dict[str, Any] | None:
 
 
 def error(document: Any) -> dict[str, Any] | None:
-    """Its code and stage; the sentence may quote a text."""
+    """Return an error's code and stage, without the message, which may quote the customer."""
     kept = only(document, ("code", "stage"))
     return kept | {"message": "What happened was erased.", "hint": ""} if "code" in kept else None
 
 
 def answer(document: Any) -> dict[str, Any] | None:
-    """How sure the model was; not what it wrote."""
+    """Return the model's probability, without its answer."""
     return only(document, ("probability", "trust")) or None
 
 
 def decision(document: Any) -> dict[str, Any] | None:
-    """Where the order went, by codes and figures; sentences and the question quote what was said."""
+    """Return a decision's codes and figures, without sentences and the question."""
     kept = only(document, ("verdict", "reasons", "basis"))
     kept |= {"basis": only(kept.get("basis"), _BASIS)}
     return kept if "verdict" in kept else None
 
 
 def message(document: Any) -> dict[str, Any]:
-    """Of a message to the shop's system: all but what was said and the metadata."""
+    """Return a webhook message without what was said and without metadata."""
     data = only(document, ("data",)).get("data")
     known = {name: only(data, (name,)).get(name) for name in ("cart", "error")}
-    left: dict[str, Any] = {
+    redacted: dict[str, Any] = {
         "metadata": None,
         "question": None,
         "changed": [],
         "cart": cart(known["cart"]),
         "error": error(known["error"]),
     }
-    return only(document, ("type", "timestamp")) | {"data": only(data, _MESSAGE) | left}
+    return only(document, ("type", "timestamp")) | {"data": only(data, _MESSAGE) | redacted}
 
 
 def _line(line: Any) -> dict[str, Any]:
@@ -73,6 +72,6 @@ def _line(line: Any) -> dict[str, Any]:
 
 
 def only(document: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Its fields of these names: `ENGINE`, an event's `HISTORY`, or `ACT`, what a reviewer did."""
+    """Return a document's fields of these names."""
     known = document if isinstance(document, Mapping) else {}
     return {name: known[name] for name in names if name in known}

@@ -1,10 +1,8 @@
-"""Retention: what is over its time goes, a few orders at a time. The sweeper calls it (ADR 44).
+"""Retention: deletes old data in small steps, called by the sweeper (ADR 44).
 
-An order's time runs from its end (`updated_at`, which erasing leaves alone); one that is under way, proposed
-or in review has none. Each step is one short transaction over at most `limit` orders that an index finds, and
-says so in the audit log with it; one that is cut off has not happened, and the next finds the same orders.
-Nothing to do costs a look at an index, and no write. The files of recordings that no order names any more are
-collected by `services/workers/sweeper.py`.
+An order's age counts from its end (`updated_at`); orders that haven't ended are kept. Each step is a short
+transaction over at most `limit` orders, with an entry in the audit log. The sweeper deletes the files of
+recordings that no order refers to any more.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from sqlalchemy.orm import Session, load_only
 from schemas.shops.audit import Actor, stamp
 from services.storage.audit.log import record
 from services.storage.base.changes import writing
-from services.storage.base.mapping import as_stored
+from services.storage.base.mapping import raw_documents
 from services.storage.base.scoping import OfShop
 from services.storage.base.tables import (
     ENDED,
@@ -38,38 +36,37 @@ SWEEPER = Actor("system:sweeper")
 _QUIETLY = {"synchronize_session": False}
 CarryOut = Callable[[Session, datetime, Sequence[OrderRow]], None]
 STEP = 50
-"""Orders of one transaction: some 20 ms of SQLite's one writer."""
+"""Orders of one transaction, which takes about 20 ms on SQLite."""
 
 
 class RetentionStore(OfShop):
-    """Of one shop. Every call is one step; how many orders it was for, 0 when nothing is over its time."""
+    """Retention of one shop. Each call is one step, and returns for how many orders; 0 if there are none."""
 
     def recordings(self, older_than_s: float, limit: int = STEP) -> int:
-        """Release recordings of orders that ended so many seconds ago."""
+        """Release the recordings of old orders."""
         return self._step("recordings", self._ended(HAS_RECORDING, limit), older_than_s, _release_recordings)
 
     def words(self, older_than_s: float, limit: int = STEP) -> int:
-        """Erase what the customers of such orders said, with their recordings where they still are there."""
+        """Erase the personal data of old orders, with their recordings."""
         return self._step("transcripts", self._ended(HAS_WORDS, limit), older_than_s, _erase)
 
     def orders(self, older_than_s: float, limit: int = STEP) -> int:
-        """Delete such orders whole."""
-        # `created_at` comes before the end and has the index; nearly all that it finds has ended as long ago.
+        """Delete old orders."""
+        # By `created_at`, which has the index and is only a little earlier than the end.
         over = self._ended(ENDED, limit, OrderRow.created_at, OrderRow.id)
         return self._step("orders", over, older_than_s, _delete)
 
     def _step(self, what: str, over: Select[Any], older_than_s: float, carry_out: CarryOut) -> int:
-        """One step over the orders that `over` finds; how many they were."""
-        # Looked for in a read first: an idle sweeper would else take SQLite's one writer at each sweep.
+        """Carry out one step for the orders that `over` selects; return how many."""
+        # A read first, so that an idle sweeper doesn't block SQLite's one writer.
         with self._database.read() as session:
             query = _before(over, self._database.now(session), older_than_s)
             if session.scalar(query.with_only_columns(OrderRow.id).limit(1)) is None:
                 return 0
         with writing(self._database) as (session, now):
-            # Held to the end; one that is held by another is left for the next time.
-            # No documents: each would be read and checked.
-            few = load_only(OrderRow.audio_key, OrderRow.version)
-            query = _before(over, now, older_than_s).options(few).with_for_update(skip_locked=True)
+            # Without documents, which are slow to parse.
+            columns = load_only(OrderRow.audio_key, OrderRow.version)
+            query = _before(over, now, older_than_s).options(columns).with_for_update(skip_locked=True)
             if rows := session.scalars(query).all():
                 carry_out(session, now, rows)
                 after = {what: len(rows), "ended_before": stamp(now - timedelta(seconds=older_than_s))}
@@ -88,7 +85,7 @@ def _before(over: Select[Any], now: datetime, older_than_s: float) -> Select[Any
 
 
 def _release_recordings(session: Session, _now: datetime, rows: Sequence[OrderRow]) -> None:
-    stored = as_stored(session, [row.id for row in rows], OrderRow.utterances)
+    stored = raw_documents(session, [row.id for row in rows], OrderRow.utterances)
     for row in rows:
         utterances: Any = [{**one, "audio_key": None} for one in stored[row.id].utterances]
         row.audio_key, row.utterances = None, utterances

@@ -1,13 +1,10 @@
-"""What reviewers did: who, when, before, after, why. Rows are added and never changed or removed.
+"""The append-only record of reviewers' actions.
 
-| action | says | before, after |
-|---|---|---|
-| `claimed`, `taken_over`, `released` | who held it; `taken_over` names from whom, whose lease had run out | |
-| `asked` | what the customer was asked, as the reason | |
-| `decided` | the decision that settled the order | both |
+- `claimed`, `taken_over` (from a reviewer whose lease had run out), `released`
+- `asked`: the question to the customer, as the reason
+- `decided`: the decision, with the carts before and after
 
-A decision is written in the transaction that makes it, so there is none without its record. The audit log
-says that it was made.
+Each is written in the transaction of its action.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from schemas.review import ReviewDecision
 from schemas.shops.audit import Actor
 from services.storage.audit.log import record
 from services.storage.base.ids import new_id
-from services.storage.base.mapping import alike, order_of, review_of
+from services.storage.base.mapping import fields_of, order_of, review_of
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import OrderRow, ReviewRecordRow, ReviewRow
 
@@ -41,7 +38,7 @@ def record_act(
     reason: str | None = None,
     detail: dict[str, Any] | None = None,
 ) -> None:
-    """Append one act inside the caller's transaction."""
+    """Append an action inside the caller's transaction."""
     row = ReviewRecordRow(
         id=new_id("act"),
         review_id=review_id,
@@ -65,33 +62,30 @@ def record_decision(
     cart: Cart | None,
     by: Actor,
 ) -> None:
-    """Append a decision, which left the order with `cart`; `review` is as it was before.
-
-    The audit log has only totals, in minor units. Neither lines nor the reason are in it: they are the
-    customer's, and have to go when the order is erased.
-    """
+    """Append a decision; `review` is as it was before, `cart` the order's new one. The audit log has only the
+    totals: cart lines and the reason must be erasable."""
     proposed, action = review.proposed, decision.action
     detail = {"action": action, "version": review.version}
     carts = {"before": proposed, "after": cart}
     record_act(session, now, review.id, reviewer, "decided", **carts, reason=decision.reason, detail=detail)
-    about, made = ("review", review.id), {"decision": action, "reviewer": reviewer, "order": review.order_id}
+    about, what = ("review", review.id), {"decision": action, "reviewer": reviewer, "order": review.order_id}
     before, after = ({"total": one.total if one else None} for one in (proposed, cart))
-    record(session, now, by, "review.decided", about, shop=review.shop, before=before, after=made | after)
+    record(session, now, by, "review.decided", about, shop=review.shop, before=before, after=what | after)
 
 
 class ReviewLog(OfShop):
-    """What was done with one shop's reviews."""
+    """The record of one shop's reviews."""
 
     def of(self, review_id: str) -> list[ReviewAct]:
-        """Everything that was done with one review, in order."""
+        """Return all actions on a review, in order."""
         query = select(ReviewRecordRow).join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
         query = query.where(ReviewRecordRow.review_id == review_id, of_shop(ReviewRow, self._shop))
         with self._database.read() as session:
             rows = session.scalars(query.order_by(ReviewRecordRow.at, ReviewRecordRow.id))
-            return [ReviewAct(**alike(row, ReviewAct)) for row in rows]
+            return [ReviewAct(**fields_of(row, ReviewAct)) for row in rows]
 
     def settled(self, *, within_s: float | None = None) -> list[Settled]:
-        """Reviews that were decided, latest first: those of the last `within_s` seconds, or all."""
+        """Return decided reviews, latest first: all, or those of the last `within_s` seconds."""
         query = (
             select(ReviewRow, OrderRow, ReviewRecordRow)
             .join(OrderRow, OrderRow.id == ReviewRow.order_id)

@@ -1,4 +1,4 @@
-"""Which reviews wait for a person, and in which order."""
+"""The queue of reviews that wait for a person."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from schemas.records.reviews import Queue, QueueEntry, ReviewRecord
 from schemas.review import ReviewReason
 from schemas.shops.access import PAGE
 from services.storage.base.ids import page_of, paged
-from services.storage.base.mapping import review_of, unsure_of
+from services.storage.base.mapping import review_of, unsure_pieces
 from services.storage.base.scoping import OfShop, of_shop
 from services.storage.base.tables import UNDECIDED, OrderRow, ReviewRow
 
-# Of one visitor that are looked at together: many times what an address may have waiting.
-MOST_OF_VISITOR = 500
-# As text, as the index of what waits has it.
+MAX_OF_VISITOR = 500
 _UNDECIDED = text(UNDECIDED)
-# Of an order: each document more would be read and checked.
+# The columns of an order that the queue needs: parsing documents is slow.
 _ENTRY = (
     *(OrderRow.transcript, OrderRow.findings, OrderRow.answer, OrderRow.decision),
     *(OrderRow.menu_id, OrderRow.audio_key),
@@ -27,22 +25,18 @@ _ENTRY = (
 
 
 class ReviewQueue(OfShop):
-    """The part of the review store that lists what waits."""
+    """The part of the review store that lists undecided reviews."""
 
     def list(self, *, limit: int, cursor: str | None) -> tuple[builtins.list[ReviewRecord], str | None]:
-        """Up to `limit` undecided reviews, longest waiting first, and the cursor to the next page.
-
-        Raises:
-            InputError: not a cursor of ours.
-        """
+        """Return up to `limit` undecided reviews, oldest first, and the cursor to the next page; raises
+        InputError for an invalid cursor."""
         query = paged(ReviewRow, cursor, limit + 1).where(_UNDECIDED, of_shop(ReviewRow, self._shop))
         with self._database.read() as session:
             return page_of([review_of(row) for row in session.scalars(query)], limit)
 
     def queue(self, limit: int, show: str = "", who: str = "") -> Queue:
-        """The first `limit` reviews that wait: those with an allergy, then the longest waiting. `show`: only
-        `mine` (that `who` has), `free` ones that wait for a reviewer alone, or those with an `allergy`; else
-        held ones too."""
+        """Return up to `limit` undecided reviews, those with an allergy first, then the oldest. `show`: only
+        `mine` (claimed by `who`), `free` ones, or those with an `allergy`; otherwise all."""
         mine = of_shop(ReviewRow, self._shop)
         of_allergy = cast(ReviewRow.reasons, String).contains(ReviewReason.ALLERGY_SAID.value)
         oldest = (
@@ -70,7 +64,7 @@ class ReviewQueue(OfShop):
                     review=review_of(review),
                     words=order.transcript.text if order.transcript else "",
                     findings=order.findings,
-                    unsure=unsure_of(order),
+                    unsure=unsure_pieces(order),
                     unused=order.decision.basis.unused if order.decision else (),
                     menu_id=order.menu_id,
                     spoken=order.audio_key is not None,
@@ -79,18 +73,18 @@ class ReviewQueue(OfShop):
             ]
         return Queue(now, tuple(entries), of_kind - len(entries), waiting, waiting - free)
 
-    def of_visitor(self, review_id: str, limit: int = MOST_OF_VISITOR) -> builtins.list[ReviewRecord]:
-        """Undecided reviews of the orders that came from the same address to the same page as this review's,
-        longest waiting first; none for an order that came from no page. Held ones too."""
+    def of_visitor(self, review_id: str, limit: int = MAX_OF_VISITOR) -> builtins.list[ReviewRecord]:
+        """Return undecided reviews of orders from the same page and address as this review's, oldest first;
+        none for an order that didn't come from a page."""
         with self._database.read() as session:
-            seen = self._one(session, ReviewRow, review_id)
-            source = session.scalar(select(OrderRow.source).where(OrderRow.id == seen.order_id))
+            review = self._one(session, ReviewRow, review_id)
+            source = session.scalar(select(OrderRow.source).where(OrderRow.id == review.order_id))
             if source is None or not source.startswith(PAGE):
                 return []
             query = (
                 select(ReviewRow)
                 .join(OrderRow, OrderRow.id == ReviewRow.order_id)
-                .where(_UNDECIDED, ReviewRow.shop_id == seen.shop_id, OrderRow.source == source)
+                .where(_UNDECIDED, ReviewRow.shop_id == review.shop_id, OrderRow.source == source)
                 .order_by(ReviewRow.created_at, ReviewRow.id)
                 .limit(limit)
             )

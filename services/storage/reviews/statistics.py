@@ -1,4 +1,4 @@
-"""What a shop's reviewers decided lately, counted from their records."""
+"""Statistics of a shop's recent review decisions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ from schemas.records.reviews import Decided
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import DECIDED, ReviewRecordRow, ReviewRow
 
-MOST_CORRECTIONS = 300
-"""Of which carts are compared, the newest."""
+MAX_CORRECTIONS = 300
+"""How many of the newest corrections are compared."""
 
 
 def decided(database: Database, shop: str, days: int) -> Decided:
-    """Count what a shop decided in the last `days`.
-
-    Raises:
-        StorageUnavailable: see there.
-    """
+    """Count a shop's decisions of the last `days`; may raise StorageUnavailable."""
     with database_of(database, shop).read() as session:
         since = database.now(session) - timedelta(days=days)
         lately = text(DECIDED) & (ReviewRecordRow.at >= since) & of_shop(ReviewRow, shop)
@@ -44,15 +40,15 @@ def decided(database: Database, shop: str, days: int) -> Decided:
 
 
 def _changes(session: Session, lately: ColumnElement[bool]) -> Counter[str]:
-    """What the newest corrections changed, in words."""
+    """Count what the newest corrections changed, in words."""
     query = (
         select(ReviewRecordRow.before, ReviewRecordRow.after)
         .join(ReviewRow, ReviewRow.id == ReviewRecordRow.review_id)
         .where(lately, ReviewRow.decision == "correct")
         .order_by(ReviewRecordRow.at.desc())
-        .limit(MOST_CORRECTIONS)
+        .limit(MAX_CORRECTIONS)
     )
-    found = Counter[str]()
+    changes = Counter[str]()
     for old, new in session.execute(query):
-        found.update(corrections(old, new))
-    return found
+        changes.update(corrections(old, new))
+    return changes

@@ -1,4 +1,4 @@
-"""Reviews: the queue in front of a human. One reviewer holds one review, for the length of a lease."""
+"""The review store: claims, questions and decisions. A reviewer holds a review for the length of a lease."""
 
 from __future__ import annotations
 
@@ -24,28 +24,27 @@ HELD, CHANGED = "Someone else has this review", "The review has changed since yo
 
 
 class ReviewStore(ReviewQueue):
-    """Reviews of one shop. Every call is one transaction, and may raise in addition to what it names
-    StorageUnavailable, and NotFound for an id that no review of the shop has."""
+    """Reviews of one shop. Each call is one transaction. Any call may also raise StorageUnavailable, and
+    NotFound for an id that the shop doesn't have."""
 
     def get(self, review_id: str) -> ReviewRecord:
-        """One review."""
+        """Return a review."""
         with self._database.read() as session:
             return review_of(self._one(session, ReviewRow, review_id))
 
     def by_order(self, order_id: str) -> ReviewRecord | None:
-        """The review of an order, None if it was never doubted."""
+        """Return the review of an order, if it has one."""
         with self._database.read() as session:
             query = select(ReviewRow).where(ReviewRow.order_id == order_id, of_shop(ReviewRow, self._shop))
             row = session.scalars(query).one_or_none()
             return None if row is None else review_of(row)
 
     def claim(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
-        """Take a review for `lease_s` seconds, renew one's own claim, or take over a lapsed one.
-
-        Renewing leaves `version` alone: nothing that the reviewer has read is different.
+        """Claim a review for `lease_s` seconds, renew one's own claim, or take over a lapsed one. Renewing
+        doesn't change `version`.
 
         Raises:
-            Conflict: another reviewer holds it, or it is settled.
+            Conflict: another reviewer holds it, or it is closed.
         """
         with writing(self._database) as (session, now):
             seen = self._one(session, ReviewRow, review_id, hold=True)
@@ -64,11 +63,7 @@ class ReviewStore(ReviewQueue):
             )
 
     def renew(self, review_id: str, reviewer: str, lease_s: float) -> ReviewRecord:
-        """Hold one's own live claim for `lease_s` seconds from now.
-
-        Raises:
-            Conflict: not held, held by another, lapsed, or settled.
-        """
+        """Extend one's own claim; raises Conflict if it has lapsed or another reviewer holds the review."""
         with writing(self._database) as (session, now):
             seen = self._one(session, ReviewRow, review_id, hold=True)
             _check_held(seen, reviewer, now)
@@ -76,11 +71,7 @@ class ReviewStore(ReviewQueue):
             return _change(session, seen, version=seen.version, lease_until=until)
 
     def release(self, review_id: str, reviewer: str) -> ReviewRecord:
-        """Put one's own claim back into the queue; a review that is open stays so.
-
-        Raises:
-            Conflict: another reviewer holds it, or it is settled.
-        """
+        """Release one's own claim, if any; raises Conflict if another reviewer holds it, or it is closed."""
         with writing(self._database) as (session, now):
             seen = self._one(session, ReviewRow, review_id, hold=True)
             if seen.status == "open":
@@ -101,14 +92,13 @@ class ReviewStore(ReviewQueue):
         by: Actor,
         held: bool = True,
     ) -> tuple[ReviewRecord, OrderRecord]:
-        """Settle a review that `reviewer` holds, and move its order by `outcome`, in one transaction.
+        """Settle a review that `reviewer` holds, and move its order by `outcome`.
 
-        `by` is who the credential says that `reviewer` is. Unless it must be `held`, a review will do that no
-        other holds.
+        `by` is the actor for the audit log. Without `held`, it is enough that no other reviewer holds it.
 
         Raises:
-            Conflict: not claimed, claimed by another, lapsed, settled, or read at another version.
-            StaleState: the order is not where `outcome` can move it from. Nothing is stored.
+            Conflict: the review isn't held, is closed, or has changed since it was read.
+            StaleState: `outcome` can't move the order from its state.
         """
         with writing(self._database) as (session, now):
             seen, order = self._locked(session, review_id)
@@ -125,8 +115,7 @@ class ReviewStore(ReviewQueue):
     def ask(
         self, review_id: str, version: int, outcome: Outcome, *, reviewer: str, lease_s: float
     ) -> ReviewRecord:
-        """Ask the customer by `outcome`, and release the review that `reviewer` holds; for `lease_s` seconds,
-        or until there is an answer, it is the customer's turn.
+        """Ask the customer by `outcome`, and release the review, which waits `lease_s` seconds for an answer.
 
         Raises:
             Conflict, StaleState: as `decide`.
@@ -141,8 +130,8 @@ class ReviewStore(ReviewQueue):
             return _change(session, seen, status="open", claimed_by=None, lease_until=until)
 
     def _locked(self, session: Session, review_id: str) -> tuple[ReviewRow, OrderRecord]:
-        """A review and its order, ours alone until the transaction ends; raises NotFound."""
-        # The order is locked first, as in OrderStore.cancel, that none wait for each other.
+        """Lock and return a review and its order; raises NotFound."""
+        # The order is locked first, as in OrderStore.cancel, to avoid deadlocks.
         of_review = select(ReviewRow.order_id).where(ReviewRow.id == review_id).scalar_subquery()
         row = session.scalar(select(OrderRow).where(OrderRow.id == of_review).with_for_update())
         seen = self._one(session, ReviewRow, review_id, hold=True)
@@ -152,25 +141,25 @@ class ReviewStore(ReviewQueue):
 
 def _change(session: Session, seen: ReviewRow, **columns: object) -> ReviewRecord:
     row = swap(session, ReviewRow, seen.id, seen.version, **columns)
-    if row is None:  # can't be while the row is locked; kept so that no lock is trusted alone
+    if row is None:
         raise Conflict(f"Review {seen.id} changed in the meantime", title=CHANGED)
     return review_of(row)
 
 
 def _check_read(seen: ReviewRow, version: int) -> None:
-    """Raises Conflict unless the review was read as it is now."""
+    """Raise Conflict if the review has changed since it was read."""
     if seen.version != version:
         raise Conflict(f"The review is at version {seen.version}, not {version}", title=CHANGED)
 
 
 def _check_undecided(seen: ReviewRow) -> None:
-    """Raises Conflict where the review is settled."""
+    """Raise Conflict if the review is closed."""
     if seen.status not in ("open", "claimed"):
         raise Conflict(f"The review is {seen.status}", title="The review is closed")
 
 
 def _check_free(seen: ReviewRow, reviewer: str, now: datetime) -> None:
-    """Raises Conflict unless `reviewer` may take the review."""
+    """Raise Conflict unless `reviewer` can claim the review."""
     _check_undecided(seen)
     if seen.status == "claimed" and seen.claimed_by != reviewer and _live(seen, now):
         raise Conflict(
@@ -181,7 +170,7 @@ def _check_free(seen: ReviewRow, reviewer: str, now: datetime) -> None:
 
 
 def _check_held(seen: ReviewRow, reviewer: str, now: datetime) -> None:
-    """Raises Conflict unless `reviewer` holds the review."""
+    """Raise Conflict unless `reviewer` holds the review."""
     _check_undecided(seen)
     if seen.status == "open" or (seen.claimed_by == reviewer and not _live(seen, now)):
         raise Conflict(

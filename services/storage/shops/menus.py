@@ -1,4 +1,4 @@
-"""Menus: immutable versions, counted from 1."""
+"""The menu store: immutable versions, numbered from 1."""
 
 from __future__ import annotations
 
@@ -20,40 +20,38 @@ from services.storage.base.changes import writing
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import MenuRow, OrderRow
 
-# Versions that a process remembers, each of about nine times what its document takes.
+# A version in memory takes about nine times the size of its document.
 CACHED_BYTES, _TIMES = 100_000_000, 9
-_LATELY = 1000  # orders
+_RECENT_ORDERS = 1000
 MAX_VERSION = 2**31 - 1
 _HEADER = [getattr(MenuRow, field.name) for field in fields(MenuHeader)]
 
 
 _LOCK = Lock()  # of every cache
-Known = LRUCache[tuple[str, str, int], MenuVersion]
-"""By shop, menu and version. A version never changes, so what was read once is right for good."""
+Cache = LRUCache[tuple[str, str, int], MenuVersion]
+"""By shop, menu and version. Versions never change, so entries never expire."""
 
 
 class MenuStore:
-    """Menus of one shop. Every call may raise StorageUnavailable in addition to what it names."""
+    """Menus of one shop. Any call may also raise StorageUnavailable."""
 
-    def __init__(self, database: Database, shop: str, known: Known | None = None) -> None:
-        """`known`: versions that the process's other menu stores remember too."""
+    def __init__(self, database: Database, shop: str, cache: Cache | None = None) -> None:
+        """`cache`: shared with the process's other menu stores."""
         self._root, self._database, self._shop = database, database_of(database, shop), shop
-        self._known: Known = LRUCache(CACHED_BYTES, getsizeof=_size) if known is None else known
+        self._cache: Cache = LRUCache(CACHED_BYTES, getsizeof=_size) if cache is None else cache
 
     def of(self, shop: str) -> MenuStore:
-        """The same for another shop."""
-        return MenuStore(self._root, shop, self._known)
+        """Return the store of another shop, with the same cache."""
+        return MenuStore(self._root, shop, self._cache)
 
     def put(
         self, menu: Menu, *, by: Actor, after: int | None = None, edited: bool = False
     ) -> tuple[MenuVersion, bool]:
-        """Store a checked menu as its next version; False when the newest version says the same already.
-
-        Who did it is in the audit log: as an import, or an edit of a part. Versions never
-        change, and the entry has the digests of both, so what differs can be looked up for good.
+        """Store a checked menu as its next version; return it and True, or the newest version and False if it
+        is the same. The audit log records an import or an edit, with the digests of both versions.
 
         Raises:
-            Conflict: `after` is given, and the newest version is another one by now.
+            Conflict: the newest version is no longer `after`.
         """
         with writing(self._database) as (session, now):
             self._database.lock(session, f"menu:{self._shop}:{menu.id}")
@@ -74,30 +72,25 @@ class MenuStore:
             return stored, True
 
     def get(self, menu_id: str, version: int | None = None) -> MenuVersion:
-        """One version, the newest by default.
-
-        Raises:
-            NotFound: no such menu or version.
-        """
+        """Return a version, the newest by default; raises NotFound."""
         if version is not None and not 1 <= version <= MAX_VERSION:
             raise NotFound(f"No version {version} of menu {menu_id}")
-        # No snapshot: a version never changes once it is there.
         with self._database.glance() as session:
             number = self._newest(session, menu_id) if version is None else version
             if number is None:
                 raise NotFound(f"No menu {menu_id}", hint="`saycart menu import FILE` adds one.")
-            if (found := self._read(session, menu_id, number)) is None:
+            if (stored := self._read(session, menu_id, number)) is None:
                 raise NotFound(f"No version {number} of menu {menu_id}")
-            return found
+            return stored
 
     def versions(self, menu_id: str, *, limit: int) -> list[MenuHeader]:
-        """Up to `limit` versions of one menu, newest first; none for a menu that does not exist."""
+        """List up to `limit` versions of a menu, newest first."""
         query = select(*_HEADER).where(self._named(menu_id)).order_by(MenuRow.version.desc())
         with self._database.read() as session:
             return [MenuHeader(*row) for row in session.execute(query.limit(limit))]
 
     def headers(self, *, limit: int | None = None) -> list[MenuHeader]:
-        """The newest version of each menu without its document, by id; the first `limit` of them."""
+        """List the newest version of each menu by id, without documents."""
         newer = aliased(MenuRow)
         same = (newer.shop_id == MenuRow.shop_id) & (newer.id == MenuRow.id)
         is_newest = ~exists().where(same, newer.version > MenuRow.version)
@@ -105,14 +98,11 @@ class MenuStore:
         with self._database.read() as session:
             return [MenuHeader(*row) for row in session.execute(query.limit(limit))]
 
-    def lately_used(self, limit: int) -> list[MenuVersion]:
-        """Newest versions of up to `limit` menus of all shops: those ordered from last, then those imported
-        last.
-
-        Of the orders only the newest `_LATELY` are looked at, by an index: as cheap in a full database.
-        """
+    def recently_used(self, limit: int) -> list[MenuVersion]:
+        """Return the newest versions of up to `limit` menus of all shops: those ordered from most recently,
+        then those imported most recently."""
         orders = select(OrderRow.shop_id, OrderRow.menu_id)
-        orders = orders.order_by(OrderRow.created_at.desc(), OrderRow.id.desc()).limit(_LATELY)
+        orders = orders.order_by(OrderRow.created_at.desc(), OrderRow.id.desc()).limit(_RECENT_ORDERS)
         menus = select(MenuRow.shop_id, MenuRow.id).group_by(MenuRow.shop_id, MenuRow.id)
         menus = menus.order_by(func.max(MenuRow.created_at).desc(), MenuRow.shop_id, MenuRow.id).limit(limit)
         with self._database.read() as session:
@@ -123,15 +113,15 @@ class MenuStore:
         return session.scalar(select(func.max(MenuRow.version)).where(self._named(menu_id)))
 
     def _read(self, session: Session, menu_id: str, version: int) -> MenuVersion | None:
-        """A version as it is remembered, or stands in the database; None for one that is not there."""
+        """Return a version from the cache or the database, None if it doesn't exist."""
         with _LOCK:
-            known = self._known.get((self._shop, menu_id, version))
-        if known is not None:
-            return known
+            cached = self._cache.get((self._shop, menu_id, version))
+        if cached is not None:
+            return cached
         row = session.get(MenuRow, (self._shop, menu_id, version))
         if row is None:
             return None
-        found = MenuVersion(
+        stored = MenuVersion(
             shop=row.shop_id,
             menu=Menu.model_validate(row.document),
             version=row.version,
@@ -139,8 +129,8 @@ class MenuStore:
             created_at=row.created_at,
         )
         with _LOCK, suppress(ValueError):  # larger than the whole cache
-            self._known[self._shop, menu_id, version] = found
-        return found
+            self._cache[self._shop, menu_id, version] = stored
+        return stored
 
     def _named(self, menu_id: str) -> ColumnElement[bool]:
         return and_(MenuRow.shop_id == self._shop, MenuRow.id == menu_id)
@@ -151,10 +141,10 @@ def _size(version: MenuVersion) -> int:
 
 
 def _digest(menu: Menu) -> str:
-    # Not of sorted keys: the order of a menu's prices is the order of its sizes.
+    # Without sorting keys: a menu's prices are in the order of its sizes.
     return hashlib.sha256(menu.model_dump_json().encode()).hexdigest()
 
 
 def _logged(stored: MenuVersion) -> dict[str, object]:
-    """A version as the audit log names it."""
+    """Return a version's entry in the audit log."""
     return {"version": stored.version, "digest": stored.digest}

@@ -1,4 +1,4 @@
-"""Shops, to which everything belongs. How stores are bound to one: see `scoping.py`."""
+"""The store of shops. How other stores are bound to one: see `scoping.py`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_NAME_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """One shop; `id` is what commands and records call it."""
+    """A shop, called by its `id` in commands and records."""
 
     id: str
     name: str
@@ -39,17 +39,17 @@ class Shop:
 
 
 class ShopStore:
-    """A call is one transaction. All may raise StorageUnavailable, and NotFound for an unknown shop."""
+    """Each call is one transaction, and may raise StorageUnavailable, and NotFound for an unknown shop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database.everywhere()
 
     def add(self, shop_id: str, name: str, *, by: Actor) -> Shop:
-        """Make a shop.
+        """Create a shop.
 
         Raises:
-            InputError: an id that is not lower-case letters, digits and hyphens, or a name that is too long.
-            Conflict: there is one with this id.
+            InputError: an invalid id or name.
+            Conflict: the id is in use.
         """
         if not _ID.fullmatch(shop_id):
             raise InputError(
@@ -69,24 +69,24 @@ class ShopStore:
             record(session, now, by, "shop.added", about, shop=shop_id, after=after)
             return _shop(row)
 
-    def keep(self, shop_id: str, days: Mapping[str, Days | None], *, by: Actor) -> Shop:
-        """Set for how long the shop keeps `recordings`, `transcripts`, `orders`, as far as they are named;
-        None is what the settings say."""
+    def set_retention(self, shop_id: str, days: Mapping[str, Days | None], *, by: Actor) -> Shop:
+        """Set how long the shop keeps the given ones of recordings, transcripts and orders; None: as the
+        settings say."""
         columns = {f"keep_{what}_days": 0 if kept == FOREVER else kept for what, kept in days.items()}
         return self._change(shop_id, columns, by, "shop.keeps", lambda shop: shop.keeps.shown())
 
-    def need_second_step(self, shop_id: str, needed: bool, *, by: Actor) -> Shop:
-        """Set whether the shop's staff must sign in with a code as well. Who has none yet sets it up before
-        anything else, also in a session that is open."""
+    def require_second_step(self, shop_id: str, needed: bool, *, by: Actor) -> Shop:
+        """Set whether the shop's staff must use two-step sign-in. Those without it must set it up first, even
+        in open sessions."""
         columns, action = {"needs_second_step": needed}, "shop.second_step"
         return self._change(shop_id, columns, by, action, lambda shop: {"needed": shop.needs_second_step})
 
-    def paint(self, shop_id: str, looks: Mapping[str, str | None], *, by: Actor) -> Shop:
-        """Set the shop's `name` and the `colour` and `logo` of its pages, as far as they are given; None
-        removes a colour or logo. Raises InputError for a name as `add`."""
-        if "name" in looks:
-            looks = {**looks, "name": _checked_name(looks["name"] or "")}
-        return self._change(shop_id, looks, by, "shop.brand", _looks)
+    def set_brand(self, shop_id: str, columns: Mapping[str, str | None], *, by: Actor) -> Shop:
+        """Set the shop's `name`, `colour` and `logo`, as far as given; None removes a colour or logo. Raises
+        InputError for an invalid name."""
+        if "name" in columns:
+            columns = {**columns, "name": _checked_name(columns["name"] or "")}
+        return self._change(shop_id, columns, by, "shop.brand", _brand)
 
     def _change(
         self,
@@ -96,7 +96,7 @@ class ShopStore:
         action: str,
         shown: Callable[[Shop], Mapping[str, Any]],
     ) -> Shop:
-        """Set columns of a shop's row; if what is `shown` of it differs then, it goes into the audit log."""
+        """Set columns of a shop's row, and record in the audit log what is `shown` of it, if that changed."""
         with writing(self._database) as (session, now):
             row = shop_row(session, shop_id, hold=True)
             before = shown(_shop(row))
@@ -110,12 +110,12 @@ class ShopStore:
             return changed
 
     def list(self) -> builtins.list[Shop]:
-        """Every shop by id."""
+        """List all shops by id."""
         with self._database.read() as session:
             return [_shop(row) for row in session.scalars(select(ShopRow).order_by(ShopRow.id))]
 
     def get(self, shop_id: str) -> Shop:
-        """One shop."""
+        """Return a shop."""
         with self._database.read() as session:
             return _shop(shop_row(session, shop_id))
 
@@ -126,8 +126,8 @@ def _checked_name(name: str) -> str:
     return name.strip()
 
 
-def _looks(shop: Shop) -> dict[str, str | None]:
-    """A shop's brand for the log, for which the logo itself is too long."""
+def _brand(shop: Shop) -> dict[str, str | None]:
+    """Return a shop's brand for the audit log, with the logo's digest."""
     logo = shop.brand.logo
     digest = None if logo is None else hashlib.sha256(logo.encode()).hexdigest()
     return {"name": shop.name, "colour": shop.brand.colour, "logo": digest}

@@ -24,7 +24,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from infra.observability.measures import engine_took
+from infra.observability.measures import time_engine
 from schemas.errors import (
     AudioDamaged,
     AudioRefused,
@@ -84,7 +84,7 @@ def read(path: Path, limits: DecodeLimits) -> Samples:
         UnsupportedAudio, AudioTooLarge, AudioTooLong, AudioTooCostly, AudioDamaged: the recording is refused.
         EngineUnavailable: as `decode`.
     """
-    with engine_took("audio_decoding"):
+    with time_engine("audio_decoding"):
         container = sniff_file(path)
         samples = decode(path, container, limits)
         if is_cut_off(path, container):
@@ -108,7 +108,7 @@ def decode(path: Path, container: AudioContainer, limits: DecodeLimits) -> Sampl
         raise AudioTooLarge(f"The recording has {size} bytes; at most {limits.max_bytes} are accepted.")
     with path.open("rb") as recording:
         raw, status = _run(recording, DEMUXERS[container], limits)
-    if len(raw) > limits.max_samples * 4:  # the child counts too, unless it was taken over
+    if len(raw) > limits.max_samples * 4:  # the child checks this as well, unless it was compromised
         raise _too_long(limits)
     if status:
         raise _error(status, limits)
@@ -120,21 +120,21 @@ def decode(path: Path, container: AudioContainer, limits: DecodeLimits) -> Sampl
 
 
 class _Child:
-    """A child that has loaded FFmpeg, or is about to, and waits for its recording."""
+    """A process that loads FFmpeg and waits for its recording."""
 
     _ahead: _Child | None = None
     _lock = threading.Lock()
 
     def __init__(self) -> None:
         """Raises EngineUnavailable: it couldn't be started."""
-        self.line, its = socket.socketpair()
+        self.socket, remote = socket.socketpair()
         # -I ignores PYTHON* variables, the user's site and the working directory.
         command = [sys.executable, "-I", audio_child.__file__]
         out, errors = subprocess.PIPE, subprocess.DEVNULL
         try:
-            with its:
+            with remote:
                 self.process = subprocess.Popen(
-                    command, stdin=its.fileno(), stdout=out, stderr=errors, env={}, cwd=os.sep
+                    command, stdin=remote.fileno(), stdout=out, stderr=errors, env={}, cwd=os.sep
                 )
         except OSError as error:
             raise EngineUnavailable(f"The decoding process couldn't be started: {error}.") from error
@@ -148,9 +148,8 @@ class _Child:
 
     @classmethod
     def start_ahead(cls) -> None:
-        """Start the next recording's child, if that can be. It ends when this process does, since its line
-        closes."""
-        with cls._lock, suppress(EngineUnavailable):  # the recording just decoded is none the worse
+        """Start the next recording's child, if possible; its socket closes when this process ends."""
+        with cls._lock, suppress(EngineUnavailable):  # the next call tries again
             cls._ahead = cls._ahead or cls()
 
 
@@ -160,15 +159,15 @@ def _run(recording: IO[bytes], demuxer: str, limits: DecodeLimits) -> tuple[byte
     Raises:
         EngineUnavailable: it couldn't be started, or was stopped after `child_s` seconds.
     """
-    given = (demuxer, limits.max_audio_s, limits.memory_bytes, limits.whole_cpu_s)
+    arguments = (demuxer, limits.max_audio_s, limits.memory_bytes, limits.whole_cpu_s)
     began, child = time.monotonic(), _Child.take()
     process = child.process
     timer = threading.Timer(limits.child_s, process.kill)
     timer.start()
     with process:
         assert process.stdout is not None
-        with child.line, suppress(BrokenPipeError):  # it ended: so does its output
-            socket.send_fds(child.line, [" ".join(map(str, given)).encode()], [recording.fileno()])
+        with child.socket, suppress(BrokenPipeError):  # the child has ended
+            socket.send_fds(child.socket, [" ".join(map(str, arguments)).encode()], [recording.fileno()])
         raw = process.stdout.read(limits.max_samples * 4 + 1)
         if len(raw) > limits.max_samples * 4:
             process.kill()
@@ -190,7 +189,7 @@ _REFUSED: dict[int, tuple[type[AudioRefused], str]] = {
     audio_child.NO_AUDIO: (AudioDamaged, "There is no audio in it."),
     audio_child.OTHER_CODEC: (UnsupportedAudio, "Its codec is not accepted."),
     audio_child.OUT_OF_MEMORY: (AudioTooCostly, "Decoding it takes more memory than speech ever needs."),
-    audio_child.TOO_MANY_FORMS: (AudioTooCostly, "It changes its sample rate or channels too often."),
+    audio_child.TOO_MANY_FORMATS: (AudioTooCostly, "It changes its sample rate or channels too often."),
     -signal.SIGXCPU: (AudioTooCostly, "Decoding it takes more time than speech ever needs."),
 }
 
@@ -202,6 +201,6 @@ def _error(status: int, limits: DecodeLimits) -> SaycartError:
     if status in _REFUSED:
         kind, text = _REFUSED[status]
         return kind(text)
-    if status < 0 and status != -signal.SIGKILL:  # killed: by the system, short of memory, not by the file
+    if status < 0 and status != -signal.SIGKILL:  # SIGKILL: the system was out of memory
         return AudioDamaged("The recording crashed the decoder.")
     return EngineUnavailable(f"The decoding process ended with status {status}.")

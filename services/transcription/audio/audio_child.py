@@ -1,11 +1,11 @@
-"""Decode one recording: the only place where FFmpeg meets a stranger's bytes.
+"""Decode one recording: the only place where FFmpeg parses untrusted bytes.
 
     python -I audio_child.py <SOCKET >SAMPLES
 
-Run by `audio.py`, once for each recording. stdin is a Unix socket, over which come "DEMUXER MAX_SECONDS
-MEMORY_BYTES CPU_SECONDS" and with them the recording, an open, seekable file, which replaces it; stdout is a
-pipe for raw float32 mono 16 kHz samples in native byte order; the exit status is one of those below. Run as a
-file, not as a module, and with nothing but PyAV imported: there is nothing of ours in it to steal.
+`audio.py` runs it once per recording. stdin is a Unix socket that delivers "DEMUXER MAX_SECONDS MEMORY_BYTES
+CPU_SECONDS" and the recording as an open, seekable file, which then replaces stdin. stdout receives raw
+float32 mono 16 kHz samples in native byte order; exit statuses are listed below. It runs as a file and
+imports only PyAV, so that an exploit finds nothing else in the process.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from collections.abc import Iterator
 from typing import Any
 
 RATE = 16_000
-TOO_LONG, UNDECODABLE, NO_AUDIO, OTHER_CODEC, OUT_OF_MEMORY, TOO_MANY_FORMS, CUT_OFF = range(10, 17)
+TOO_LONG, UNDECODABLE, NO_AUDIO, OTHER_CODEC, OUT_OF_MEMORY, TOO_MANY_FORMATS, CUT_OFF = range(10, 17)
 
 CODECS = (
     "aac,adpcm_ima_wav,adpcm_ms,alac,flac,mp3,mp3float,opus,libopus,vorbis,pcm_alaw,pcm_mulaw,pcm_f32be,"
     "pcm_f32le,pcm_f64le,pcm_s16be,pcm_s16le,pcm_s24be,pcm_s24le,pcm_s32be,pcm_s32le,pcm_s8,pcm_u8"
 )
-"""Decoders that may run; a WAV or MP4 can name hundreds of others, which no recorder of speech uses."""
+"""Allowed decoders; a WAV or MP4 can name hundreds of others, which no speech recorder uses."""
 
 BAD_PACKETS = 1
-"""Undecodable packets that are let pass: some writers leave one broken packet at an end."""
+"""Undecodable packets that are tolerated: some encoders leave a broken one at an end."""
 
-FORMS = 20
-"""Changes of rate, layout or sample format that are followed: a chained recording has one a link. Each costs
-a new filter, some hundred times what decoding a small frame does."""
+MAX_FORMATS = 20
+"""Sample formats, layouts and rates in one recording: a chained one may change at each link. Each change
+needs a new filter, which costs as much as decoding about a hundred small frames."""
 
 MISSING_S, MISSING_MATROSKA_S = 0.1, 0.5
-"""Seconds of the declared length that may be missing. Recorders in browsers may declare a clock's time."""
+"""Seconds of the declared length that may be missing: browsers may declare wall-clock time."""
 
 
 class ChildRefused(Exception):
-    """The file is refused; carries the exit status."""
+    """The recording is rejected, with this exit status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -46,18 +46,18 @@ class ChildRefused(Exception):
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Limits that nothing below can lift. The memory limit covers the libraries, under 150 MB, too."""
+    """Set hard limits. The memory limit includes the libraries (under 150 MB)."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    # From here on no file and no socket can be opened, whatever a container asks for.
+    # No more files or sockets can be opened, whatever a container refers to.
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
 
 
 def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
-    """Frames of the first audio stream on stdin; `ChildRefused` as `stream_of`, or where the recording is cut
-    off."""
+    """Yield the frames of the first audio stream on stdin; raises ChildRefused as `stream_of`, or if the
+    recording is cut off."""
     options = {"protocol_whitelist": "none", "codec_whitelist": CODECS}
     source = os.fdopen(0, "rb", closefd=False)
     with av.open(
@@ -68,7 +68,7 @@ def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
             end_s = max(end_s, end_of(packet))
             if packet.stream is not stream:
                 continue
-            if packet.is_corrupt and demuxer == "mp4":  # of a streamed WAV the last packet always is
+            if packet.is_corrupt and demuxer == "mp4":  # a streamed WAV's last packet always is
                 raise ChildRefused(CUT_OFF)
             try:
                 yield from packet.decode()
@@ -81,7 +81,7 @@ def frames_of(av: Any, demuxer: str) -> Iterator[Any]:
 
 
 def stream_of(box: Any) -> Any:
-    """The first audio stream; `ChildRefused` where there is none that may be decoded."""
+    """Return the first audio stream; raises ChildRefused if there is none with an allowed codec."""
     if not box.streams.audio:
         raise ChildRefused(NO_AUDIO)
     stream = box.streams.audio[0]
@@ -92,14 +92,14 @@ def stream_of(box: Any) -> Any:
 
 
 def end_of(packet: Any) -> float:
-    """The end of a packet in seconds; 0 if it has no time."""
+    """Return the end time of a packet in seconds; 0 if it has none."""
     return 0.0 if packet.pts is None else float((packet.pts + (packet.duration or 0)) * packet.time_base)
 
 
 def declared_s(box: Any, stream: Any, demuxer: str) -> float:
-    """Seconds that the header promises at least, less what may be missing; 0 if it promises nothing."""
-    # FFmpeg guesses those of a WAV or Ogg by its end, of an MP3 without a frame count by the bit rate. A
-    # count comes with the encoder's delay, the stream's start.
+    """Return the least duration in the header, minus what may be missing; 0 if the header has none."""
+    # FFmpeg estimates it from the end of a WAV or Ogg, and from the bit rate of an MP3 without a frame count.
+    # An MP3 with a count has the encoder's delay as its start time.
     if demuxer in ("wav", "ogg") or (demuxer == "mp3" and not stream.start_time):
         return 0.0
     declared = [float(stream.duration * stream.time_base)] if stream.duration else []
@@ -108,21 +108,21 @@ def declared_s(box: Any, stream: Any, demuxer: str) -> float:
 
 
 def ended_early(av: Any) -> bool:
-    """True if the demuxer met the end of the file inside of a part (Matroska); it only logs that."""
+    """Return True if a Matroska file ends within an element, which the demuxer only logs."""
     _, error = av.logging.get_last_error()
     return error is not None and "ended prematurely" in error[2]
 
 
 def resampled(av: Any, frames: Iterator[Any]) -> Iterator[bytes]:
-    """The frames as float32 mono at `RATE`. A stream may change its form midway (chained Ogg)."""
+    """Yield the samples as float32 mono at `RATE`. A stream may change its format (chained Ogg)."""
     resampler: Any = None
-    form, forms = None, 0
+    current, formats = None, 0
     for frame in frames:
-        frame.pts = None  # times with holes would stall the filter; only the samples' order counts
-        if form != (form := (frame.format.name, frame.layout.name, frame.sample_rate)):
-            forms += 1
-            if forms > FORMS:
-                raise ChildRefused(TOO_MANY_FORMS)
+        frame.pts = None  # gaps in the times would stall the filter, and only the order counts
+        if current != (current := (frame.format.name, frame.layout.name, frame.sample_rate)):
+            formats += 1
+            if formats > MAX_FORMATS:
+                raise ChildRefused(TOO_MANY_FORMATS)
             if resampler is not None:
                 yield from map(samples_in, resampler.resample(None))
             resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
@@ -132,12 +132,12 @@ def resampled(av: Any, frames: Iterator[Any]) -> Iterator[bytes]:
 
 
 def samples_in(frame: Any) -> bytes:
-    """The samples alone: a plane's buffer is longer, for alignment."""
+    """Return the samples without the padding of the plane's buffer."""
     return bytes(frame.planes[0])[: frame.samples * 4]
 
 
 def load() -> Any:
-    """FFmpeg, with all that PyAV imports late: a child can open no file any more."""
+    """Import FFmpeg, and what PyAV imports lazily: after `confine` no file can be opened."""
     import av
     import av.subtitles.codeccontext
     import av.subtitles.stream
@@ -147,7 +147,7 @@ def load() -> Any:
 
 
 def received() -> list[str]:
-    """The recording comes as stdin; returns what came with it, nothing where the other side has ended."""
+    """Receive the recording as stdin, and return its arguments; empty if the parent has ended."""
     with socket.socket(fileno=0) as line:
         message, files, *_ = socket.recv_fds(line, 200, 1)
         for file in files:
@@ -159,22 +159,22 @@ def received() -> list[str]:
 
 
 def decode(av: Any, demuxer: str, max_seconds: str, memory_bytes: str, cpu_seconds: str) -> int:
-    """Decode stdin to stdout; the exit status."""
+    """Decode stdin to stdout; return the exit status."""
     confine(int(memory_bytes), int(cpu_seconds))
-    room = int(float(max_seconds) * RATE) * 4
+    remaining = int(float(max_seconds) * RATE) * 4
     try:
         for samples in resampled(av, frames_of(av, demuxer)):
-            room -= len(samples)
-            if room < 0:
+            remaining -= len(samples)
+            if remaining < 0:
                 return TOO_LONG
             sys.stdout.buffer.write(samples)
         sys.stdout.buffer.flush()
-    except ChildRefused as verdict:
-        return verdict.status
+    except ChildRefused as refused:
+        return refused.status
     except MemoryError:
         return OUT_OF_MEMORY
     except Exception:
-        # Whatever PyAV makes of a malformed file (EOFError, ValueError, ...): the file's fault.
+        # PyAV raises EOFError, ValueError and others for malformed files.
         return UNDECODABLE
     return 0
 
@@ -183,7 +183,7 @@ if __name__ == "__main__":
     status = 1
     try:
         ffmpeg = load()
-        if asked := received():
-            status = decode(ffmpeg, *asked)
+        if arguments := received():
+            status = decode(ffmpeg, *arguments)
     finally:
-        os._exit(status)  # tearing the libraries down takes longer than the decoding, and may crash
+        os._exit(status)  # unloading the libraries takes longer than decoding, and may crash

@@ -1,6 +1,6 @@
-"""Replace a large upload by a smaller recording of the same audio.
+"""Re-encode large uploads as FLAC.
 
-It encodes our own samples, so unlike decoding (`audio_child.py`) it needs no sandbox.
+The encoder gets our own samples, so unlike decoding (`audio_child.py`) it needs no sandbox.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from services.transcription.ports import Recording
 
 log = structlog.get_logger(__name__)
 
-# A file with fewer bytes a second is about as small as FLAC.
-COMPACT_BYTES_A_S = 12_000
-WORTH_IT = 0.75
-"""The largest share of the file's size at which FLAC replaces it. FLAC takes 15 kB a second of speech, 31 of
-noise and 0.3 of silence."""
-_LOUDEST = 2**15
+# A file with fewer bytes per second is about as small as FLAC.
+SMALL_BYTES_PER_S = 12_000
+MAX_SHARE = 0.75
+"""FLAC replaces the file if it has at most this share of its size. A second of speech takes 15 kB, of noise
+31, of silence 0.3."""
+_FULL_SCALE = 2**15
 
 
 def compact(blobs: Blobs, recording: Recording) -> StoredRecording | None:
-    """Store a recording's audio as FLAC, if that is much smaller: other data of the file is dropped, and
-    words keep their times. None if the file is small already, or the store fails."""
+    """Store a recording's audio, without the file's other data, as FLAC if that is much smaller; word times
+    stay valid. Return None if the file is small already, or the store fails."""
     size, samples = recording.file.stat().st_size, recording.samples
-    if size <= COMPACT_BYTES_A_S * samples.size / RATE:
+    if size <= SMALL_BYTES_PER_S * samples.size / RATE:
         return None
-    sound = _flac(samples)
-    if len(sound) > WORTH_IT * size:
+    flac = _flac(samples)
+    if len(flac) > MAX_SHARE * size:
         return None
     try:
         with blobs.open() as writer:
-            writer.write(sound)
+            writer.write(flac)
             return StoredRecording(writer.commit(), AudioContainer.FLAC.value)
     except (StorageFull, OSError):
         log.warning("recording.not_compacted", exc_info=True)
@@ -48,8 +48,8 @@ def compact(blobs: Blobs, recording: Recording) -> StoredRecording | None:
 
 
 def _flac(samples: Samples) -> bytes:
-    whole = np.clip(np.rint(samples * _LOUDEST), -_LOUDEST, _LOUDEST - 1).astype(np.int16)
-    frame = av.AudioFrame.from_ndarray(whole[None, :], format="s16", layout="mono")
+    pcm = np.clip(np.rint(samples * _FULL_SCALE), -_FULL_SCALE, _FULL_SCALE - 1).astype(np.int16)
+    frame = av.AudioFrame.from_ndarray(pcm[None, :], format="s16", layout="mono")
     frame.sample_rate = RATE
     file = io.BytesIO()
     with av.open(file, "w", format="flac") as box:

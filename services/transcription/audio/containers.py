@@ -1,8 +1,7 @@
-"""Which audio container a file is, by its first bytes. Its name and its Content-Type count for nothing.
+"""Detect a file's audio container by its first bytes, not by its name or Content-Type.
 
-The demuxer is then forced to this type (`audio_child.py`): left to guess, FFmpeg opens ffconcat and HLS
-text, which name other files and addresses to read. Such text has no magic bytes here, so it is refused.
-Imports no engine: the API sniffs the head of an upload before it keeps it.
+The demuxer is then fixed (`audio_child.py`): FFmpeg's own detection would open ffconcat and HLS playlists,
+which refer to other files and URLs. Imports no engine, since the API checks uploads before storing them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from pathlib import Path
 from schemas.errors import UnsupportedAudio
 
 HEAD_BYTES = 4096
-"""Bytes of a file that `sniff` wants: an MP3's tag may come first."""
+"""Bytes that `sniff` needs: an MP3 may begin with a tag."""
 
 EBML = b"\x1a\x45\xdf\xa3"
 
@@ -30,7 +29,7 @@ class AudioContainer(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """What a browser calls it."""
+        """The media type."""
         return _MEDIA_TYPES.get(self, f"audio/{self.value}")
 
 
@@ -38,7 +37,7 @@ _MEDIA_TYPES = {AudioContainer.MP3: "audio/mpeg", AudioContainer.M4A: "audio/mp4
 
 
 def sniff(head: bytes) -> AudioContainer | None:
-    """The container that `head` (up to `HEAD_BYTES` from the start of a file) begins, or None."""
+    """Return the container of a file by its first `HEAD_BYTES` bytes, or None."""
     if head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE":
         return AudioContainer.WAV
     if head[:4] == b"fLaC" and len(head) > 4 and head[4] & 0x7F == 0:  # STREAMINFO must come first
@@ -55,7 +54,7 @@ def sniff(head: bytes) -> AudioContainer | None:
 
 
 def sniff_file(path: Path) -> AudioContainer:
-    """As `sniff`, of a stored file.
+    """Return the container of a stored file.
 
     Raises:
         UnsupportedAudio: empty, or none of the accepted containers.
@@ -66,12 +65,12 @@ def sniff_file(path: Path) -> AudioContainer:
         raise UnsupportedAudio("The file is empty.")
     container = sniff(head)
     if container is None:
-        raise UnsupportedAudio("The file's first bytes are not those of an accepted audio container.")
+        raise UnsupportedAudio("The file is not in an accepted audio container.")
     return container
 
 
 def _is_ogg_audio(head: bytes) -> bool:
-    """The first packet must be Opus or Vorbis: Ogg also carries video, and Speex that is not decoded."""
+    """Return True if the first packet is Opus or Vorbis; Ogg may also contain video or Speex."""
     if head[:5] != b"OggS\0" or len(head) < 28:
         return False
     packet = head[27 + head[26] :]
@@ -79,14 +78,14 @@ def _is_ogg_audio(head: bytes) -> bool:
 
 
 def _is_mp4(head: bytes) -> bool:
-    """ISO media by its `ftyp` box; still images share the box and are distinguished by their brand."""
+    """Return True for an `ftyp` box, unless its brand is one of still images."""
     if head[4:8] != b"ftyp" or int.from_bytes(head[:4]) < 16:
         return False
     return head[8:12] not in (b"avif", b"avis", b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"jxl ")
 
 
 def _is_webm(head: bytes) -> bool:
-    """EBML whose DocType (element 4282) is webm or matroska."""
+    """Return True for EBML with the DocType (element 4282) webm or matroska."""
     if not head.startswith(EBML):
         return False
     at = head.find(b"\x42\x82", 5, 64)
@@ -97,7 +96,7 @@ def _is_webm(head: bytes) -> bool:
 
 
 def _id3_length(head: bytes) -> int:
-    """Bytes of an ID3v2 tag at the start of `head`, 0 when there is none."""
+    """Return the length of the ID3v2 tag at the start of `head`; 0 without one."""
     if head[:3] != b"ID3" or len(head) < 10 or any(byte & 0x80 for byte in head[6:10]):
         return 0
     size = head[6] << 21 | head[7] << 14 | head[8] << 7 | head[9]
@@ -105,9 +104,9 @@ def _id3_length(head: bytes) -> int:
 
 
 def _is_mp3(head: bytes) -> bool:
-    """An MPEG audio Layer III frame header, after a tag if there is one. Free format isn't taken.
+    """Return True for an MPEG audio Layer III frame header, except free format, possibly after a tag.
 
-    A tag longer than the head (cover art) is believed: the decoder will judge what follows.
+    A tag longer than the head (cover art) is enough; the decoder will check the rest.
     """
     start = _id3_length(head)
     if start >= HEAD_BYTES:

@@ -1,7 +1,7 @@
-"""Signs of a cut-off recording that FFmpeg passes over: a WAV or an Ogg that ends too soon.
+"""Detect WAV and Ogg files that end too soon, which FFmpeg ignores.
 
-A cut-off upload decodes without an error, as a plausible shorter order. The other containers are compared
-with what they declare where they are decoded (`audio_child.py`). A stream without a declared length that was
+A cut-off upload decodes without an error, as a plausible shorter order. `audio_child.py` compares the other
+containers with their declared length. A stream without a declared length that was
 cut between two of its parts can't be distinguished from a shorter recording.
 
 Sources: RFC 3533 (Ogg), ITU-R BS.2088 (RF64).
@@ -16,11 +16,11 @@ from services.transcription.audio.containers import AudioContainer
 
 
 def is_cut_off(path: Path, container: AudioContainer) -> bool:
-    """Return whether part of the recording is missing. Reads the whole file, and raises only OSError."""
+    """Return True if part of the recording is missing. Reads the whole file, and raises only OSError."""
     check = {AudioContainer.WAV: _wav, AudioContainer.OGG: _ogg}.get(container)
     try:
         return check is not None and check(path.read_bytes())
-    except (struct.error, IndexError):  # a header that isn't there in full
+    except (struct.error, IndexError):  # an incomplete header
         return True
 
 
@@ -40,15 +40,15 @@ def _wav(data: bytes) -> bool:
                 size = long_size
             elif size == 0 or size >= 0x7FFF0000:
                 return False
-            # A few writers count the header in; half a tenth of a second is not worth a refusal.
+            # Some encoders include the header; a missing twentieth of a second is tolerated.
             return bool(at + size - len(data) > max(64, byte_rate // 20))
         at += size + (size & 1)
     return True
 
 
 def _ogg(data: bytes) -> bool:
-    """Return whether the last page isn't whole, or its last packet goes on. Foreign bytes after it (tags of
-    some tools) are not the recording's, and a recorder that was stopped hard sets no end-of-stream mark."""
+    """Return True if the last page or packet is incomplete. Some tools append tags, and a recorder that was
+    killed sets no end-of-stream mark."""
     at = data.rfind(b"OggS")
     body = at + 27 + data[at + 26]
     lacing = data[at + 27 : body]

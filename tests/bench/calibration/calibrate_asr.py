@@ -1,14 +1,14 @@
-"""Measures the ASR confidence tables of `services/transcription/confidence.json`.
+"""Measure the ASR confidence tables of `services/transcription/confidence.json`.
 
     python -m tests.bench.calibration.calibrate_asr --data DIR --model faster-whisper-base --write
 
-DIR is described in `people.py`. A transcript is right when retrieval (`services/retrieval`) finds in it every
-item, size and option of the cart, and no other: what only sounds like a name ("Americana") does not count as
-wrong. Amounts ("a lot of") and numbers are not looked at. On 2 cores base takes about 1 s a recording and
-level, and finished ones are kept in `--kept`, so that it can be stopped and continued.
+`people.py` describes DIR. A transcript is right when retrieval (`services/retrieval`) finds exactly the
+items, sizes and options of the cart in it; a word that only sounds like a name ("Americana") is not wrong.
+Amounts ("a lot of") and numbers are ignored. With base, 2 cores take about 1 s per recording and level.
+Finished transcripts are stored in `--kept`, so a stopped run resumes.
 
-With `--second NAME` it measures instead how often a transcript is right that names the same things as another
-recognizer's (`services/transcription/second.py`), over the same recordings and noise.
+With `--second NAME`, it measures how often a transcript is right that names the same things as a second
+recognizer's (`services/transcription/second.py`), on the same recordings and noise.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", default="faster-whisper-base")
-    parser.add_argument("--snr", type=int, nargs="*", default=[20, 10, 5, 0], help="dB, besides clean")
+    parser.add_argument("--snr", type=int, nargs="*", default=[20, 10, 5, 0], help="dB, in addition to clean")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="where finished transcripts are kept")
+    parser.add_argument("--kept", type=Path, help="file of finished transcripts")
     parser.add_argument("--second", help="measure agreement with this recognizer")
-    parser.add_argument("--kept-second", type=Path, help="where its finished transcripts are kept")
-    parser.add_argument("--fitted", action="store_true", help="with a context of each recording's own length")
-    parser.add_argument("--write", action="store_true", help="put what was measured into confidence.json")
+    parser.add_argument("--kept-second", type=Path, help="file of its finished transcripts")
+    parser.add_argument("--fitted", action="store_true", help="use a context of each recording's length")
+    parser.add_argument("--write", action="store_true", help="update confidence.json")
     args = parser.parse_args()
     how = f"+{FITTED}" if args.fitted else ""
     people, first = People.of(args.data, args.snr), recognizer(args.model, args.threads)
@@ -76,12 +76,12 @@ def recognizer(model: str, threads: int) -> WhisperTranscriber:
 
 
 def segments_by(one: WhisperTranscriber, fitted: bool = False) -> Callable[[Samples], Row]:
-    """What is kept of a recording that `one` transcribes."""
+    """Return a function that transcribes samples with `one` and returns the row to store."""
     return lambda samples: {"segments": [row_of(s) for s in one.segments(samples, "en", fitted=fitted)]}
 
 
 def measured(key: str, people: People, rows: list[Row]) -> Row:
-    """The table of these transcripts."""
+    """Return the confidence table of these transcripts."""
     raw, right, levels, silent = list[float](), list[bool](), list[int | None](), 0
     for row in rows:
         segments = [segment_of(kept) for kept in row["segments"]]
@@ -102,7 +102,7 @@ def measured(key: str, people: People, rows: list[Row]) -> Row:
 
 
 def pairs(people: People, rows: list[Row], others: list[Row], keys: tuple[str, str]) -> Iterator[Pair]:
-    """Both recognizers' transcripts, recording by recording, where the first has words."""
+    """Yield both recognizers' transcripts of each recording, if the first has words."""
     for row, other in zip(rows, others, strict=True):
         first, second = (
             transcript_of([segment_of(kept) for kept in each["segments"]], key)
@@ -113,7 +113,7 @@ def pairs(people: People, rows: list[Row], others: list[Row], keys: tuple[str, s
 
 
 class Pair(NamedTuple):
-    """Both transcripts of one recording, the confidence of the first, and whether it is right."""
+    """Two transcripts of a recording, and the confidence and correctness of the first."""
 
     first: str
     second: str
@@ -125,8 +125,8 @@ def agreements(pairs: Iterable[Pair], names: MenuNames) -> dict[str, Any]:
     """Print right and wrong transcripts by the first recognizer's confidence; return the entry of
     `agreements`.
 
-    Its rows are for confidences where agreement is needed, below the floor and from there to `SURE`: above
-    that nearly all are right anyway, and would make agreement look better than it is."""
+    Its rows are for confidences below `SURE`, where agreement matters: above, nearly all transcripts are
+    right and would inflate the rate."""
     floor = settings().asr_threshold
     bands = {"under the floor": (0.0, floor), "between": (floor, SURE), "sure": (SURE, 1.01)}
     counts: Counter[tuple[str, bool, bool]] = Counter()

@@ -1,13 +1,13 @@
-"""Measures transcripts of recordings with the noise reduced, for `services/transcription/confidence.json`.
+"""Measure transcripts of denoised recordings, for `services/transcription/confidence.json`.
 
     python -m tests.bench.calibration.calibrate_denoised --data DIR [--model faster-whisper-base] [--write]
 
-The recordings and noises of `calibrate_asr.py`. Each mix is transcribed whole, and where that leaves doubt
-and there is noise, once more with it reduced, as `transcription/transcribe.py` does. The table is measured on
-those transcripts alone that it then takes, since a choice by the menu makes words look surer than they are.
+Uses the recordings and noise of `calibrate_asr.py`. As in `transcription/transcribe.py`, each mix is
+transcribed, and if the transcript is doubtful and the mix noisy, again with noise reduction. The table covers
+only the denoised transcripts that are preferred: choosing by the menu makes words look surer than they are.
 
-It also prints how many transcripts are right and wrong (as in `calibrate_asr.py`), with and without, by the
-confidence's floor. Finished mixes are kept in `--kept`; on 2 cores some 25 minutes.
+Prints how many transcripts are right and wrong above and below the confidence threshold, with and without
+denoising. Takes about 25 minutes on 2 cores; a stopped run resumes from `--kept`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.bench.calibration.tables import table, write
 
 
 def transcribed(kept: list[Row], key: str) -> tuple[Transcript, float]:
-    """The transcript of kept segments, and their raw confidence."""
+    """Return the transcript of stored segments, and their raw confidence."""
     segments = [segment_of(one) for one in kept]
     return transcript_of(segments, key), raw_confidence(segments)
 
@@ -41,7 +41,7 @@ def transcribed(kept: list[Row], key: str) -> tuple[Transcript, float]:
 def both_passes(
     one: WhisperTranscriber, denoiser: Denoiser, samples: Samples, names: MenuNames, floor: float
 ) -> Row:
-    """Both passes over a mix, the second where the pipeline makes it."""
+    """Transcribe a mix, and again with noise reduction if the pipeline would."""
     whole = [row_of(segment) for segment in one.segments(samples, "en")]
     first, _ = transcribed(whole, one.key("en"))
     row: Row = {"segments": whole, "denoised": None, "removed_db": None}
@@ -58,10 +58,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", default="faster-whisper-base")
-    parser.add_argument("--snr", type=int, nargs="*", default=[20, 10, 5, 0], help="dB, besides clean")
+    parser.add_argument("--snr", type=int, nargs="*", default=[20, 10, 5, 0], help="dB, in addition to clean")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--kept", type=Path, default=Path("transcripts-denoised.jsonl"))
-    parser.add_argument("--write", action="store_true", help="put what was measured into confidence.json")
+    parser.add_argument("--write", action="store_true", help="update confidence.json")
     args = parser.parse_args()
     config = settings()
     floor, weights = config.asr_threshold, Path(resolve(config.denoiser, config.models_dir))

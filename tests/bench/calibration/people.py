@@ -1,8 +1,7 @@
-"""Real people's orders in noise, each transcribed once, and whether a transcript is right.
+"""Recordings of real people's orders, with added noise, and the correctness of their transcripts.
 
-A folder holds `menu.json`, `gold.jsonl` and `audio/`, in the form of `saycart eval`. Each recording is taken
-clean and mixed with noise (even ones: six other recordings talking at once; odd ones: pink noise) at each
-level. Seeded.
+A folder holds `menu.json`, `gold.jsonl` and `audio/`, as for `saycart eval`. Each recording is used clean and
+mixed with noise at each level: six other recordings for even ones, pink noise for odd ones. Seeded.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The orders of a folder with their recordings, and the levels of noise (dB, None for none)."""
+    """The orders of a folder with their recordings, and noise levels (dB, None for clean)."""
 
     names: MenuNames
     gold: list[Row]
@@ -50,8 +49,7 @@ class People:
         return f"{len(self.gold)} human orders, {RATE} Hz, at {self.snrs[1:]} dB of babble or pink noise"
 
     def transcribed(self, run: Callable[[Samples], Row], kept: Path) -> list[Row]:
-        """A row a recording and level, in order, of what `run` makes of it; those already in the file `kept`
-        are not run again."""
+        """Return a row of `run` for each recording and level, except those already in the file `kept`."""
         rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
         known = {(row["id"], row["snr"]): row for row in rows}
         with kept.open("a") as file:
@@ -65,7 +63,7 @@ class People:
         return [known[order["id"], snr] for snr in self.snrs for order in self.gold]
 
     def right(self, text: str, order: str) -> bool:
-        """Whether a transcript of an order is right (`is_right`)."""
+        """Return True if a transcript of an order is right (`is_right`)."""
         [cart] = [row["cart"] for row in self.gold if row["id"] == order]
         return is_right(text, cart, self.names)
 
@@ -75,7 +73,7 @@ def level(snr: int | None) -> str:
 
 
 def pink(length: int, rng: np.random.Generator) -> Samples:
-    """Noise of equal power an octave, as of a room full of machines."""
+    """Pink noise: equal power per octave."""
     spectrum = np.fft.rfft(rng.standard_normal(length))
     bins = np.arange(len(spectrum))
     bins[0] = 1
@@ -83,7 +81,7 @@ def pink(length: int, rng: np.random.Generator) -> Samples:
 
 
 def babble(clips: list[Samples], index: int, rng: np.random.Generator) -> Samples:
-    """Six other recordings at once, each at its own place and of equal power."""
+    """Six other recordings at once, at random offsets and equal power."""
     length = len(clips[index])
     mixed = np.zeros(length, np.float32)
     for other in rng.choice([i for i in range(len(clips)) if i != index], 6, replace=False):
@@ -105,7 +103,7 @@ def in_noise(clips: list[Samples], index: int, snr: int | None) -> Samples:
 
 
 def names_of(cart: dict[str, Any]) -> set[Name]:
-    """Every item, size and option of a cart, as kind, group and id."""
+    """Return the items, sizes and options of a cart as (kind, group, id)."""
     names: set[Name] = set()
     for line in cart["lines"]:
         names.add(("item", None, line["sku"]))
@@ -116,8 +114,8 @@ def names_of(cart: dict[str, Any]) -> set[Name]:
 
 
 def is_right(text: str, cart: dict[str, Any], menu: MenuNames) -> bool:
-    """Return true where retrieval finds every name of a cart in a transcript, and each of its mentions may
-    mean one of them."""
+    """Return True if retrieval finds every name of the cart in a transcript, and each mention can mean
+    one."""
     wanted = names_of(cart)
     found = [{(n.kind, n.group, n.id) for n in m.names} for m in retrieve(text, menu).mentions]
     return wanted <= set().union(*found) and all(names & wanted for names in found)

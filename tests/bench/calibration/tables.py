@@ -1,4 +1,4 @@
-"""Tables of `services/transcription/confidence.json`, made of raw confidences."""
+"""Build the tables of `services/transcription/confidence.json` from raw confidences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from infra.weights.lock import lock
 from services.transcription.confidence import TABLES
 
-BIN = 20  # recordings that are counted together before the table is made monotone
+BIN = 20  # recordings per bin before the table is made monotone
 
 
 def table(key: str, about: str, raw: list[float], right: list[bool], silent: int) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def table(key: str, about: str, raw: list[float], right: list[bool], silent: int
 
 
 def auroc(confidences: Sequence[float], right: Sequence[bool]) -> float | None:
-    """How often a right one has more confidence than a wrong one, ties as half; None when one kind lacks."""
+    """Area under the ROC curve; None if all are right or all are wrong."""
     good = [c for c, ok in zip(confidences, right, strict=True) if ok]
     bad = [c for c, ok in zip(confidences, right, strict=True) if not ok]
     if not good or not bad:
@@ -42,9 +42,9 @@ def auroc(confidences: Sequence[float], right: Sequence[bool]) -> float | None:
 
 
 def isotonic(raw: np.ndarray, right: np.ndarray) -> list[list[float]]:
-    """Rows [raw_low, raw_mean, count, right, confidence], rising, by pooling adjacent violators.
+    """Rows [raw_low, raw_mean, count, right, confidence], made monotone by pooling adjacent violators.
 
-    A bin's share is (right + 1) / (count + 2), so that no row claims to be certain.
+    A bin's confidence is (right + 1) / (count + 2), so no row is certain.
     """
     order = np.argsort(raw, kind="stable")
     pools: list[list[float]] = []  # count, right, sum of raw, sum of shares weighted by count, lowest raw
@@ -59,7 +59,7 @@ def isotonic(raw: np.ndarray, right: np.ndarray) -> list[list[float]]:
 
 
 def cautious(tables: dict[str, Any]) -> list[list[float]]:
-    """Rows [raw, confidence] for what was never measured: the lowest of all tables, less a tenth."""
+    """Rows [raw, confidence] for models without a table: the lowest of all tables, minus 0.1."""
     rows = []
     for raw in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
         lowest = min(
@@ -71,13 +71,13 @@ def cautious(tables: dict[str, Any]) -> list[list[float]]:
 
 
 def as_they_come(tables: dict[str, Any]) -> dict[str, Any]:
-    """Tables of first, whole passes without an adapter: what was never measured is one of those."""
+    """Tables of first, full passes without an adapter, like those of models without a table."""
     plain = lock().names
     return {key: table for key, table in tables.items() if key.partition("/")[0] in plain and "+" not in key}
 
 
 def write(document: dict[str, Any]) -> None:
-    """One row a line: a table is read by people."""
+    """Write confidence.json with one row per line, for readability."""
     text = re.sub(
         r"\[\s+([^\[\]]+?)\s+\]", lambda m: f"[{' '.join(m[1].split())}]", json.dumps(document, indent=1)
     )

@@ -1,4 +1,4 @@
-"""What a library makes of five schemas is counted as it should be, on the libraries that saycart has."""
+"""The conformance benchmark counts five schemas correctly for the installed libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spoken orders for a recogniser to learn from: `services/learning/training/recogniser`.
+"""Spoken orders for a recogniser to learn from: `services/learning/training/recognizer`.
 
     python -m tests.golden.speak.learned texts OUT                     # in saycart's own environment
     python -m tests.golden.speak.learned speak OUT --pieces DIR [--shard 0 2]

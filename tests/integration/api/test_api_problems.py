@@ -1,4 +1,4 @@
-"""What goes wrong on our side or around a call, and what the API says of itself."""
+"""Errors on the server's side and around calls, and the API's self-description."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def upload(world: World, **headers: str) -> httpx.Response:
         ("/v1/orders?limit=1000", 422, "invalid_input"),
     ],
 )
-def test_what_is_not_there_or_can_not_be(world: World, path: str, status: int, code: str) -> None:
+def test_unknown_and_invalid_paths(world: World, path: str, status: int, code: str) -> None:
     found = expect_problem(world.http.get(path), status, code)
     assert [error["pointer"] for error in found["errors"]] == ["/query/limit"] * (status == 422)
 
@@ -61,32 +61,32 @@ def test_what_is_not_there_or_can_not_be(world: World, path: str, status: int, c
         *("2026-11-01T00:00:00 x", "2026-11-01T00:00:00+00:00", "x y z"),
     ],
 )
-def test_a_cursor_that_was_never_handed_out_is_refused(world: World, path: str, text: str) -> None:
+def test_a_forged_cursor_is_refused(world: World, path: str, text: str) -> None:
     cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
     expect_problem(world.http.get(path, params={"cursor": cursor}), 422, "invalid_input")
 
 
 @pytest.mark.parametrize("path", ["/v1/orders", "/v1/reviews/rev_none/decision"])
-def test_a_body_of_many_unknown_keys_is_not_even_read(world: World, path: str) -> None:
+def test_a_body_of_many_unknown_keys_is_not_parsed(world: World, path: str) -> None:
     many = {f"k{number}": 1 for number in range(60_000)}
     expect_problem(world.http.post(path, json=many), 413, "body_too_large")
 
 
-def test_a_problem_lists_a_hundred_wrong_fields_at_most(world: World) -> None:
+def test_a_problem_lists_at_most_a_hundred_fields(world: World) -> None:
     refused = world.http.post("/v1/orders", json={f"k{number}": 1 for number in range(1_200)})
     found = expect_problem(refused, 422, "invalid_input")
     assert len(found["errors"]) == 100
     assert found["errors"][2] == {"pointer": "/k0", "detail": "is not a known field"}
 
 
-def test_the_longest_text_and_note_fit_into_an_order(world: World) -> None:
+def test_the_longest_text_and_metadata_are_accepted(world: World) -> None:
     sent = {"transcript": "🍵" * 2_000, "menu": MENU["id"], "metadata": {"note": "x" * 7_900}}
     body = json.dumps(sent, ensure_ascii=False).encode()
     answer = world.http.post("/v1/orders", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 202
 
 
-def test_request_ids_are_kept_where_they_are_sane(world: World) -> None:
+def test_valid_request_ids_are_kept(world: World) -> None:
     given = {"X-Request-ID": "shop-17:2026-11-21"}
     assert world.http.get("/livez", headers=given).headers["x-request-id"] == given["X-Request-ID"]
     for bad in ("short", "x" * 65, "with space in it", "quote\"'<script>"):
@@ -95,7 +95,7 @@ def test_request_ids_are_kept_where_they_are_sane(world: World) -> None:
         assert len(answer.headers["x-request-id"]) == 32
 
 
-def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_reveals_nothing(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("password=hunter2 at /srv/secret.py")
 
@@ -108,7 +108,7 @@ def test_a_fault_of_ours_tells_nothing(lone_world: World, monkeypatch: pytest.Mo
     assert lone_world.http.get("/livez").status_code == 200
 
 
-def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
+def test_without_the_database_it_is_503_and_no_file_is_left(own_world: World) -> None:
     away = Database(NOWHERE)
     assert own_world.http.get("/metrics/database").status_code == 200
     own_world.parts.database, own_world.parts.orders = away, OrderStore(away, "main")
@@ -131,9 +131,7 @@ def test_database_down_is_503_and_leaves_no_file(own_world: World) -> None:
     away.close()
 
 
-def test_a_commit_whose_end_is_unknown_keeps_no_recording(
-    lone_world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_uncertain_commit_leaves_no_recording(lone_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     create: Any = OrderStore.create
 
     def cut_off(*args: Any, **kwargs: Any) -> tuple[OrderRecord, bool]:
@@ -178,7 +176,7 @@ def test_health_and_metrics(own_world: World) -> None:
     assert "ord_none" not in shown
 
 
-def test_the_docs_load_nothing_from_elsewhere(world: World) -> None:
+def test_the_docs_load_no_external_resources(world: World) -> None:
     page = world.http.get("/docs")
     assert page.status_code == 200
     assert "/v1/orders/{order_id}/cancel" in page.text
@@ -189,7 +187,7 @@ def test_the_docs_load_nothing_from_elsewhere(world: World) -> None:
     assert "unsafe" not in policy
 
 
-def test_every_problem_type_has_its_page(world: World) -> None:
+def test_every_problem_type_has_a_page(world: World) -> None:
     for code, title in TITLES.items():
         page = world.http.get(f"/problems/{code}")
         assert page.status_code == 200
@@ -197,7 +195,7 @@ def test_every_problem_type_has_its_page(world: World) -> None:
     expect_problem(world.http.get("/problems/no-such"), 404, "not_found")
 
 
-def test_a_wrong_method_is_told_every_right_one(world: World) -> None:
+def test_a_wrong_method_gets_the_allowed_ones(world: World) -> None:
     for path, allowed in (
         ("/v1/orders", "GET, POST"),
         ("/v1/menus/x", "GET, PUT"),
@@ -209,16 +207,16 @@ def test_a_wrong_method_is_told_every_right_one(world: World) -> None:
         assert answer.headers["allow"] == allowed
 
 
-def test_a_parameter_that_the_call_does_not_know_is_refused_with_those_that_it_does(world: World) -> None:
+def test_an_unknown_parameter_is_refused_with_the_known_ones(world: World) -> None:
     found = expect_problem(world.http.get("/v1/orders?state=completed&limit=1"), 422, "invalid_input")
     takes = "unknown parameter; this call takes cursor, limit, status"
     assert found["errors"] == [{"pointer": "/query/state", "detail": takes}]
-    # Nor does any caller set how much of a body is read.
+    # Callers can't change how much of a body is read.
     found = expect_problem(world.http.put("/v1/menus/x?limit=100000000", json={}), 422, "invalid_input")
     assert found["detail"] == "/query/limit: unknown parameter; this call takes none"
 
 
-def test_every_call_has_a_name_for_code_a_summary_and_an_example(world: World) -> None:
+def test_every_operation_has_id_summary_and_example(world: World) -> None:
     paths = httpx.get(f"{world.url}/openapi.json").json()["paths"]
     calls = [call for operations in paths.values() for call in operations.values()]
     names = {call["operationId"] for call in calls}
@@ -230,8 +228,8 @@ def test_every_call_has_a_name_for_code_a_summary_and_an_example(world: World) -
         assert call["x-codeSamples"][0]["source"].startswith("curl ")
 
 
-def test_a_decoder_that_hangs_delays_no_probe(tmp_path: Path) -> None:
-    """An orchestrator waits for a second, and takes what did not answer for a replica that is ill."""
+def test_a_hanging_decoder_delays_no_probe(tmp_path: Path) -> None:
+    """An orchestrator waits one second before it considers a replica unhealthy."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as silent:
         at = f"127.0.0.1:{silent.getsockname()[1]}"
         with running(
@@ -241,7 +239,7 @@ def test_a_decoder_that_hangs_delays_no_probe(tmp_path: Path) -> None:
                 assert real.http.get("/readyz", timeout=1).json()["status"] == "degraded"
 
 
-def test_with_the_database_away_it_is_unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_database_it_is_unready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(tmp_path, container=Container, redis_url="redis://127.0.0.1:1/0") as real:
 
         def away() -> None:

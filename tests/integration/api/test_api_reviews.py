@@ -27,14 +27,14 @@ def act(world: World, review_id: str, call: str, /, **body: Any) -> httpx.Respon
 
 
 def claimed(world: World) -> tuple[str, str, int]:
-    """An order in review that Ada holds: order, review, version."""
+    """An order in review claimed by Ada: order, review, version."""
     order_id, review_id = world.doubted()
     answer = act(world, review_id, "claim", reviewer="ada")
     assert answer.status_code == 200, answer.text
     return order_id, review_id, answer.json()["version"]
 
 
-def test_the_queue_lists_undecided_reviews_oldest_first(own_world: World) -> None:
+def test_open_reviews_are_listed_oldest_first(own_world: World) -> None:
     made = [own_world.doubted()[1] for _ in range(3)]
     act(own_world, made[1], "claim", reviewer="ada")
     page = own_world.http.get("/v1/reviews?limit=2").json()
@@ -56,7 +56,7 @@ def test_a_review_shows_its_order_and_reasons(world: World) -> None:
     assert answer.headers["etag"] == f'W/"{review["version"]}"'
 
 
-def test_approving_what_was_proposed(world: World) -> None:
+def test_approving_the_proposed_cart(world: World) -> None:
     order_id = world.text()["id"]
     world.advance(
         order_id,
@@ -90,7 +90,7 @@ def test_correcting_and_rejecting(world: World) -> None:
     assert answer.json()["reason"] == "a prank"
 
 
-def test_a_cart_that_the_menu_does_not_allow(world: World) -> None:
+def test_carts_outside_the_menu_are_rejected(world: World) -> None:
     order_id, review_id, version = claimed(world)
     answer = act(
         world,
@@ -119,13 +119,13 @@ def test_a_cart_that_the_menu_does_not_allow(world: World) -> None:
         ({"version": 1, "action": "approve", "total": 1}, "/total"),
     ],
 )
-def test_decisions_with_bad_fields(world: World, body: dict[str, Any], pointer: str) -> None:
+def test_invalid_decisions_are_rejected(world: World, body: dict[str, Any], pointer: str) -> None:
     _, review_id = world.doubted()
     found = expect_problem(act(world, review_id, "decision", **body), 422, "invalid_input")
     assert pointer in [error["pointer"] for error in found["errors"]]
 
 
-def test_claiming_again_renews_and_releasing_frees(world: World) -> None:
+def test_claiming_again_renews_and_releasing_unassigns(world: World) -> None:
     _, review_id, version = claimed(world)
     again = act(world, review_id, "claim", reviewer="ada").json()
     assert again["version"] == version
@@ -155,7 +155,7 @@ def put(world: World, document: Any, menu_id: str | None = None) -> httpx.Respon
     return world.http.put(f"/v1/menus/{menu_id or document['id']}", json=document)
 
 
-def test_a_menu_is_imported_versioned_and_exported(world: World) -> None:
+def test_menus_are_imported_versioned_and_exported(world: World) -> None:
     first = {**MENU, "id": "m-versions"}
     made = put(world, first)
     assert made.status_code == 201, made.text
@@ -179,7 +179,7 @@ def test_a_menu_is_imported_versioned_and_exported(world: World) -> None:
     assert ("m-versions", 2) in [(menu["id"], menu["version"]) for menu in listed]
 
 
-def test_an_import_says_which_names_it_dropped(world: World) -> None:
+def test_an_import_lists_dropped_names(world: World) -> None:
     twice = {
         **MENU,
         "id": "m-tidied",
@@ -198,14 +198,14 @@ def test_an_import_says_which_names_it_dropped(world: World) -> None:
     assert world.http.get("/v1/menus").json()["menus"][0]["notes"] == []
 
 
-def test_an_order_keeps_the_menu_version_it_began_with(lone_world: World) -> None:
+def test_an_order_keeps_its_menu_version(lone_world: World) -> None:
     order = lone_world.text()
     put(lone_world, {**MENU, "name": "Dearer"})
     assert lone_world.http.get(f"/v1/orders/{order['id']}").json()["menu"]["version"] == 1
     assert lone_world.text()["menu"]["version"] == 2
 
 
-def test_a_menu_that_contradicts_itself_is_refused_whole(world: World) -> None:
+def test_an_inconsistent_menu_is_rejected(world: World) -> None:
     bad = {**MENU, "id": "m-bad", "items": [{"sku": "a", "name": "a", "prices": {"XL": 1}}, {"sku": "a"}]}
     found = expect_problem(put(world, bad), 422, "invalid_menu")
     assert any(error["pointer"].startswith("/items/1") for error in found["errors"])
@@ -216,9 +216,7 @@ def test_a_menu_that_contradicts_itself_is_refused_whole(world: World) -> None:
     expect_problem(world.http.put("/v1/menus/x", content=b"{}"), 415, "unsupported_media_type")
 
 
-def test_a_menu_whose_grammar_does_not_compile_never_serves(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_menu_without_a_valid_grammar_is_rejected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from schemas.errors import InvalidMenu
 
     def refuse(*_: Any) -> None:
@@ -240,7 +238,7 @@ def test_the_schema_is_published_with_its_version(world: World) -> None:
 MILK = {"text": "Which milk?", "answers": ["Oat", "Soy"]}
 
 
-def test_a_reviewer_asks_the_customer_whose_answer_brings_the_review_back(own_world: World) -> None:
+def test_a_reviewer_asks_the_customer(own_world: World) -> None:
     world = own_world
     order_id, review_id, version = claimed(world)
     waiting = world.doubted()[1]
@@ -271,7 +269,7 @@ def test_a_reviewer_asks_the_customer_whose_answer_brings_the_review_back(own_wo
     expect_problem(late, 409, "conflict")
 
 
-def test_an_order_that_is_said_again_is_decoded_from_that_alone(own_world: World) -> None:
+def test_a_repeated_order_replaces_the_first_utterance(own_world: World) -> None:
     order_id, review_id, version = claimed(own_world)
     act(own_world, review_id, "ask", version=version, question="staff/again")
     more = own_world.http.post(f"/v1/orders/{order_id}/utterances", json={"transcript": "two bagels"})

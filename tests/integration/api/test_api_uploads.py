@@ -1,4 +1,4 @@
-"""Uploads that must be refused: each with its problem, as early as it shows, and with nothing kept."""
+"""Invalid uploads are refused as early as possible, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ world = api_world.world
 
 @pytest.fixture(autouse=True)
 def nothing_kept(world: World) -> Iterator[None]:
-    """No refusal of this file may leave an order or a file."""
+    """Check that refusals leave no order and no file."""
     orders, files = sum(world.parts.orders.counts().values()), set(world.recordings)
     yield
     until(lambda: set(world.recordings) == files)
@@ -52,11 +52,11 @@ def part(name: str, value: bytes) -> bytes:
         (wav() + b"\0" * 1_100_000, 413, "audio_too_large"),  # by its declared length
     ],
 )
-def test_what_is_no_recording(world: World, content: bytes, status: int, code: str) -> None:
+def test_invalid_recordings_are_rejected(world: World, content: bytes, status: int, code: str) -> None:
     expect_problem(post(world, content), status, code)
 
 
-def test_fifty_megabytes_in_chunks_are_refused_early(world: World) -> None:
+def test_a_large_chunked_body_is_refused_early(world: World) -> None:
     head = (
         b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
         b"Content-Type: multipart/form-data; boundary=B\r\n" + world.line() + b"\r\n"
@@ -92,7 +92,7 @@ def test_fifty_megabytes_in_chunks_are_refused_early(world: World) -> None:
         ),
     ],
 )
-def test_a_bad_field_is_named(world: World, fields: dict[str, str], code: str, pointer: str) -> None:
+def test_invalid_fields_are_named(world: World, fields: dict[str, str], code: str, pointer: str) -> None:
     found = expect_problem(post(world, wav(), **fields), 422, code)
     assert found["errors"][0]["pointer"].startswith(pointer)
 
@@ -110,7 +110,7 @@ def test_a_bad_field_is_named(world: World, fields: dict[str, str], code: str, p
         ),
     ],
 )
-def test_one_recording_is_needed(world: World, body: bytes, detail: str) -> None:
+def test_exactly_one_recording_is_required(world: World, body: bytes, detail: str) -> None:
     found = expect_problem(raw(world, body), 422, "invalid_input")
     assert found["errors"] == [{"pointer": "/audio", "detail": detail}]
 
@@ -135,12 +135,12 @@ UNREADABLE: dict[tuple[int, str], list[tuple[str, bytes]]] = {
 
 
 @pytest.mark.parametrize(("status", "code"), UNREADABLE)
-def test_a_body_that_can_not_be_read(world: World, status: int, code: str) -> None:
+def test_malformed_bodies_are_rejected(world: World, status: int, code: str) -> None:
     for content_type, body in UNREADABLE[status, code]:
         expect_problem(raw(world, body, content_type), status, code)
 
 
-def test_a_client_that_goes_away_midway_leaves_nothing(world: World) -> None:
+def test_an_aborted_upload_leaves_nothing(world: World) -> None:
     before = set(world.recordings)
     head = (
         b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"

@@ -1,4 +1,4 @@
-"""What staff corrected comes out as rows that `saycart eval` reads, and as figures."""
+"""Staff corrections are exported as rows for `saycart eval`, and counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schemas.review import ReviewDecision, ReviewReason
 from services.learning.evaluation.run import read_rows
 from services.pipeline.review import settle
 from services.validation.price import price_cart
-from tests.stand_ins import CAFE, TESTER, Works, speech
+from tests.stand_ins import CAFE, TESTER, Pipeline, speech
 
 SAID = "um two large flat whites with oat milk and a muffin please"
 FLAT = {"kind": "not_on_menu", "heard": "two large flat whites with oat milk", "quantity": 2}
@@ -32,41 +32,39 @@ LATTE = {
 
 
 @pytest.fixture
-def works(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "recordings"))
+def pipeline(database: Database, tmp_path: Path) -> Pipeline:
+    return Pipeline(database, BlobFolder(tmp_path / "recordings"))
 
 
 def settled(
-    works: Works, action: str, lines: list[dict[str, Any]] | None = None, *, spoken: bool = True
+    pipeline: Pipeline, action: str, lines: list[dict[str, Any]] | None = None, *, spoken: bool = True
 ) -> str:
-    """An order that the machine proposed as flat whites that nobody has, and that a person settled."""
-    order_id = works.spoken() if spoken else works.typed(SAID)
+    """An order decoded as an item off the menu, and decided by a person."""
+    order_id = pipeline.spoken() if spoken else pipeline.typed(SAID)
     heard = speech(SAID)
-    order = works.orders.get(order_id)
+    order = pipeline.orders.get(order_id)
     if spoken:
-        order = works.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
+        order = pipeline.orders.commit(order, Outcome(Event.TRANSCRIBED, transcript=heard))
     draft = CartDraft.model_validate({"lines": [FLAT, MUFFIN]})
     cart = price_cart(draft, CAFE, 1, heard, [])
-    order = works.orders.commit(order, Outcome(Event.DECODED, draft=draft, cart=cart))
-    works.orders.commit(order, Outcome(Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,)))
-    review = works.reviews.by_order(order_id)
+    order = pipeline.orders.commit(order, Outcome(Event.DECODED, draft=draft, cart=cart))
+    pipeline.orders.commit(order, Outcome(Event.DOUBTED, reasons=(ReviewReason.NOT_ON_MENU,)))
+    review = pipeline.reviews.by_order(order_id)
     assert review is not None
-    held = works.reviews.claim(review.id, "ann", 60)
+    held = pipeline.reviews.claim(review.id, "ann", 60)
     decision = ReviewDecision.model_validate(
         {"version": held.version, "action": action, "reason": "no"}
         | ({"cart": {"lines": lines}} if lines is not None else {})
     )
-    outcome = settle(works.orders.get(order_id), decision, "ann", works.menus.get("trap-cafe"))
-    works.reviews.decide(review.id, decision, outcome, reviewer="ann", by=TESTER)
+    outcome = settle(pipeline.orders.get(order_id), decision, "ann", pipeline.menus.get("trap-cafe"))
+    pipeline.reviews.decide(review.id, decision, outcome, reviewer="ann", by=TESTER)
     return order_id
 
 
-def test_the_command_writes_corrections_as_gold_rows_that_eval_reads(
-    works: Works, database_url: str, tmp_path: Path
-) -> None:
-    spoken = settled(works, "correct", [LATTE, MUFFIN])
-    typed = settled(works, "correct", [MUFFIN], spoken=False)
-    settled(works, "reject")
+def test_corrections_are_exported_as_gold_rows(pipeline: Pipeline, database_url: str, tmp_path: Path) -> None:
+    spoken = settled(pipeline, "correct", [LATTE, MUFFIN])
+    typed = settled(pipeline, "correct", [MUFFIN], spoken=False)
+    settled(pipeline, "reject")
     out = tmp_path / "gold.jsonl"
     command = [sys.executable, "-m", "services.cli.main", "reviews", "export", "--out", out]
     environment = {"DATABASE_URL": database_url, "SAYCART_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}

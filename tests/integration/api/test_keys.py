@@ -1,4 +1,4 @@
-"""Keys, shops and roles from the command line; the machine's own key; the secret that signs links."""
+"""Keys, shops and roles from the command line; the machine's key; the secret that signs links."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Saycart = Callable[..., Result]
 
 @pytest.fixture
 def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Saycart:
-    """The command line over the database, in process."""
+    """Run the command line in process on this database."""
     config = Settings(home=tmp_path / "home", database_url=database_url)
     monkeypatch.setattr(client, "settings", lambda: config)
     monkeypatch.setenv("COLUMNS", "200")
@@ -57,7 +57,7 @@ def opens(keys: KeyStore, token: str) -> set[str]:
     return set() if access is None else {str(scope) for scope in access.scopes}
 
 
-def test_a_key_from_its_making_to_its_end(saycart: Saycart, keys: KeyStore, database: Database) -> None:
+def test_the_life_of_a_key(saycart: Saycart, keys: KeyStore, database: Database) -> None:
     token = token_in(saycart("keys", "add", "till 3", "--scope", "orders:read,orders:write"))
     assert opens(keys, token) == {"orders:read", "orders:write"}
     key_id, secret = token.split("_", 2)[1:]
@@ -65,12 +65,12 @@ def test_a_key_from_its_making_to_its_end(saycart: Saycart, keys: KeyStore, data
     assert key_id in listed
     assert "till 3" in listed
     assert secret not in listed
-    # The command takes a whole token for its id, too.
+    # The command also accepts a whole token.
     assert saycart("keys", "revoke", token).exit_code == 0
     assert opens(keys, token) == set()
-    told = list(AuditLog(database).entries())
-    assert [entry.action for entry in told] == ["key.added", "key.revoked"]
-    assert all(entry.actor.startswith("operator:") for entry in told)
+    entries = list(AuditLog(database).entries())
+    assert [entry.action for entry in entries] == ["key.added", "key.revoked"]
+    assert all(entry.actor.startswith("operator:") for entry in entries)
     with database.read() as session:
         for table in ("api_keys", "audit_log"):
             assert secret not in str(session.execute(text(f"SELECT * FROM {table}")).all())
@@ -88,14 +88,14 @@ def test_a_key_from_its_making_to_its_end(saycart: Saycart, keys: KeyStore, data
         (("x", "--page", "--shop", "nowhere"), "No shop nowhere"),
     ],
 )
-def test_what_is_no_key(saycart: Saycart, keys: KeyStore, words: tuple[str, ...], said: str) -> None:
+def test_invalid_key_requests(saycart: Saycart, keys: KeyStore, words: tuple[str, ...], said: str) -> None:
     done = saycart("keys", "add", *words)
     assert done.exit_code == 1
     assert said in done.output
     assert keys.list() == []
 
 
-def test_a_shop_its_people_and_its_keys(saycart: Saycart, keys: KeyStore) -> None:
+def test_shops_have_their_own_staff_and_keys(saycart: Saycart, keys: KeyStore) -> None:
     assert saycart("shops", "add", "harbor-1", "--name", "Harbor One").exit_code == 0
     assert "Harbor One" in saycart("shops", "list").output
     for bad, said in (
@@ -115,7 +115,7 @@ def test_a_shop_its_people_and_its_keys(saycart: Saycart, keys: KeyStore) -> Non
     assert "cleo, manager of main" in add("cleo", "--role", "manager")
     assert "ben is now manager" in saycart("staff", "role", "ben", "manager").output
     assert "No shop nowhere" in add("dan", "--shop", "nowhere")
-    # Somebody else's people review nothing here.
+    # Staff of another shop can't review here.
     assert "No account 'ann'" in saycart("keys", "add", "x", "--scope", "reviews", "--person", "ann").output
     token = token_in(
         saycart("keys", "add", "x", "--scope", "reviews", "--person", "ann", "--shop", "harbor-1")
@@ -129,7 +129,7 @@ def test_a_shop_its_people_and_its_keys(saycart: Saycart, keys: KeyStore) -> Non
     assert found.shop == "harbor-1"
 
 
-def test_the_machine_keeps_a_key_of_its_own(keys: KeyStore, tmp_path: Path) -> None:
+def test_the_machine_has_its_own_key(keys: KeyStore, tmp_path: Path) -> None:
     token = _first_key(tmp_path, keys)
     assert read_key(tmp_path) == token
     assert opens(keys, token) == {str(scope) for scope in ALL_SCOPES - {Scope.REVIEWS}}
@@ -143,7 +143,7 @@ def test_the_machine_keeps_a_key_of_its_own(keys: KeyStore, tmp_path: Path) -> N
     assert _first_key(tmp_path, keys) not in (token, again)
 
 
-def test_the_secret_is_made_once_by_however_many(tmp_path: Path, race: Callable[..., list[Any]]) -> None:
+def test_concurrent_processes_create_one_secret(tmp_path: Path, race: Callable[..., list[Any]]) -> None:
     made = race(12, lambda _: signing_keys("", tmp_path))
     assert len({tuple(found) for found in made}) == 1
     assert len(made[0][0]) == 64
@@ -151,7 +151,7 @@ def test_the_secret_is_made_once_by_however_many(tmp_path: Path, race: Callable[
     assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
 
 
-def test_a_secret_may_be_changed_while_the_old_one_is_good(tmp_path: Path) -> None:
+def test_a_secret_can_be_rotated(tmp_path: Path) -> None:
     old, new = "a" * 32, "b" * 32
     signed = URLSafeTimedSerializer(signing_keys(old, tmp_path), salt="s").dumps("x")
     both = URLSafeTimedSerializer(signing_keys(f"{new} {old}", tmp_path), salt="s")

@@ -1,4 +1,4 @@
-"""`/v1/masked` over real HTTP, with a decode server that says what a test wants: answers, errors, limits."""
+"""`/v1/masked` over real HTTP with a scripted decode server: answers, errors, limits."""
 
 # ruff: noqa: F811  (fixtures of masked_world.py, asked for by name)
 from __future__ import annotations
@@ -53,7 +53,7 @@ def metric(world: World, name: str, **labels: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line[len(name)] in "{ ")
 
 
-def test_what_there_is(world: World) -> None:
+def test_tasks_are_listed(world: World) -> None:
     found = world.http.get("/v1/masked").json()["tasks"]
     assert [(task["name"], task["form"]) for task in found] == [("ticket", "json"), ("word", "grammar")]
     ticket = world.http.get("/v1/masked/ticket").json()
@@ -95,9 +95,7 @@ FAILURES: dict[str, tuple[Answer, int, str, bool]] = {
 
 
 @pytest.mark.parametrize("what", FAILURES)
-def test_a_failure_is_a_problem_of_its_own_and_is_counted_as_such(
-    world: World, server: StagedServer, what: str
-) -> None:
+def test_each_failure_has_its_own_problem_and_metric(world: World, server: StagedServer, what: str) -> None:
     answer, status, code, again = FAILURES[what]
     ask(world)  # the server is known
     before = metric(world, "saycart_masked_seconds_count", task="ticket", outcome=code)
@@ -118,35 +116,35 @@ def test_without_a_decode_server_it_is_503(tmp_path: Path) -> None:
         assert "SAYCART_LLM_URL" in problem["hint"]
 
 
-def test_a_body_has_a_bound(world: World, server: StagedServer) -> None:
+def test_bodies_are_limited(world: World, server: StagedServer) -> None:
     expect_problem(ask(world, "ticket", more="a" * route.MAX_BODY_BYTES), 413, "body_too_large")
-    # The longest text in its longest spelling fits.
+    # The longest text in its longest encoding fits.
     longest = json.dumps({"text": "🍵" * MAX_TEXT_CHARS}).encode()
     header = {"Content-Type": "application/json"}
     assert world.http.post("/v1/masked/ticket", content=longest, headers=header).status_code == 200
 
 
-def test_only_so_many_are_in_hand_and_nobody_else_waits(world: World, server: StagedServer) -> None:
+def test_concurrent_calls_are_limited(world: World, server: StagedServer) -> None:
     ask(world)
-    came, go_on = held(server)
+    arrived, release = held(server)
     with ThreadPoolExecutor(IN_FLIGHT) as pool:
         calls = [pool.submit(ask, world) for _ in range(IN_FLIGHT)]
         for _ in calls:
-            assert came.acquire(timeout=10)
+            assert arrived.acquire(timeout=10)
         assert metric(world, "saycart_masked_busy") == metric(world, "saycart_masked_limit") == IN_FLIGHT
         refused = ask(world)
         expect_problem(refused, 503, "masked_busy")
         assert int(refused.headers["retry-after"]) >= 1
         assert world.text("a latte")["id"], "orders are taken meanwhile"
-        go_on.set()
+        release.set()
         assert [call.result(20).status_code for call in calls] == [200] * IN_FLIGHT
     assert ask(world).status_code == 200
     assert metric(world, "saycart_masked_busy") == 0
 
 
-def test_a_client_that_leaves_calls_its_decode_off(world: World, server: StagedServer) -> None:
+def test_a_disconnect_cancels_the_decode(world: World, server: StagedServer) -> None:
     ask(world)
-    came, go_on = held(server)
+    arrived, release = held(server)
     server.gone.clear()
     counted = {"task": "ticket", "outcome": "decode_cancelled"}
     before = metric(world, "saycart_masked_seconds_count", **counted)
@@ -158,26 +156,26 @@ def test_a_client_that_leaves_calls_its_decode_off(world: World, server: StagedS
             + f"Content-Length: {len(body)}\r\n\r\n".encode()
             + body
         )
-        assert came.acquire(timeout=10)
+        assert arrived.acquire(timeout=10)
         assert not server.gone.is_set()
     assert server.gone.wait(10), "the server was left to decode for nobody"
-    go_on.set()
+    release.set()
     until(lambda: metric(world, "saycart_masked_seconds_count", **counted) == before + 1)
     until(lambda: metric(world, "saycart_masked_busy") == 0)
 
 
-def test_a_call_ends_in_its_time(
+def test_a_call_ends_at_its_timeout(
     tmp_path: Path, server: StagedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(tmp_path, llm_url=server.url, masked_tasks=TASKS) as hasty:
-        ask(hasty)  # the probe of a new server is not timed
+        ask(hasty)  # probing a new server is not timed
         monkeypatch.setattr(tasks, "TIMEOUT_S", 0.3)
-        came, go_on = held(server)
+        arrived, release = held(server)
         began = time.monotonic()
         expect_problem(ask(hasty), 503, "engine_unavailable")
         assert time.monotonic() - began < 15
-        assert came.acquire(timeout=1)
-        go_on.set()
+        assert arrived.acquire(timeout=1)
+        release.set()
 
 
 def test_nothing_is_stored_and_no_text_is_logged(
@@ -207,15 +205,18 @@ NOT_LOADED: dict[str, tuple[str, str]] = {
     "no module": ("no.such.module:TASKS", "no.such.module:TASKS can't be loaded: ModuleNotFoundError"),
     "no attribute": ("tests.masked_tasks:NONE", "tests.masked_tasks:NONE can't be loaded: AttributeError"),
     "no attribute named": ("tests.masked_tasks", "tests.masked_tasks can't be loaded: AttributeError"),
-    "no tasks": ("tests.masked_tasks:NOT_TASKS", "tests.masked_tasks:NOT_TASKS holds no tasks, but dict"),
-    "no list": ("tests.masked_tasks:Ticket", "holds no tasks"),
+    "no tasks": ("tests.masked_tasks:NOT_TASKS", "tests.masked_tasks:NOT_TASKS is dict, not Tasks"),
+    "no list": ("tests.masked_tasks:Ticket", "not Tasks"),
     "two of a name": (f"{TASKS},{TASKS}", "Two tasks have the name 'ticket'"),
-    "can't be masked": ("tests.open_tasks:TASKS", "tests.open_tasks:TASKS: /text: a text without an end"),
+    "can't be masked": (
+        "tests.open_tasks:TASKS",
+        "tests.open_tasks:TASKS: /text: text without a maximum length",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", NOT_LOADED)
-def test_tasks_that_can_not_be_loaded_are_told_by_setting_and_place(what: str) -> None:
+def test_invalid_tasks_are_reported_with_their_setting(what: str) -> None:
     named, words = NOT_LOADED[what]
     with pytest.raises(InputError) as caught:
         registered(named)
@@ -224,7 +225,7 @@ def test_tasks_that_can_not_be_loaded_are_told_by_setting_and_place(what: str) -
     assert caught.value.hint
 
 
-def test_nothing_starts_over_tasks_that_can_not_be_loaded(tmp_path: Path) -> None:
+def test_invalid_tasks_prevent_the_start(tmp_path: Path) -> None:
     wanted = Settings(home=tmp_path, masked_tasks="no.such:TASKS")
     with pytest.raises(InputError, match="SAYCART_MASKED_TASKS"):
         Stack(wanted).start()

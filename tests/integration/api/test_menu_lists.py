@@ -1,4 +1,4 @@
-"""Lists of menus over HTTP: what they show, and that many menus are a list to choose from."""
+"""Lists of menus over HTTP: their fields, and links for a few menus, a select box for many."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add(world: World, count: int) -> None:
         world.parts.menus.put(Menu.parse(document), by=TESTER)
 
 
-def test_lists_show_headers(own_world: World) -> None:
+def test_lists_show_menu_headers(own_world: World) -> None:
     add(own_world, 2)
     listed = own_world.http.get("/v1/menus").json()["menus"]
     assert [(menu["id"], menu["items"], menu["currency"]) for menu in listed] == [
@@ -34,7 +34,7 @@ def test_lists_show_headers(own_world: World) -> None:
     assert "3 items, USD, en" in page
 
 
-def test_a_few_menus_are_links_and_many_are_a_list(own_world: World) -> None:
+def test_few_menus_are_links_and_many_a_select_box(own_world: World) -> None:
     add(own_world, 11)
     page = own_world.http.get("/").text
     assert len(re.findall(r'<a href="/\?menu=', page)) == 12

@@ -1,4 +1,4 @@
-"""Orders and messages that are poison, at every stage and path: each ends, and takes nothing with it."""
+"""Poison orders and messages at every stage: each ends and affects nothing else."""
 
 from __future__ import annotations
 
@@ -23,50 +23,50 @@ from services.pipeline.flow import FLOW
 from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
 from services.storage.outbox.store import Outbox
-from services.workers.courier import Courier, Patience
+from services.workers.courier import Courier, RetryPolicy
 from tests.endpoints import SECRET, TILL, till
 from tests.integration.storage.test_outbox import completed, proposed_and_confirmed
-from tests.stand_ins import ATTEMPTS, RIGHT, Works
+from tests.stand_ins import ATTEMPTS, RIGHT, Pipeline
 
 
 @pytest.fixture
-def works(database: Database, tmp_path: Path) -> Iterator[Works]:
+def pipeline(database: Database, tmp_path: Path) -> Iterator[Pipeline]:
     before = structlog.get_config()
     structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
-    yield Works(database, BlobFolder(tmp_path / "blobs"))
+    yield Pipeline(database, BlobFolder(tmp_path / "blobs"))
     structlog.configure(**before)
 
 
-# --- Faults that stay, at each stage --------------------------------------------------------------------
+# --- Permanent faults at each stage ---------------------------------------------------------------------
 
 
-def order_at(works: Works, state: State) -> str:
-    """An order that waits for the stage of `state`."""
+def order_at(pipeline: Pipeline, state: State) -> str:
+    """Create an order in `state`."""
     if state is State.RECEIVED:
-        return works.spoken()
-    order = works.orders.get(works.typed())
+        return pipeline.spoken()
+    order = pipeline.orders.get(pipeline.typed())
     if state is State.DECODED:
-        order = works.orders.commit(
+        order = pipeline.orders.commit(
             order, Outcome(Event.DECODED, draft=RIGHT, answer=ModelAnswer(probability=1.0))
         )
     return order.id
 
 
 @pytest.mark.parametrize("state", FLOW)
-def test_a_stage_that_fails_each_time_ends_with_a_human(
-    works: Works, monkeypatch: pytest.MonkeyPatch, state: State
+def test_a_stage_that_always_fails_ends_in_review(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, state: State
 ) -> None:
-    order_id = order_at(works, state)
+    order_id = order_at(pipeline, state)
 
     def broken(*_: Any) -> None:
         raise RuntimeError("each time")
 
     for name in ("transcribe_recording", "retrieve", "decide"):
         monkeypatch.setattr(stages, name, broken)
-    order = works.until_settled(order_id)
-    assert works.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
+    order = pipeline.until_settled(order_id)
+    assert pipeline.reasons(order_id) <= {ReviewReason.STAGE_FAILED, ReviewReason.DECODER_UNAVAILABLE}
     assert "each time" not in str(order.findings), "a fault's words are for the log"
-    assert works.types(order_id).count("retry") == ATTEMPTS - 1
+    assert pipeline.types(order_id).count("retry") == ATTEMPTS - 1
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, refused: Callable[[Outcome], bool], error: Exception) -> None:
@@ -82,68 +82,68 @@ def refusing(monkeypatch: pytest.MonkeyPatch, refused: Callable[[Outcome], bool]
 
 @pytest.mark.parametrize("state", FLOW)
 @pytest.mark.parametrize("whatever", [False, True], ids=["its result", "whatever it is"])
-def test_a_result_that_storage_refuses_each_time_ends(
-    works: Works, monkeypatch: pytest.MonkeyPatch, state: State, whatever: bool
+def test_a_result_that_can_never_be_stored_ends_in_review(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, state: State, whatever: bool
 ) -> None:
-    order_id = order_at(works, state)
+    order_id = order_at(pipeline, state)
     refusing(
         monkeypatch, lambda outcome: whatever or outcome.event is not Event.DOUBTED, ValueError("poison")
     )
-    order = works.until_settled(order_id)
-    assert works.types(order_id).count("retry") == ATTEMPTS - 1
+    order = pipeline.until_settled(order_id)
+    assert pipeline.types(order_id).count("retry") == ATTEMPTS - 1
     if whatever:
         assert order.state is State.FAILED
         assert order.error is not None
         assert (order.error.code, order.error.stage) == ("internal", FLOW[state].name)
-        assert works.types(order_id)[-1] == "broke"
+        assert pipeline.types(order_id)[-1] == "broke"
     else:
-        assert works.reasons(order_id) == {ReviewReason.STAGE_FAILED}
+        assert pipeline.reasons(order_id) == {ReviewReason.STAGE_FAILED}
     assert (order.attempt, order.lease_owner) == (0, None)
 
 
-def test_a_result_that_is_refused_after_a_cancellation_is_dropped(
-    works: Works, monkeypatch: pytest.MonkeyPatch
+def test_a_result_refused_after_cancellation_is_dropped(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order_id = works.typed()
-    works.decoder.meanwhile = lambda: works.orders.cancel(order_id)
+    order_id = pipeline.typed()
+    pipeline.decoder.meanwhile = lambda: pipeline.orders.cancel(order_id)
     refusing(monkeypatch, lambda _: True, ValueError("poison"))
-    assert works.runner().run(order_id, "decode") is None
-    assert works.orders.get(order_id).state is State.CANCELLED
+    assert pipeline.runner().run(order_id, "decode") is None
+    assert pipeline.orders.get(order_id).state is State.CANCELLED
 
 
-def test_a_database_that_is_away_ends_nothing(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
-    order_id = works.typed()
+def test_an_unavailable_database_ends_no_order(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    order_id = pipeline.typed()
     refusing(monkeypatch, lambda _: True, StorageUnavailable("away"))
     monkeypatch.setattr(Runner, "_result_limit_s", 0.0)
     for _ in range(ATTEMPTS + 2):
-        works.runner().run(order_id, "decode")
-        assert works.orders.get(order_id).state is State.TRANSCRIBED
-        works.drop_lease(order_id)
+        pipeline.runner().run(order_id, "decode")
+        assert pipeline.orders.get(order_id).state is State.TRANSCRIBED
+        pipeline.drop_lease(order_id)
 
 
 @pytest.mark.parametrize("state", FLOW)
-def test_an_order_that_kills_its_workers_goes_to_a_human(works: Works, state: State) -> None:
-    order_id = order_at(works, state)
+def test_an_order_that_kills_its_workers_ends_in_review(pipeline: Pipeline, state: State) -> None:
+    order_id = order_at(pipeline, state)
     for _ in range(ATTEMPTS):
-        assert works.orders.claim(order_id, state, owner="dead", lease_s=60) is not None
-        works.drop_lease(order_id)
-    assert works.runner().run(order_id, FLOW[state].name) is State.IN_REVIEW
+        assert pipeline.orders.claim(order_id, state, owner="dead", lease_s=60) is not None
+        pipeline.drop_lease(order_id)
+    assert pipeline.runner().run(order_id, FLOW[state].name) is State.IN_REVIEW
     decoding = state is State.TRANSCRIBED
     reason = ReviewReason.DECODER_UNAVAILABLE if decoding else ReviewReason.STAGE_FAILED
-    assert works.reasons(order_id) == {reason}
-    assert (works.transcriber.heard, works.decoder.asked) == ([], []), "the poison was tried again"
+    assert pipeline.reasons(order_id) == {reason}
+    assert (pipeline.transcriber.heard, pipeline.decoder.asked) == ([], []), "the poison was tried again"
 
 
 # --- Messages to the shop -------------------------------------------------------------------------------
 
 
 def courier(database: Database, post: Callable[[str, str], PostResult], attempts: int = 3) -> Courier:
-    target, patience = Target("https://till.example", SECRET), Patience(attempts, 0.0, 0.0)
+    target, patience = Target("https://till.example", SECRET), RetryPolicy(attempts, 0.0, 0.0)
     return Courier(Outbox(database), lambda _, key, body: post(key, body), lambda _: target, patience)
 
 
 def delivered(database: Database, made: Courier) -> int:
-    """Deliver what is due until nothing is; how many attempts it took."""
+    """Deliver until nothing is due; return the number of attempts."""
     for attempts in range(100):
         due = Outbox(database).claim(limit=9, lease_s=60, endpoint_id=TILL)
         if not due:
@@ -153,7 +153,7 @@ def delivered(database: Database, made: Courier) -> int:
     raise AssertionError("it never ended")
 
 
-def test_a_fault_of_ours_at_each_delivery_ends_the_message_and_lets_the_next_through(
+def test_a_message_that_always_fails_does_not_block_the_next(
     database: Database,
 ) -> None:
     till(database)
@@ -175,7 +175,7 @@ def test_a_fault_of_ours_at_each_delivery_ends_the_message_and_lets_the_next_thr
     assert sent == ["order.completed"]
 
 
-def test_a_message_that_kills_its_couriers_ends(database: Database) -> None:
+def test_a_message_that_kills_couriers_is_given_up(database: Database) -> None:
     till(database)
     completed(OrderStore(database, "main"))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Whatever POST accepts comes back equal: from the answer, GET, the list, the webhook and the export."""
+"""Accepted values come back unchanged: in the response, GET, the list, the webhook and the export."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas.menu import Menu
 from tests.endpoints import till
 from tests.integration.api_world import MENU, World, expect_problem, running, wav
 
-# All that JSON can spell, and what it can't: half a surrogate pair, NUL, infinities, huge whole numbers.
+# All of JSON and more: unpaired surrogates, NUL, infinities, huge integers.
 TEXT = st.text(st.characters(), max_size=12) | st.text('ab\\"/~<>&{}\u2028\x00\x7f\ud800é🍔', max_size=120)
 NUMBER = st.integers() | st.integers(-(2**60), 2**60) | st.floats()
 VALUE: st.SearchStrategy[Any] = st.recursive(
@@ -24,7 +24,7 @@ VALUE: st.SearchStrategy[Any] = st.recursive(
     max_leaves=30,
 )
 METADATA = st.dictionaries(TEXT, VALUE, max_size=6)
-# Hypothesis runs many examples on one world; each leaves only orders that have ended.
+# Hypothesis runs many examples on one API; each leaves only finished orders.
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -53,7 +53,7 @@ def spoken(world: World, metadata: Any) -> httpx.Response:
 
 
 def comes_back(world: World, answer: httpx.Response, metadata: Any) -> dict[str, Any]:
-    """Look at an accepted order from every side, and end it."""
+    """Check an accepted order's metadata everywhere, and cancel it."""
     order: dict[str, Any] = answer.json()
     http, order_id = world.http, order["id"]
     listed = [one for one in http.get("/v1/orders").json()["orders"] if one["id"] == order_id]
@@ -78,7 +78,7 @@ def comes_back(world: World, answer: httpx.Response, metadata: Any) -> dict[str,
 @example({"a": "x" * 7_992})
 @example({"a": "x" * 7_993})
 @example({"a": -0.0, "b": 5e-324, "c": 1.7976931348623157e308})
-def test_metadata_comes_back_and_one_rule_holds_for_both_forms(world: World, metadata: Any) -> None:
+def test_metadata_round_trips_in_both_request_formats(world: World, metadata: Any) -> None:
     text, form = typed(world, "a latte", metadata), spoken(world, metadata)
     assert (text.status_code == 202) == (form.status_code == 202), (text.text, form.text)
     for answer in (text, form):
@@ -93,7 +93,7 @@ def test_metadata_comes_back_and_one_rule_holds_for_both_forms(world: World, met
 
 @MANY
 @given(TEXT | st.text(max_size=2_100))
-def test_a_transcript_comes_back(world: World, text: str) -> None:
+def test_transcripts_round_trip(world: World, text: str) -> None:
     answer = typed(world, text, None)
     if answer.status_code == 202:
         assert comes_back(world, answer, None)["transcript"]["text"] == text
@@ -103,7 +103,7 @@ def test_a_transcript_comes_back(world: World, text: str) -> None:
 
 @MANY
 @given(st.lists(TEXT | st.text(max_size=80), min_size=1, max_size=3), TEXT)
-def test_a_menu_is_exported_as_it_was_imported(world: World, names: list[str], category: str) -> None:
+def test_menus_round_trip(world: World, names: list[str], category: str) -> None:
     items = [{"sku": f"x{n}", "name": name, "category": category, "price": n} for n, name in enumerate(names)]
     document = {"id": "odd", "name": "odd", "currency": "USD", "items": items}
 
@@ -115,7 +115,7 @@ def test_a_menu_is_exported_as_it_was_imported(world: World, names: list[str], c
         assert answer.status_code in (400, 422), answer.text
         return
     exported = world.http.get("/v1/menus/odd")
-    # What an import tidies (spaces around a name) is told by the schema; the rest is as it was.
+    # The schema defines what an import normalizes, such as spaces around names.
     assert exported.json() == Menu.parse(document).model_dump(mode="json", exclude_none=True)
     assert put(exported.text).status_code == 200, "the same again is no new version"
 
@@ -130,6 +130,6 @@ def test_a_menu_is_exported_as_it_was_imported(world: World, names: list[str], c
         ("/v1/orders/none/answer", "POST", {"question": deep(150), "answer": "x"}),
     ],
 )
-def test_one_rule_holds_for_each_body(world: World, path: str, method: str, body: Any) -> None:
+def test_all_bodies_have_the_same_limits(world: World, path: str, method: str, body: Any) -> None:
     problem = expect_problem(world.http.request(method, path, json=body), 422, "invalid_input")
     assert problem["errors"][0]["pointer"].startswith("/")

@@ -1,4 +1,4 @@
-"""How often an order goes to the database: counts. `make bench-overhead` has the times."""
+"""The number of database messages per order. `make bench-overhead` measures time."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from services.api.app import create_app
 from services.bootstrap import Container
 from tests.counted_messages import counted
 from tests.credentials import header_for
-from tests.stand_ins import CAFE, SAID, Bell, Works
+from tests.stand_ins import CAFE, SAID, Bell, Pipeline
 
-# Whose turn it is, and the clocks that say so, are 14 of them.
+# Fair scheduling needs 14 of them.
 SQL_MESSAGES = 40
 ORDER = {"transcript": SAID, "menu": CAFE.id}
 
 
 class Quiet(Container):
-    """The real container, whose bell nobody hears."""
+    """The real container with a stand-in doorbell."""
 
     bell = Bell()
 
@@ -32,16 +32,16 @@ class Quiet(Container):
         return self.bell
 
 
-def test_an_order_of_text_is_few_messages(database: Database, database_url: str, tmp_path: Path) -> None:
-    world = Works(database, BlobFolder(tmp_path / "blobs"))
+def test_a_text_order_needs_few_messages(database: Database, database_url: str, tmp_path: Path) -> None:
+    world = Pipeline(database, BlobFolder(tmp_path / "blobs"))
     parts = Quiet(Settings(home=tmp_path, database_url=database_url))
     headers = {"Idempotency-Key": "till-7"}
     try:
         heads = header_for(database)
         with TestClient(create_app(parts), base_url="http://localhost", headers=heads) as client:
-            client.post("/v1/orders", json=ORDER).raise_for_status()  # connects, and learns the menu
+            client.post("/v1/orders", json=ORDER).raise_for_status()  # connects, and caches the menu
             world.until_settled(world.typed())
-            time.sleep(0.6)  # so that the backlog is counted anew, as for an order that comes alone
+            time.sleep(0.6)  # until the cached backlog expires
             with counted(parts.database) as accepting:
                 order_id = client.post("/v1/orders", json=ORDER, headers=headers).json()["id"]
         with counted(database) as working:

@@ -1,5 +1,5 @@
-"""Rows that a later release wrote: what this one does not know is left out or named as unknown, and takes
-neither the list nor the worker with it. The rest of the row, and every other row, is there."""
+"""Rows written by a later release: unknown values are dropped or shown as unknown, and break neither lists
+nor workers. The rest of the row and all other rows remain."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FOUND = {"findings": (Finding.blocking("odd", "Odd"),), "reasons": (ReviewReason
 CART_OF, DRAFT_OF = CART.model_dump(mode="json"), DRAFT.model_dump(mode="json")
 ODD_CART = CART_OF | {"lines": [CART_OF["lines"][0] | {"kind": NEW}]}
 FINDING = {"code": NEW, "severity": NEW, "message": "?"}
-# What a later release may write at once, into each row that has it.
+# Values that a later release may write, in groups tested together.
 ROUNDS: list[dict[str, Any]] = [
     {"orders.state": NEW},
     {
@@ -76,7 +76,7 @@ TABLES = Base.metadata.tables
 
 
 class Shop:
-    """A shop with an order in each state, somebody signed in, and all that there is to look at."""
+    """A shop with an order in each state, and a signed-in admin."""
 
     def __init__(self, world: World) -> None:
         self.world, self.database = world, world.parts.database.everywhere()
@@ -110,7 +110,7 @@ class Shop:
         assert answer.status_code == 200, answer.text
 
     def addresses(self) -> list[str]:
-        """Every list and page; orders and reviews by themselves, one of each kind."""
+        """Return every list and page, and one order and review of each kind."""
         lists = [
             "/v1/orders",
             "/metrics/database",
@@ -124,7 +124,7 @@ class Shop:
 
     @contextmanager
     def holding(self, column: str, value: Any) -> Iterator[None]:
-        """With the value in the rows that have one in this column."""
+        """Set the column in all rows that have a value, during the block."""
         table, name = TABLES[column.split(".")[0]], column.split(".")[1]
         key = list(table.primary_key)
         with self.database.read() as session:
@@ -144,11 +144,11 @@ class Shop:
 
 
 def problems(shop: Shop, columns: Collection[str] = ()) -> list[str]:
-    """What goes wrong while columns hold values that nobody here knows."""
+    """Return what fails while columns hold unknown values."""
     wrong = []
     for address in shop.addresses():
         answer = shop.world.http.get(address)
-        # Somebody with a role that is not known here may do nothing here, and their page asks them that.
+        # An unknown role has no permissions.
         if answer.status_code >= 500 or (answer.status_code != 200 and "staff.role" not in columns):
             wrong.append(f"{address}: {answer.status_code} {answer.text[:80]}")
         if address == "/v1/orders" and {one["id"] for one in answer.json()["orders"]} != shop.orders:
@@ -164,7 +164,7 @@ def problems(shop: Shop, columns: Collection[str] = ()) -> list[str]:
 
 
 def work(shop: Shop) -> list[tuple[str, Callable[[], object]]]:
-    """What workers, sweeper, courier and commands do beside the API."""
+    """Return the operations of workers, sweeper, courier and commands."""
     parts, retention = shop.world.parts, RetentionStore(shop.database, "main")
     return [
         ("due", lambda: parts.orders.due(limit=100, idle_s=0)),
@@ -187,7 +187,7 @@ def shop(own_world: World, monkeypatch: pytest.MonkeyPatch) -> Shop:
     return Shop(own_world)
 
 
-def test_nothing_that_is_unknown_takes_anything_else_with_it(shop: Shop) -> None:
+def test_unknown_values_break_nothing_else(shop: Shop) -> None:
     assert problems(shop) == []
     wrong = list[str]()
     for columns in ROUNDS:
@@ -198,7 +198,7 @@ def test_nothing_that_is_unknown_takes_anything_else_with_it(shop: Shop) -> None
     assert not wrong, "\n".join(wrong)
 
 
-def test_an_order_in_an_unknown_state_is_seen_and_left_alone(shop: Shop) -> None:
+def test_an_order_in_an_unknown_state_is_shown_and_unchanged(shop: Shop) -> None:
     http, parts, order_id = shop.world.http, shop.world.parts, shop.held
     with shop.database.write() as session:
         session.execute(text("UPDATE orders SET state = :new WHERE id = :id"), {"new": NEW, "id": order_id})

@@ -1,4 +1,4 @@
-"""Those who wait hear of each change, whoever made it, and cost little meanwhile."""
+"""Waiting clients learn of every change, whatever its origin, and cost little meanwhile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event
 
 from schemas.lifecycle import Event
-from services.api.waiting import room as waiting
+from services.api.waiting import watch as waiting
 from tests.integration import api_world
 from tests.integration.api_world import World, running
 from tests.waiting import until
@@ -30,7 +30,7 @@ def waiters(world: World) -> waiting.Waiting:
 
 @contextmanager
 def polling(world: World, order_ids: list[str], **headers: str) -> Iterator[list[Any]]:
-    """A long poll for each order, all known to the server; their futures."""
+    """Start a long poll for each order; yield their futures."""
     before = waiters(world).watchers
 
     def poll(order_id: str) -> httpx.Response:
@@ -47,7 +47,7 @@ def polling(world: World, order_ids: list[str], **headers: str) -> Iterator[list
 
 @contextmanager
 def transactions(world: World) -> Iterator[Callable[[], int]]:
-    """How many transactions the API's process has begun since."""
+    """Count transactions of the API's process during the block."""
     begun = 0
 
     def count(_connection: Any) -> None:
@@ -62,7 +62,7 @@ def transactions(world: World) -> Iterator[Callable[[], int]]:
         event.remove(engine, "begin", count)
 
 
-def test_a_step_that_does_not_settle_is_waited_through(own_world: World) -> None:
+def test_a_wait_continues_until_the_order_settles(own_world: World) -> None:
     order_id = own_world.text()["id"]
     with polling(own_world, [order_id]) as (poll,):
         assert "saycart_clients_waiting 1.0" in own_world.http.get("/metrics").text
@@ -73,7 +73,7 @@ def test_a_step_that_does_not_settle_is_waited_through(own_world: World) -> None
         assert poll.result(SOON_S).json()["status"] == "completed"
 
 
-def test_a_change_of_the_review_alone_wakes_who_knows_the_order(own_world: World) -> None:
+def test_a_change_of_the_review_ends_a_wait(own_world: World) -> None:
     order_id, review_id = own_world.doubted()
     tag = own_world.http.get(f"/v1/orders/{order_id}").headers["etag"]
     with polling(own_world, [order_id], If_None_Match=tag) as (poll,):
@@ -83,7 +83,7 @@ def test_a_change_of_the_review_alone_wakes_who_knows_the_order(own_world: World
     assert answer.json()["review"]["claimed_by"] == "ada"
 
 
-def test_many_who_wait_are_one_query_at_a_time(tmp_path: Path, database_url: str) -> None:
+def test_many_waits_share_one_query(tmp_path: Path, database_url: str) -> None:
     with running(tmp_path, database_url, client_backlog=0) as world:
         orders = [world.text()["id"] for _ in range(60)]
         with polling(world, orders) as polls:  # more than the 40 threads that the server has
@@ -97,7 +97,7 @@ def test_many_who_wait_are_one_query_at_a_time(tmp_path: Path, database_url: str
             assert {poll.result(SOON_S).json()["status"] for poll in polls} == {"cancelled"}
 
 
-def test_who_goes_away_is_forgotten(own_world: World) -> None:
+def test_disconnected_clients_are_forgotten(own_world: World) -> None:
     order_id = own_world.text()["id"]
     with pytest.raises(httpx.ReadTimeout):
         own_world.http.get(f"/v1/orders/{order_id}?wait=25", timeout=0.5)
@@ -112,15 +112,13 @@ def test_who_goes_away_is_forgotten(own_world: World) -> None:
         assert begun() == 0
 
 
-def test_an_order_that_is_not_there_is_not_waited_for(own_world: World) -> None:
+def test_an_unknown_order_is_not_awaited(own_world: World) -> None:
     assert own_world.http.get("/v1/orders/ord_none?wait=25", timeout=SOON_S).status_code == 404
     assert not waiters(own_world)._orders
 
 
-def test_a_database_that_was_away_is_waited_for_and_then_told(
-    tmp_path: Path, postgresql: Any, migrated_postgresql: str
-) -> None:
-    """Who waits is not sent away by an outage that passes; who asks meanwhile is."""
+def test_a_wait_survives_a_short_outage(tmp_path: Path, postgresql: Any, migrated_postgresql: str) -> None:
+    """A short outage does not end a wait; new requests fail meanwhile."""
     postgresql.empty(migrated_postgresql)
     with running(tmp_path, postgresql.url(migrated_postgresql)) as world:
         order_id = world.text()["id"]

@@ -1,4 +1,4 @@
-"""The decoder's client against a real HTTP server: what it sends, and what it makes of each answer."""
+"""The decoder against an HTTP server: its requests, and how it handles each response."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ def test_a_cart_comes_back_as_lines(server: StagedServer) -> None:
     assert server.paths == ["/v1/chat/completions"]
 
 
-def test_a_server_that_does_not_say_whether_it_has_the_reader_is_asked_again_and_not_done_without(
+def test_the_adapter_is_looked_up_again_until_the_server_answers(
     server: StagedServer,
 ) -> None:
-    server.adapters = (503, b"")  # it loads its model, or is too busy to answer in time
+    server.adapters = (503, b"")  # loading its model, or too busy
     decoder = server.decoder(adapter="orders", api_key="secret")
     for _ in range(2):
         with pytest.raises(EngineUnavailable, match="adapter"):
             decoder.decode(ORDER)
     server.adapters = (200, b"[]")
-    assert not decoder.decode(ORDER).trained  # now it did say, and has none
+    assert not decoder.decode(ORDER).trained  # it has none
     assert set(server.authorizations) == {"Bearer secret"}
     server.adapters = (200, b'[{"id": 0}]')
     assert server.decoder(adapter="orders").decode(ORDER).trained
 
 
-def test_the_order_is_asked_under_its_mask_and_the_prompt_shows_no_price(server: StagedServer) -> None:
+def test_the_request_has_the_mask_and_no_prices(server: StagedServer) -> None:
     server.decoder().decode(ORDER)
     (body,) = server.bodies
     assert body["messages"] == CONTEXT.messages(ORDER, trained=False)
@@ -82,13 +82,13 @@ def test_the_order_is_asked_under_its_mask_and_the_prompt_shows_no_price(server:
 
 ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
     "cut off at the token limit": (completion(WIRE[:60], "length"), DecodeTruncated),
-    "cut off though it looks whole": (completion(WIRE, "length"), DecodeTruncated),
+    "cut off though it looks complete": (completion(WIRE, "length"), DecodeTruncated),
     "stopped for another reason": (completion(WIRE, "content_filter"), DecodeTruncated),
     "free text": (completion("Sure! Here is your cart: a latte."), DecodeInvalid),
-    "a cart in a fence": (completion(f"```json\n{WIRE}\n```"), DecodeInvalid),
+    "a cart in a code fence": (completion(f"```json\n{WIRE}\n```"), DecodeInvalid),
     "a cart with a price": (completion(WIRE.replace('"item"', '"price":0,"item"', 1)), DecodeInvalid),
     "a cart of another menu": (completion(WIRE.replace("latte", "bicycle")), DecodeInvalid),
-    "half a cart that says it is whole": (completion(WIRE[:60]), DecodeInvalid),
+    "half a cart that claims to be complete": (completion(WIRE[:60]), DecodeInvalid),
     "nothing": (completion(""), DecodeInvalid),
     "null": (completion(None), DecodeInvalid),
     "half a surrogate pair": (completion("\ud800"), DecodeInvalid),
@@ -97,7 +97,7 @@ ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
     "bad request": ((400, b'{"error": "grammar"}'), EngineMisconfigured),
     "no key": ((401, b"who are you"), EngineMisconfigured),
     "no choices": ((200, b'{"choices": []}'), EngineUnavailable),
-    "another document": ((200, b"[]"), EngineUnavailable),
+    "not an object": ((200, b"[]"), EngineUnavailable),
     "a page of a proxy": ((200, b"<html>gateway</html>"), EngineUnavailable),
     "an error in a good answer": ((200, b'{"error": {"message": "x"}}'), EngineUnavailable),
 }
@@ -105,9 +105,7 @@ ANSWERS: dict[str, tuple[Answer, type[EngineError]]] = {
 
 @pytest.mark.parametrize("what", ANSWERS)
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
-def test_any_other_answer_is_an_error_that_says_what_it_means(
-    server: StagedServer, what: str, dialect: str
-) -> None:
+def test_any_other_answer_raises_a_specific_error(server: StagedServer, what: str, dialect: str) -> None:
     answer, error = ANSWERS[what]
     server.answer = lambda body: answer
     with pytest.raises(EngineError) as caught:
@@ -115,10 +113,10 @@ def test_any_other_answer_is_an_error_that_says_what_it_means(
     assert type(caught.value) is error
     assert caught.value.retryable == (error is EngineUnavailable)
     assert caught.value.hint
-    assert len(server.bodies) == 1, "retries are the runner's business"
+    assert len(server.bodies) == 1, "retries are up to the runner"
 
 
-def test_a_server_that_is_not_there_is_an_outage() -> None:
+def test_an_unreachable_server_is_an_outage() -> None:
     decoder = OpenAIDecoder(f"http://127.0.0.1:{any_free()}", dialect="llama.cpp", model="qwen")
     with pytest.raises(EngineUnavailable, match="did not answer"):
         decoder.decode(ORDER)
@@ -129,19 +127,19 @@ def test_a_server_that_is_not_there_is_an_outage() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
-def test_only_a_server_that_honours_the_mask_passes_the_probe(server: StagedServer, dialect: str) -> None:
+def test_only_a_server_that_applies_the_mask_passes_the_probe(server: StagedServer, dialect: str) -> None:
     server.answer = lambda body: completion(PROBE_ANSWER)
     server.decoder(dialect).probe()
     (body,) = server.bodies
     assert PROBE_WORD in (body.get("grammar") or body["structured_outputs"]["grammar"])
-    assert PROBE_WORD not in json.dumps(body["messages"]), "the prompt gives the word away"
+    assert PROBE_WORD not in json.dumps(body["messages"]), "the prompt reveals the word"
     for text in ("hello", "", f"{PROBE_ANSWER} ", PROBE_WORD):
         server.answer = lambda body, text=text: completion(text)  # type: ignore[misc]
         with pytest.raises(EngineMisconfigured):
             server.decoder(dialect).probe()
 
 
-def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
+def test_two_versions_of_a_menu_are_kept_apart(server: StagedServer) -> None:
     decoder = server.decoder()
     decoder.decode(ORDER)
     renamed = CAFE.items[0].model_copy(update={"name": "caffe latte", "aliases": ("latte",)})
@@ -151,8 +149,8 @@ def test_two_versions_of_a_menu_are_not_mixed_up(server: StagedServer) -> None:
     assert decoder.decode(CartRequest(SAID, second_menu)).text == wish
 
 
-def test_a_second_transcript_is_shown_and_no_words_are_taken_from_it(server: StagedServer) -> None:
-    """In training a wish or a note was always in the first recognizer's words."""
+def test_a_second_transcript_is_in_the_prompt_but_not_in_the_mask(server: StagedServer) -> None:
+    """In the training data, quotes are always from the first transcript."""
     server.decoder(adapter="").decode(CartRequest("a small latte", CAFE, "a small oat latte"))
     (body,) = server.bodies
     named = "Named: small; latte. Perhaps: oat milk"
@@ -176,10 +174,10 @@ def test_each_number_and_name_has_its_own_probability(server: StagedServer) -> N
     assert [piece.text for piece in pieces[:2]] == ["latte", "large"]
 
 
-def test_only_a_trained_model_gets_a_guess_and_answers_by_its_adapter(server: StagedServer) -> None:
+def test_only_a_trained_model_gets_a_prediction_and_its_adapter(server: StagedServer) -> None:
     server.adapters = (200, b'[{"id": 0}]')
     for decoder in (server.decoder(adapter="orders"), server.decoder()):
-        decoder.decode(replace(ORDER, in_gaps=True))
+        decoder.decode(replace(ORDER, chunked_prefill=True))
     trained, base = server.bodies
     assert MASK.accepts(trained["prediction"]["content"])
     assert (trained["menu_s"] > 0, trained["lora"]) == (True, [{"id": 0, "scale": 1.0}])

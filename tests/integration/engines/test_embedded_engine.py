@@ -1,5 +1,5 @@
-"""The embedded engine as a process, with a small real model. What it answers is held to the contract of
-tests/engines, and what it reads in `test_reader.py`."""
+"""The embedded engine as a process, with a small real model. tests/engines has its contract, `test_reader.py`
+its carts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said(served: Settings, **more: Any) -> str:
 
 
 @pytest.mark.models
-def test_it_asks_for_a_key_of_its_own_life(served: Settings) -> None:
+def test_it_requires_a_key_of_its_own(served: Settings) -> None:
     assert len(served.llm_api_key) >= 43
     asks: list[tuple[str, str, Any]] = [
         ("GET", "/metrics", None),
@@ -70,7 +70,7 @@ def test_it_asks_for_a_key_of_its_own_life(served: Settings) -> None:
 
 
 @pytest.mark.models
-def test_a_draw_comes_again_with_its_seed_and_is_another_with_another(served: Settings) -> None:
+def test_sampling_is_reproducible_by_seed(served: Settings) -> None:
     drawn = [said(served, temperature=1.5, seed=seed, max_tokens=12) for seed in (3, 3, 4, 5)]
     assert drawn[0] == drawn[1]
     assert len(set(drawn)) > 1
@@ -99,7 +99,7 @@ def test_a_draw_comes_again_with_its_seed_and_is_another_with_another(served: Se
     ],
     ids=str,
 )
-def test_what_it_can_t_obey_is_refused_as_openai_does(
+def test_unsupported_requests_are_rejected_in_openai_format(
     served: Settings, more: dict[str, Any], named: str
 ) -> None:
     answer = ask(served, **more)
@@ -111,14 +111,14 @@ def test_what_it_can_t_obey_is_refused_as_openai_does(
 
 @pytest.mark.models
 @pytest.mark.parametrize(("body", "named"), [(b"{", "JSON"), (b"[]", "object")])
-def test_what_is_no_request_is_refused(served: Settings, body: bytes, named: str) -> None:
+def test_malformed_requests_are_rejected(served: Settings, body: bytes, named: str) -> None:
     key = {"Authorization": f"Bearer {served.llm_api_key}"}
     answer = httpx.post(f"{served.llm_url}{CHAT}", content=body, headers=key, trust_env=False)
     assert answer.status_code == 400
     assert named in answer.json()["error"]["message"]
 
 
-def test_every_part_of_a_stack_has_the_key_of_its_engine(tmp_path: Path) -> None:
+def test_all_processes_of_a_stack_have_the_engines_key(tmp_path: Path) -> None:
     stack = Stack(Settings(home=tmp_path, llm_model=MODEL, redis_url="redis://127.0.0.1:1/0"))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         parts = {child.name: child for child in stack._children(listener)}
@@ -129,7 +129,7 @@ def test_every_part_of_a_stack_has_the_key_of_its_engine(tmp_path: Path) -> None
     assert not any(key in word for child in parts.values() for word in child.argv)
 
 
-def test_a_model_without_an_adapter_loads_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_adapter_is_loaded_for_other_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapters, "prepared", lambda folder, _: folder)
     here = settings().model_copy(update={"llm_url": ""})
     for change in ({}, {"llm_model": MODEL}):
@@ -149,7 +149,7 @@ def started(model: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.models
-def test_term_ends_it_cleanly() -> None:
+def test_term_stops_it_cleanly() -> None:
     process = started(resolve(MODEL, settings().models_dir))
     try:
         assert process.stdout is not None
@@ -162,7 +162,7 @@ def test_term_ends_it_cleanly() -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"<html>"])
-def test_a_bad_file_is_named(tmp_path: Path, content: bytes | None) -> None:
+def test_the_error_names_a_bad_file(tmp_path: Path, content: bytes | None) -> None:
     model = tmp_path / "model.gguf"
     if content is not None:
         model.write_bytes(content)
@@ -173,7 +173,7 @@ def test_a_bad_file_is_named(tmp_path: Path, content: bytes | None) -> None:
     assert "Traceback" not in output
 
 
-def test_a_missing_libgomp_names_its_package(tmp_path: Path) -> None:
+def test_the_error_names_the_package_of_libgomp(tmp_path: Path) -> None:
     fake = tmp_path / "xllamacpp.py"
     fake.write_text("raise ImportError('libgomp.so.1: cannot open shared object file')")
     code = (

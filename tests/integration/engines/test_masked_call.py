@@ -1,4 +1,4 @@
-"""One masked call against a real HTTP server: what each kind is sent, and what becomes of an answer."""
+"""Masked calls against an HTTP server: the requests, and how responses are handled."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_an_answer_is_a_model(server: StagedServer) -> None:
     assert found.completed.text == GOOD
     assert (found.completed.prompt_tokens, found.completed.completion_tokens) == (11, 22)
     assert found.completed.grammar == TICKET.output.version
-    assert found.probability is None, "nobody asked for it"
+    assert found.probability is None, "not requested"
     assert server.bodies[0]["messages"] == [{"role": "user", "content": "Nobody can pay!"}]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_request_carries_chat_mask_and_bound(server: StagedServer, dialect: str) -> None:
+def test_the_request_has_chat_mask_and_token_limit(server: StagedServer, dialect: str) -> None:
     masked(TICKET.output, CHAT, engine=engine(server, dialect), temperature=0.7, seed=42)
     (body,) = server.bodies
     mask = TICKET.output.mask
@@ -74,8 +74,8 @@ def test_the_request_carries_chat_mask_and_bound(server: StagedServer, dialect: 
     assert not {"stream", "logprobs", "return_token_ids"} & set(body)
 
 
-def test_vllm_is_not_asked_for_more_than_a_context(server: StagedServer) -> None:
-    """It refuses such a request (400), however short the answer would be; llama.cpp does not."""
+def test_vllm_is_never_asked_for_more_tokens_than_its_context(server: StagedServer) -> None:
+    """vLLM rejects such a request (400), however short the answer would be; llama.cpp does not."""
     server.answer = lambda body: completion('{"text":"short"}')
     assert OutputType.of(Book).mask.longest > MOST_ASKED
     for dialect in DIALECTS:
@@ -96,9 +96,9 @@ ANSWERS: dict[str, tuple[Answer, type[MaskedCallError]]] = {
 
 
 @pytest.mark.parametrize("what", ANSWERS)
-def test_any_other_answer_is_an_error_of_its_own(server: StagedServer, what: str) -> None:
-    """Form (cut off, outside the mask) apart from meaning (the model's own rules); nothing is asked twice,
-    and no word of an answer is in what is logged."""
+def test_each_bad_answer_raises_its_own_error(server: StagedServer, what: str) -> None:
+    """Bad form (cut off, outside the mask) is distinguished from bad content (the model's own rules). There
+    is no retry, and the answer is not logged."""
     text, error = ANSWERS[what]
     server.answer = lambda body: text
     with pytest.raises(MaskedCallError) as caught:
@@ -109,7 +109,7 @@ def test_any_other_answer_is_an_error_of_its_own(server: StagedServer, what: str
     assert "Abernathy" not in str(caught.value)
 
 
-def test_a_mask_that_llguidance_lacks_never_reaches_the_server(server: StagedServer) -> None:
+def test_a_mask_that_does_not_compile_is_never_sent(server: StagedServer) -> None:
     """llama.cpp would answer 200, without a mask."""
     beyond = Mask('%llguidance {}\nstart: %json {"not": {"required": ["price"]}}\n', "beyond", 100)
     with pytest.raises(OutsideMask, match="does not compile"):
@@ -117,8 +117,8 @@ def test_a_mask_that_llguidance_lacks_never_reaches_the_server(server: StagedSer
     assert not server.bodies
 
 
-def test_a_connection_that_was_idle_is_not_used_again() -> None:
-    """Or a request may be under way just when the server closes it, and is lost without an answer."""
+def test_an_idle_connection_is_not_reused() -> None:
+    """Otherwise the server may close it just as a request is sent, which is then lost."""
     ports: list[int] = []
 
     class Patient(Handler):
@@ -138,7 +138,7 @@ def test_a_connection_that_was_idle_is_not_used_again() -> None:
 
 
 def llama_scores(body: dict[str, Any]) -> Answer:
-    """As llama.cpp tells them: `"high"` with a half, against its own choice; all else is sure."""
+    """llama.cpp's format: `"high"` has 0.5 and was not the model's choice; the rest is certain."""
     tokens = []
     for at, piece in enumerate(('{"priority":', '"high"', GOOD.removeprefix('{"priority":"high"'))):
         top = at if piece != '"high"' else 99
@@ -150,7 +150,7 @@ def llama_scores(body: dict[str, Any]) -> Answer:
 
 
 def vllm_scores(body: dict[str, Any]) -> Answer:
-    """As vLLM tells them: by a second request, for prompt and answer together."""
+    """vLLM's format: a second request, for prompt and answer together."""
     pieces = ('{"priority":', '"high"', GOOD.removeprefix('{"priority":"high"'))
     if "prompt" in body:
         places = [
@@ -179,8 +179,8 @@ def test_fields_are_scored_without_the_mask(server: StagedServer, dialect: str, 
     assert ("logprobs" if dialect == "llama.cpp" else "return_token_ids") in server.bodies[0]
 
 
-def test_scores_have_what_is_left_of_the_calls_time(server: StagedServer) -> None:
-    """vLLM is asked a second time for them, and that is no reason to wait longer than was said."""
+def test_scoring_shares_the_calls_timeout(server: StagedServer) -> None:
+    """vLLM needs a second request for them, within the same timeout."""
 
     over = threading.Event()
 
@@ -198,7 +198,7 @@ def test_scores_have_what_is_left_of_the_calls_time(server: StagedServer) -> Non
     assert time.monotonic() - began < 15
 
 
-def test_an_answer_that_can_not_be_scored_is_still_an_answer(server: StagedServer) -> None:
+def test_an_answer_without_scores_is_still_returned(server: StagedServer) -> None:
     unscored = {"message": {"content": GOOD}, "finish_reason": "stop"}
     server.answer = lambda _: (200, json.dumps({"choices": [unscored]}).encode())
     found = masked(TICKET.output, CHAT, engine=engine(server), score=True)

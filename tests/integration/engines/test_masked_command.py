@@ -1,6 +1,6 @@
 """`saycart masked`, against a running API."""
 
-# ruff: noqa: F811  (fixtures of masked_world.py, asked for by name)
+# ruff: noqa: F811  (fixtures of masked_world.py, requested by name)
 from __future__ import annotations
 
 import json
@@ -19,7 +19,7 @@ from tests.servers.staged_server import StagedServer, completion
 
 @pytest.fixture
 def command(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """`saycart masked`, with the key and at the address of the running API."""
+    """`saycart masked`, with key and URL of the running API."""
     monkeypatch.setenv("SAYCART_KEY", world.people["ada"]["Authorization"].removeprefix("Bearer "))
     settings.cache_clear()
     yield lambda *words: CliRunner().invoke(
@@ -28,7 +28,7 @@ def command(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     settings.cache_clear()
 
 
-def test_the_command_lists_shows_and_asks(command: Any, server: StagedServer) -> None:
+def test_the_command_lists_describes_and_runs_tasks(command: Any, server: StagedServer) -> None:
     listed = command().stdout
     assert "ticket" in listed
     assert "Yes, no or maybe" in listed
@@ -42,7 +42,7 @@ def test_the_command_lists_shows_and_asks(command: Any, server: StagedServer) ->
     assert (server.bodies[-1]["temperature"], server.bodies[-1]["seed"]) == (0.5, 3)
 
 
-def test_the_command_tells_an_error_in_words(command: Any, server: StagedServer) -> None:
+def test_the_command_prints_errors_as_sentences(command: Any, server: StagedServer) -> None:
     says(server, completion(REFUSED))
     refused = command("ticket", SAID)
     assert refused.exit_code == 1

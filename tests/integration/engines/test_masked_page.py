@@ -1,4 +1,4 @@
-"""The Python and the curl of docs/masked.md, as they stand there."""
+"""The Python and curl examples of docs/masked.md, unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.servers.staged_server import model, staged_server
 TICKET = {"priority": "high", "needs_human": True, "note": "call back"}
 
 
-def test_the_page_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_on_the_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (REPOSITORY / "docs/masked.md").read_text()
     call, grammar, tasks = re.findall(r"```python\n(.+?)```", text, re.DOTALL)
     [curl] = re.findall(r"^curl .+\n .+$", text, re.MULTILINE)

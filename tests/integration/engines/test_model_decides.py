@@ -1,4 +1,4 @@
-"""What becomes of an order, by how sure the language model is of its cart."""
+"""The decision on an order, depending on the model's probability."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from schemas.lifecycle import State
 from schemas.records.orders import OrderRecord
 from services.decoding import wire
 from services.decoding.menu_names import Names
-from services.decoding.ports import Reading
+from services.decoding.ports import DecodedCart
 from services.pipeline.stages import trust_in
-from tests.stand_ins import CAFE, RIGHT, SAID, ScriptedDecoder, Works
+from tests.stand_ins import CAFE, RIGHT, SAID, Pipeline, ScriptedDecoder
 
 NAMES = Names(CAFE)
 CART = wire.write(RIGHT.model_dump(mode="json")["lines"], NAMES)
 
 
-def reading(probability: float, text: str = CART) -> Reading:
+def reading(probability: float, text: str = CART) -> DecodedCart:
     found = wire.read_cart(text, NAMES)
-    return Reading(
+    return DecodedCart(
         tuple(found.lines), text, math.log(probability), 0, "stand-in:orders", 20, 9, 18, 0.1,
         notes=found.notes,
     )  # fmt: skip
 
 
 @pytest.fixture
-def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "blobs"))
+def world(database: Database, tmp_path: Path) -> Pipeline:
+    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
 
 
-def settled(world: Works, *script: Reading, said: str = SAID) -> OrderRecord:
+def settled(world: Pipeline, *script: DecodedCart, said: str = SAID) -> OrderRecord:
     world.decoder = ScriptedDecoder(list(script))
     return world.until_settled(world.typed(said))
 
@@ -52,8 +52,8 @@ UNTRAINED, OVERRULED = replace(reading(1.0), trained=False), replace(reading(1.0
         (OVERRULED, Trust.OVERRULED, Verdict.NEEDS_REVIEW),
     ],
 )
-def test_how_sure_the_model_is_counts_as_far_as_it_is_trusted(
-    world: Works, read: Reading, trust: Trust, verdict: Verdict
+def test_the_models_confidence_counts_only_when_it_is_trusted(
+    world: Pipeline, read: DecodedCart, trust: Trust, verdict: Verdict
 ) -> None:
     order = settled(world, read)
     assert order.answer is not None
@@ -71,13 +71,13 @@ def test_how_sure_the_model_is_counts_as_far_as_it_is_trusted(
         (reading(1.0), False, True, Trust.UNSEEN),
     ],
 )
-def test_the_gravest_reason_not_to_trust_a_reading_is_kept(
-    read: Reading, corrected: bool, unseen: bool, trust: Trust
+def test_the_most_serious_reason_for_distrust_is_stored(
+    read: DecodedCart, corrected: bool, unseen: bool, trust: Trust
 ) -> None:
     assert trust_in(read, corrected=corrected, unseen=unseen) is trust
 
 
-def test_the_pieces_that_the_model_doubts_are_kept(world: Works) -> None:
+def test_uncertain_pieces_are_stored(world: Pipeline) -> None:
     pieces = (UnsurePiece(text="latte", probability=0.999),)
     order = settled(
         world, replace(reading(0.6), pieces=(*pieces, UnsurePiece(text="large", probability=0.604)))
@@ -94,8 +94,8 @@ def test_the_pieces_that_the_model_doubts_are_kept(world: Works) -> None:
     ],
     ids=["noted by the model", "noted by its words"],
 )
-def test_an_allergy_waits_for_a_person_and_is_noted_for_the_kitchen(
-    world: Works, noted: str, words: str
+def test_an_allergy_needs_review_and_is_noted_for_the_kitchen(
+    world: Pipeline, noted: str, words: str
 ) -> None:
     order = settled(world, reading(0.999, CART[:-1] + noted + "}"), said=f"{SAID} {words}")
     assert order.state is State.IN_REVIEW

@@ -1,4 +1,4 @@
-"""The token budget of an order: honest ones fit, hostile ones reach no model."""
+"""The token budget of a transcript: real orders fit, hostile texts reach no model."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ def tokenizer() -> LLTokenizer:
 
 
 def utterances() -> list[str]:
-    """Those of every set that may be looked at."""
+    """All utterances of sets that are not sealed."""
     files = [
-        *sorted((TESTS / "told").glob("*.jsonl")),
-        *sorted((TESTS / "told" / "es").glob("*.jsonl")),
+        *sorted((TESTS / "orders").glob("*.jsonl")),
+        *sorted((TESTS / "orders" / "spanish").glob("*.jsonl")),
         *sorted((TESTS / "golden").glob("*-tuned.jsonl")),
     ]
     rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    notations = [file for file in (TESTS / "told").rglob("*.orders") if not SEALED & set(file.parts)]
+    notations = [file for file in (TESTS / "orders").rglob("*.orders") if not SEALED & set(file.parts)]
     lines = [line for file in notations for line in file.read_text(encoding="utf-8").splitlines()]
     return [row["utterance"] for row in rows] + [
         re.split("] | =>", line)[1] for line in lines if "=>" in line
     ]
 
 
-def test_the_longest_honest_order_fits(tokenizer: LLTokenizer) -> None:
+def test_the_longest_known_order_fits(tokenizer: LLTokenizer) -> None:
     spoken = utterances()
     assert len(spoken) > 18_000
     assert max(len(tokenizer.tokenize_str(text)) for text in spoken) <= MOST
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_a_stranger_can_send_is_over_it(tokenizer: LLTokenizer, text: str) -> None:
+def test_hostile_transcripts_exceed_it(tokenizer: LLTokenizer, text: str) -> None:
     assert len(text) < 2_000
     assert len(tokenizer.tokenize_str(text)) > MOST
 
@@ -69,7 +69,7 @@ def test_what_a_stranger_can_send_is_over_it(tokenizer: LLTokenizer, text: str) 
 @pytest.fixture
 def server() -> Iterator[StagedServer]:
     def answer(body: dict[str, Any]) -> Answer:
-        """Half a token a byte, and to a question an end of patience."""
+        """Half a token per byte; completions time out."""
         text = body.get("content", body.get("prompt"))
         if text is None:
             return completion("", "length")
@@ -85,16 +85,16 @@ def decoder(server: StagedServer, dialect: str) -> OpenAIDecoder:
 
 
 @pytest.mark.parametrize("dialect", ["llama.cpp", "vllm"])
-def test_no_model_is_asked_about_words_over_it(server: StagedServer, dialect: str) -> None:
+def test_a_transcript_over_budget_reaches_no_model(server: StagedServer, dialect: str) -> None:
     asked = decoder(server, dialect)
-    asked._has_reader = True
+    asked._has_adapter = True
     for words in ((MANY_BYTES, ""), ("a latte", MANY_BYTES)):
         with pytest.raises(TooMuchToRead, match="tokens"):
             asked.decode(CartRequest(words[0], CAFE, words[1]))
     assert server.paths == ["/tokenize"] * 2
 
 
-def test_short_words_are_not_counted_and_the_answer_is_bounded_too(
+def test_short_transcripts_are_not_counted_and_answers_are_limited(
     server: StagedServer,
 ) -> None:
     with pytest.raises(Exception, match="finish_reason"):

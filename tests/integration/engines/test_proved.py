@@ -1,4 +1,4 @@
-"""A decode server that is trusted only once it passed the probe, and waited for while it is away."""
+"""Decode servers must pass the probe before an order; orders wait during short outages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def away(body: dict[str, Any]) -> Answer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StagedServer]:
-    monkeypatch.setattr(decoder_module, "LOOK_S", 0.05)
+    monkeypatch.setattr(decoder_module, "POLL_S", 0.05)
     with staged_server(masked) as staged:
         yield staged
 
@@ -60,8 +60,8 @@ def probes(server: StagedServer) -> int:
     return sum(map(is_probe, server.bodies))
 
 
-def test_a_call_that_failed_is_tried_once_more(server: StagedServer) -> None:
-    """As by another server behind the same address."""
+def test_a_failed_call_is_retried_once(server: StagedServer) -> None:
+    """Another server behind the same address may answer."""
     server.answer = lambda body: AWAY if len(server.bodies) == 1 else masked(body)
     assert decoder_of(server).decode(ORDER).text == WIRE
     server.answer, before = away, len(server.bodies)
@@ -70,7 +70,7 @@ def test_a_call_that_failed_is_tried_once_more(server: StagedServer) -> None:
     assert len(server.bodies) - before == 2
 
 
-def test_an_order_in_hand_waits_for_a_server_that_was_killed(server: StagedServer) -> None:
+def test_an_order_waits_for_a_restarting_server(server: StagedServer) -> None:
     server.answer, server.health = away, 503
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(decoder_of(server).decode, ORDER)
@@ -80,10 +80,10 @@ def test_an_order_in_hand_waits_for_a_server_that_was_killed(server: StagedServe
 
 
 @pytest.mark.parametrize("called_off", [False, True])
-def test_it_waits_for_a_while_and_not_for_an_order_that_was_taken_away(
+def test_it_waits_for_a_limited_time_and_stops_when_cancelled(
     server: StagedServer, called_off: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoder_module, "AWAY_S", 3600.0 if called_off else 0.6)
+    monkeypatch.setattr(decoder_module, "RECOVERY_S", 3600.0 if called_off else 0.6)
     server.answer, server.health, gone = away, 503, threading.Event()
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(decoder_of(server).decode, ORDER, gone)
@@ -94,15 +94,17 @@ def test_it_waits_for_a_while_and_not_for_an_order_that_was_taken_away(
             work.result(30)
 
 
-def test_a_call_that_took_its_time_is_not_tried_again(server: StagedServer) -> None:
+def test_a_slow_failure_is_not_retried(server: StagedServer) -> None:
     server.answer = away
     with pytest.raises(EngineUnavailable):
         decoder_of(server, patience_s=0.0).decode(ORDER)
     assert len(server.bodies) == 1
 
 
-@pytest.mark.parametrize("trouble", [AWAY, completion("hello")], ids=["an outage", "an answer off the mask"])
-def test_one_probe_is_enough_until_there_is(server: StagedServer, trouble: Answer) -> None:
+@pytest.mark.parametrize(
+    "trouble", [AWAY, completion("hello")], ids=["an outage", "an answer outside the mask"]
+)
+def test_one_probe_is_enough_until_a_failure(server: StagedServer, trouble: Answer) -> None:
     decoder = decoder_of(server, patience_s=0.0)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(decoder.decode, [ORDER] * 8))
@@ -115,7 +117,7 @@ def test_one_probe_is_enough_until_there_is(server: StagedServer, trouble: Answe
     assert probes(server) == 2
 
 
-def test_an_order_that_the_server_refuses_is_no_fault_of_the_server(server: StagedServer) -> None:
+def test_a_rejected_request_is_not_a_server_failure(server: StagedServer) -> None:
     server.answer = lambda body: masked(body) if is_probe(body) else (400, b"prompt too long")
     decoder = decoder_of(server)
     for _ in range(2):
@@ -123,7 +125,7 @@ def test_an_order_that_the_server_refuses_is_no_fault_of_the_server(server: Stag
             decoder.decode(ORDER)
     assert "too long" in refused.value.whole
     assert "too long" not in refused.value.detail, (
-        "what a server says of an order is for reviewers, not for logs"
+        "a server's message may quote the order, so it is not logged"
     )
     assert (probes(server), orders(server)) == (1, 2)
 
@@ -134,15 +136,13 @@ PROOFS: dict[str, tuple[Callable[[dict[str, Any]], Answer], type[Exception]]] = 
 }
 
 
-@pytest.mark.parametrize("act", ["prove", "decode", "warm"])
+@pytest.mark.parametrize("act", ["verify", "decode", "warm"])
 @pytest.mark.parametrize("case", PROOFS)
-def test_no_order_goes_to_a_server_that_did_not_pass_the_probe(
-    server: StagedServer, case: str, act: str
-) -> None:
+def test_no_order_goes_to_a_server_that_failed_the_probe(server: StagedServer, case: str, act: str) -> None:
     server.answer, error = PROOFS[case]
     decoder = decoder_of(server)
     acts: dict[str, Callable[[], object]] = {
-        "prove": decoder.prove,
+        "verify": decoder.verify,
         "decode": lambda: decoder.decode(ORDER),
         "warm": lambda: decoder.warm(CAFE),
     }
@@ -151,10 +151,10 @@ def test_no_order_goes_to_a_server_that_did_not_pass_the_probe(
     assert orders(server) == 0
     server.answer = masked
     acts[act]()
-    assert orders(server) == (act != "prove")
+    assert orders(server) == (act != "verify")
 
 
-def test_a_call_with_a_time_of_its_own_has_the_probe_within_it(server: StagedServer) -> None:
+def test_the_probe_counts_toward_a_calls_timeout(server: StagedServer) -> None:
     go_on = threading.Event()
 
     def busy(body: dict[str, Any]) -> Answer:
@@ -167,12 +167,12 @@ def test_a_call_with_a_time_of_its_own_has_the_probe_within_it(server: StagedSer
     decoder, began = decoder_of(server), time.monotonic()
     with pytest.raises(EngineUnavailable, match="did not answer within"):
         decoder.complete(chat, mask, timeout_s=0.3)
-    assert time.monotonic() - began < 4, "it waited for the probe as long as an order would"
+    assert time.monotonic() - began < 4, "it waited for the probe as an order does"
     go_on.set()
     assert decoder.complete(chat, mask, timeout_s=20).text == WIRE
 
 
-def test_a_call_with_a_time_of_its_own_waits_no_longer_for_a_server_that_is_away(
+def test_waiting_for_a_failed_server_counts_toward_a_calls_timeout(
     server: StagedServer,
 ) -> None:
     server.answer, server.health = away, 503
@@ -183,7 +183,7 @@ def test_a_call_with_a_time_of_its_own_waits_no_longer_for_a_server_that_is_away
     assert time.monotonic() - began < 4
 
 
-def test_a_server_that_failed_while_it_was_probed_is_probed_again(server: StagedServer) -> None:
+def test_a_failure_during_a_probe_voids_it(server: StagedServer) -> None:
     probed, go_on = threading.Event(), threading.Event()
 
     def slow(body: dict[str, Any]) -> Answer:
@@ -196,27 +196,27 @@ def test_a_server_that_failed_while_it_was_probed_is_probed_again(server: Staged
         first = pool.submit(decoder.decode, ORDER)
         assert probed.wait(10)
         server.health = 503
-        assert decoder.state(5) == "answers 503"
+        assert decoder.status(5) == "answers 503"
         go_on.set()
         assert first.result(20).text == WIRE
     decoder.decode(ORDER)
     assert probes(server) == 2
 
 
-def test_its_state(server: StagedServer) -> None:
+def test_status(server: StagedServer) -> None:
     decoder = decoder_of(server)
-    assert decoder.state(5) == "ok"
-    assert decoder.state(5) == "ok"
+    assert decoder.status(5) == "ok"
+    assert decoder.status(5) == "ok"
     assert probes(server) == 1, "asked at each scrape"
     server.health = 503
-    assert decoder.state(5) == "answers 503"
+    assert decoder.status(5) == "answers 503"
     server.health, server.answer = 200, unmasked  # restarted without guided decoding
-    assert decoder.state(5).startswith("refused")
+    assert decoder.status(5).startswith("refused")
     absent = OpenAIDecoder(f"http://127.0.0.1:{any_free()}", dialect="vllm", model="m")
-    assert absent.state(5) == "no answer"
+    assert absent.status(5) == "no answer"
 
 
-def test_the_setting_names_it_and_readyz_shows_its_state(server: StagedServer, tmp_path: Path) -> None:
+def test_the_configured_server_and_its_status_in_readyz(server: StagedServer, tmp_path: Path) -> None:
     parts = bootstrap(Settings(home=tmp_path, llm_url=server.url, llm_model="qwen"))
     parts.prove_decoder()
     assert parts.decoder.decode(ORDER).text == WIRE

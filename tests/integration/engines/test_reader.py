@@ -1,5 +1,5 @@
-"""The learned reader on a real llama.cpp server: its adapter is at work for its requests and no other. The
-embedded engine reads the same."""
+"""The trained adapter on llama.cpp's own server and the embedded engine: the carts are the same, and only
+orders use it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from services.decoding.ports import CartRequest
 from services.learning.training.notation import read_menu
 from tests.engines.running import llama
 
-# Small: a prompt of a hundred tokens is read in a second or two.
+# Small: a prompt of a hundred tokens takes one or two seconds.
 MENU: Menu = read_menu(Path(__file__).with_name("burger-stand.menu"))
 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """llama.cpp's own server with the adapter, as an operator may have one."""
-    here, key = settings(), "of this test alone"
+    here, key = settings(), "of-this-test-only"
     try:
         resolve(here.llm_model, here.models_dir)
     except ModelError:
@@ -38,7 +38,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     adapter = adapters.adapter_for(here.llm_model)
     assert adapter is not None
     file, home = adapters.prepared(adapter, here.models_dir), tmp_path_factory.mktemp("llama")
-    # One slot: what pushes a menu's prompt out of it is seen at once.
+    # With one slot, evicting the menu's prompt is visible at once.
     with llama(home, here.llm_model, slots=1, adapter=file, key=key) as engine:
         yield here.model_copy(update={"llm_api_key": key, "llm_url": engine.url})
 
@@ -57,25 +57,25 @@ def own(config: Settings) -> Iterator[Settings]:
         "I'll have the, uh, fries, no wait, make that onion rings",
     ],
 )
-def test_it_reads_what_the_decode_server_reads(config: Settings, own: Settings, said: str) -> None:
-    """Which gets no guess: llama.cpp's own server writes every token."""
+def test_the_embedded_engine_agrees_with_llama_cpp(config: Settings, own: Settings, said: str) -> None:
+    """llama.cpp's own server gets no prediction and decodes every token."""
     order = CartRequest(said, MENU)
     theirs, ours = Container(config).decoder.decode(order), Container(own).decoder.decode(order)
     assert (ours.text, ours.lines, ours.overruled) == (theirs.text, theirs.lines, theirs.overruled)
     assert ours.completion_tokens == theirs.completion_tokens
     assert ours.prompt_tokens == theirs.prompt_tokens
-    # Batches of another size, and another kind of attention, round otherwise (ADR 69).
+    # Other batch sizes, and another kind of attention, round differently (ADR 69).
     assert ours.logprob == pytest.approx(theirs.logprob, abs=0.25)
     for read in (ours, theirs):
         spans = sorted(values(read.text))
         assert [piece.text for piece in read.pieces] == [read.text[a:b].strip('"') for a, b in spans]
-        # All but the marks and the end of the whole, which are not pieces.
+        # Punctuation and the end token are not pieces.
         summed = sum(math.log(piece.probability) for piece in read.pieces)
         assert read.logprob - 1e-6 <= summed < 0
         assert summed == pytest.approx(read.logprob, abs=0.1)
 
 
-def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: Settings) -> None:
+def test_the_cart_has_the_models_probability(config: Settings) -> None:
     found = Container(config).decoder.decode(CartRequest("two cheeseburgers, one with no pickles", MENU))
     cheeseburger = next(item.sku for item in MENU.items if item.name == "Cheeseburger")
     pickles = next((g.id, o.id) for g in MENU.option_groups for o in g.options if "ickle" in o.name)
@@ -87,13 +87,13 @@ def test_an_order_is_read_with_the_probability_that_the_model_gives_it(config: S
     assert found.completion_tokens > 5
 
 
-def test_a_wish_off_the_menu_has_a_way_out(config: Settings) -> None:
+def test_items_that_are_not_on_the_menu_can_be_written(config: Settings) -> None:
     found = Container(config).decoder.decode(CartRequest("a bicycle please", MENU))
     assert [line["kind"] for line in found.lines] == ["not_on_menu"]
 
 
 @pytest.mark.parametrize("server", ["config", "own"])
-def test_other_requests_go_to_the_base_as_it_is(server: str, request: pytest.FixtureRequest) -> None:
+def test_other_requests_use_the_base_model(server: str, request: pytest.FixtureRequest) -> None:
     config: Settings = request.getfixturevalue(server)
     chat = [{"role": "user", "content": "Say the word: hello"}]
     body = {"messages": chat, "temperature": 0, "max_tokens": 8, "cache_prompt": False}
@@ -110,9 +110,9 @@ def test_other_requests_go_to_the_base_as_it_is(server: str, request: pytest.Fix
 
 
 @pytest.mark.parametrize("server", ["config", "own"])
-def test_what_is_warmed_need_not_be_read_by_the_order(server: str, request: pytest.FixtureRequest) -> None:
-    """Nor does the proof that a server masks push it out, for which another process asks."""
+def test_a_warmed_menu_is_cached_for_the_order(server: str, request: pytest.FixtureRequest) -> None:
+    """A probe from another process does not evict it."""
     config: Settings = request.getfixturevalue(server)
     Container(config).warm_menu(MENU)
     found = Container(config).decoder.decode(CartRequest("a cheeseburger", MENU))
-    assert found.cached_tokens > found.prompt_tokens - 20, "all but the customer's words and names"
+    assert found.cached_tokens > found.prompt_tokens - 20, "all but the transcript and the names"

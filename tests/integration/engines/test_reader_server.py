@@ -1,5 +1,5 @@
-"""The reader's server over a small real model: a prediction changes how an answer is made and not the answer,
-and what was made of a menu is taken up again."""
+"""The generator on a small real model: predictions change how an answer is decoded, but not the answer, and
+menus are restored from their states."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from infra.settings import settings
 from infra.weights.lock import ModelError
 from infra.weights.models import resolve
 from schemas.errors import DecodeCancelled, DecodeInvalid, EngineMisconfigured, MenuBeingRead
-from services.decoding.server import prefixes as prefixes_module
-from services.decoding.server.answering import STEP, Answer, Answering
+from services.decoding.server import prefix_cache
+from services.decoding.server.generation import CHUNK, Answer, Generator
 from services.decoding.server.model import Llama, release_pages
-from services.decoding.server.prefixes import AGAIN_S, LEAST_TOKENS, Prefixes
-from services.decoding.server.states import StateFolder
+from services.decoding.server.prefix_cache import MIN_TOKENS, RETRY_S, PrefixCache
+from services.decoding.server.state_folder import StateFolder
 
 MODEL = "smollm2-135m-instruct-q4_1.gguf"
 CAKES = "Menu: apple cake, plum cake, cheese cake, lemon tart, pear tart, rye bread, corn bread, scone. " * 3
@@ -56,15 +56,17 @@ def tokenizer(model: Llama) -> LLTokenizer:
     return model.vocabulary.tokenizer()
 
 
-class Desk:
-    """One reader: asks it about a menu, as the server does."""
+class Session:
+    """Sends orders to a generator, as the server does."""
 
-    def __init__(self, model: Llama, prefixes: Prefixes) -> None:
-        self.model, self.vocabulary, self.prefixes = model, model.vocabulary, prefixes
-        self.answering = Answering(prefixes, tokenizer(model), model.vocabulary.end)
+    def __init__(self, model: Llama, cache: PrefixCache) -> None:
+        self.model, self.vocabulary, self.cache = model, model.vocabulary, cache
+        self.generator = Generator(cache, tokenizer(model), model.vocabulary.end)
 
     def tokens(self, menu: str, said: str) -> list[int]:
-        return self.model.chat([{"role": "system", "content": menu}, {"role": "user", "content": said}])
+        return self.model.chat_tokens(
+            [{"role": "system", "content": menu}, {"role": "user", "content": said}]
+        )
 
     def ask(
         self,
@@ -73,19 +75,19 @@ class Desk:
         menu: str = CAKES,
         grammar: str = CAKE,
         prediction: str | list[int] = "",
-        most: int = 20,
+        max_tokens: int = 20,
         cancelled: Callable[[], bool] = lambda: False,
         menu_s: float = 0.0,
     ) -> Answer:
         prompt, other = self.tokens(menu, said), self.tokens(menu, "~")
         shared = next(n for n, pair in enumerate(zip(prompt, other, strict=False)) if len(set(pair)) > 1)
         guess = self.vocabulary.tokenize(prediction) if isinstance(prediction, str) else prediction
-        return self.answering.answer(
+        return self.generator.generate(
             prompt,
             shared,
             grammar=grammar,
             prediction=guess,
-            most=most,
+            max_tokens=max_tokens,
             cancelled=cancelled,
             menu_s=menu_s,
         )
@@ -96,140 +98,138 @@ class Desk:
 
 
 @pytest.fixture
-def desk(model: Llama) -> Desk:
-    model.cut(0)
-    return Desk(model, Prefixes(model))
+def session(model: Llama) -> Session:
+    model.truncate(0)
+    return Session(model, PrefixCache(model))
 
 
 def logprob(answer: Answer) -> float:
     return sum(one.logprob for one in answer.tokens)
 
 
-def test_a_prediction_that_holds_is_checked_and_not_written(desk: Desk) -> None:
-    written = desk.ask("one plum cake please")
+def test_a_right_prediction_is_verified_not_decoded(session: Session) -> None:
+    written = session.ask("one plum cake please")
     drawn = [one.token for one in written.tokens[:-1]]
-    checked = desk.ask("one plum cake please", prediction=drawn)
+    checked = session.ask("one plum cake please", prediction=drawn)
     assert written.ended
     assert checked.ended
     assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
-    # An unlikely answer to an untrained model, -23 in all; what is rounded depends on the batch.
+    # The untrained model finds it unlikely (-23 in all), and rounding depends on the batch.
     assert logprob(checked) == pytest.approx(logprob(written), rel=0.01)
     assert (written.accepted, checked.accepted) == (0, len(checked.tokens) - 1)
 
 
 @pytest.mark.parametrize("prediction", ["9 lemon tart", "1", "1 plum cakes and more", "quixotry", "é"])
-def test_a_prediction_that_does_not_hold_changes_nothing(desk: Desk, prediction: str) -> None:
-    written = desk.ask("one plum cake please")
-    assert desk.text(written) != prediction
-    checked = desk.ask("one plum cake please", prediction=prediction)
+def test_a_wrong_prediction_changes_nothing(session: Session, prediction: str) -> None:
+    written = session.ask("one plum cake please")
+    assert session.text(written) != prediction
+    checked = session.ask("one plum cake please", prediction=prediction)
     assert [one.token for one in checked.tokens] == [one.token for one in written.tokens]
     assert logprob(checked) == pytest.approx(logprob(written), abs=0.05)
     assert checked.accepted < len(checked.tokens)
 
 
-def test_what_the_mask_forces_is_scored_by_what_the_model_would_have_said(desk: Desk) -> None:
-    forced = desk.ask("one plum cake please", grammar=ALONE, prediction="quixotry")
-    assert desk.text(forced) == "quixotry"
+def test_forced_tokens_are_scored_without_the_mask(session: Session) -> None:
+    forced = session.ask("one plum cake please", grammar=ALONE, prediction="quixotry")
+    assert session.text(forced) == "quixotry"
     assert forced.tokens[0].best != forced.tokens[0].token
     assert forced.tokens[0].logprob < forced.tokens[0].best_logprob <= 0.0
     assert logprob(forced) < math.log(0.001)
 
 
-def test_a_mask_that_does_not_compile_is_an_error(desk: Desk) -> None:
+def test_a_mask_that_does_not_compile_is_an_error(session: Session) -> None:
     with pytest.raises(DecodeInvalid):
-        desk.ask("one plum cake please", grammar="%llguidance {}\nstart: MISSING\n")
+        session.ask("one plum cake please", grammar="%llguidance {}\nstart: MISSING\n")
 
 
-def test_a_prompt_without_room_is_an_error_and_the_next_is_answered(desk: Desk) -> None:
+def test_a_prompt_over_the_context_is_an_error_for_itself_only(session: Session) -> None:
     with pytest.raises(EngineMisconfigured):
-        desk.ask("one plum cake please " * 60)
-    assert desk.ask("one plum cake please").ended
+        session.ask("one plum cake please " * 60)
+    assert session.ask("one plum cake please").ended
 
 
-def test_the_menu_is_read_once_and_taken_up_after_another(desk: Desk) -> None:
-    first = desk.ask("one plum cake please")
-    again = desk.ask("two apple cakes")
-    desk.ask("a green tea", menu=TEAS, grammar="", most=1)
-    back = desk.ask("one plum cake please")
+def test_a_menu_is_evaluated_once_and_restored_after_another(session: Session) -> None:
+    first = session.ask("one plum cake please")
+    again = session.ask("two apple cakes")
+    session.ask("a green tea", menu=TEAS, grammar="", max_tokens=1)
+    back = session.ask("one plum cake please")
     assert first.cached == 0
-    assert again.cached >= LEAST_TOKENS
+    assert again.cached >= MIN_TOKENS
     assert back.cached == again.cached
     assert [one.token for one in back.tokens] == [one.token for one in first.tokens]
     assert logprob(back) == pytest.approx(logprob(first), abs=0.05)
 
 
-def test_memory_holds_no_more_than_it_may_and_the_menu_used_longest_ago_goes_first(model: Llama) -> None:
-    model.cut(0)
-    desk = Desk(model, Prefixes(model))
+def test_memory_is_limited_and_evicts_the_least_recently_used_menu(model: Llama) -> None:
+    model.truncate(0)
+    session = Session(model, PrefixCache(model))
     for menu in (CAKES, TEAS):
-        desk.ask("one please", menu=menu, grammar="", most=1)
-    desk = Desk(model, Prefixes(model, memory_bytes=int(2.5 * len(model.state()))))
+        session.ask("one please", menu=menu, grammar="", max_tokens=1)
+    session = Session(model, PrefixCache(model, memory_bytes=int(2.5 * len(model.state()))))
     used = (CAKES, TEAS, CAKES, BREADS, TEAS)
-    cached = [desk.ask("one please", menu=menu, grammar="", most=1).cached for menu in used]
-    assert [tokens >= LEAST_TOKENS for tokens in cached] == [False, False, True, False, False]
+    cached = [session.ask("one please", menu=menu, grammar="", max_tokens=1).cached for menu in used]
+    assert [tokens >= MIN_TOKENS for tokens in cached] == [False, False, True, False, False]
 
 
-def test_a_new_start_takes_up_the_menu_from_disk(model: Llama, tmp_path: Path) -> None:
+def test_a_restart_restores_the_menu_from_disk(model: Llama, tmp_path: Path) -> None:
     def started(about: str = "a model", *, adapted: bool = True) -> int:
-        model.cut(0)
-        desk = Desk(model, Prefixes(model, StateFolder(tmp_path / "states", about), adapted=adapted))
-        return desk.ask("one plum cake please", menu_s=60).cached
+        model.truncate(0)
+        session = Session(model, PrefixCache(model, StateFolder(tmp_path / "states", about), adapted=adapted))
+        return session.ask("one plum cake please", menu_s=60).cached
 
     assert started() == 0
     (file,) = (tmp_path / "states").iterdir()
     assert (file.stat().st_mode | file.parent.stat().st_mode) & 0o077 == 0
-    assert started() >= LEAST_TOKENS
+    assert started() >= MIN_TOKENS
     assert (started("another model"), started(adapted=False)) == (0, 0)
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    assert started() == 0  # and it is written again
-    assert started() >= LEAST_TOKENS
+    assert started() == 0  # and the file is written again
+    assert started() >= MIN_TOKENS
 
 
-def test_the_folder_holds_no_more_than_it_may_and_the_menu_used_longest_ago_goes_first(
-    model: Llama, tmp_path: Path
-) -> None:
-    """Also where a menu was only ever taken up from memory."""
-    model.cut(0)
-    desk = Desk(model, Prefixes(model, StateFolder(tmp_path, "")))
+def test_the_folder_is_limited_and_evicts_the_least_recently_used_menu(model: Llama, tmp_path: Path) -> None:
+    """Restoring a menu from memory counts as use, too."""
+    model.truncate(0)
+    session = Session(model, PrefixCache(model, StateFolder(tmp_path, "")))
     for menu in (CAKES, TEAS):
-        desk.ask("one please", menu=menu, grammar="", most=1)
+        session.ask("one please", menu=menu, grammar="", max_tokens=1)
     states = sorted(tmp_path.iterdir(), key=lambda file: file.stat().st_mtime_ns)
     for file in states:
         os.utime(file, (1, 1))
-    desk.ask("one please", menu=CAKES, grammar="", most=1)
+    session.ask("one please", menu=CAKES, grammar="", max_tokens=1)
     assert [file.stat().st_mtime > 1 for file in states] == [True, False]
     room = int(2.5 * states[0].stat().st_size)
     StateFolder(tmp_path, "", room).put(True, [1], states[0].read_bytes())
     assert [file.exists() for file in states] == [True, False]
 
 
-def test_a_folder_that_can_not_be_written_costs_time_and_nothing_else(tmp_path: Path) -> None:
+def test_an_unwritable_folder_only_costs_time(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     states = StateFolder(tmp_path / "file", "")
     states.put(True, [1], b"state")
-    states.used(True, [1])
+    states.touch(True, [1])
     assert states.get(True, [1]) is None
 
 
-def test_a_client_that_leaves_within_a_batch_ends_it_and_the_menu_is_gone_on_with(file: Path) -> None:
-    """A batch of these takes more than a second. The answer is that of an engine that was never stopped."""
+def test_a_disconnect_stops_a_batch_and_the_menu_is_continued_later(file: Path) -> None:
+    """A batch takes more than a second. The answer is that of an engine that was never stopped."""
     models = [Llama(file, context=768, batch=256, threads=1) for _ in range(2)]
-    stopped, other = (Desk(model, Prefixes(model)) for model in models)
-    asked: list[float] = []
+    stopped, other = (Session(model, PrefixCache(model)) for model in models)
+    checks: list[float] = []
 
-    def left() -> bool:
-        """A while after the second batch began."""
-        if stopped.prefixes._held:
-            asked.append(time.monotonic())
-        return len(asked) > 2
+    def disconnected() -> bool:
+        """Return True a while after the second batch began."""
+        if stopped.cache._tokens:
+            checks.append(time.monotonic())
+        return len(checks) > 2
 
     with pytest.raises(DecodeCancelled):
-        stopped.ask("one plum cake please", menu=CAKES * 6, cancelled=left)
-    assert time.monotonic() - asked[-2] < 0.5, "since it was not gone yet"
-    stopped.ask("a green tea", menu=TEAS, grammar="", most=1)
-    went_on, whole = (desk.ask("one plum cake please", menu=CAKES * 6) for desk in (stopped, other))
+        stopped.ask("one plum cake please", menu=CAKES * 6, cancelled=disconnected)
+    assert time.monotonic() - checks[-2] < 0.5, "after the last check that found a connection"
+    stopped.ask("a green tea", menu=TEAS, grammar="", max_tokens=1)
+    went_on, whole = (session.ask("one plum cake please", menu=CAKES * 6) for session in (stopped, other))
     assert (went_on.cached, whole.cached) == (256, 0)
     assert went_on.tokens == whole.tokens
 
@@ -237,50 +237,49 @@ def test_a_client_that_leaves_within_a_batch_ends_it_and_the_menu_is_gone_on_wit
 AT_ONCE = 1e-9
 
 
-def test_a_new_menu_is_read_in_pieces_and_orders_of_others_are_answered_between(desk: Desk) -> None:
-    whole = desk.text(desk.ask("a green tea", menu=TEAS, grammar="", most=3))
-    desk.model.cut(0)
-    desk = Desk(desk.model, Prefixes(desk.model))
-    cake = desk.text(desk.ask("one plum cake please"))
+def test_a_new_menu_is_evaluated_in_chunks_between_other_orders(session: Session) -> None:
+    whole = session.text(session.ask("a green tea", menu=TEAS, grammar="", max_tokens=3))
+    session.model.truncate(0)
+    session = Session(session.model, PrefixCache(session.model))
+    cake = session.text(session.ask("one plum cake please"))
     pieces = 0
     while True:
         try:
-            answer = desk.ask("a green tea", menu=TEAS, grammar="", most=3, menu_s=AT_ONCE)
+            answer = session.ask("a green tea", menu=TEAS, grammar="", max_tokens=3, menu_s=AT_ONCE)
             break
         except MenuBeingRead:
             pieces += 1
-        assert desk.text(desk.ask("one plum cake please", menu_s=AT_ONCE)) == cake
-    assert pieces == len(desk.tokens(TEAS, "~")) // STEP
-    assert desk.text(answer) == whole
+        assert session.text(session.ask("one plum cake please", menu_s=AT_ONCE)) == cake
+    assert pieces == len(session.tokens(TEAS, "~")) // CHUNK
+    assert session.text(answer) == whole
 
 
-def test_one_new_menu_is_read_at_a_time_and_another_waits_for_it(desk: Desk) -> None:
+def test_new_menus_are_evaluated_one_at_a_time(session: Session) -> None:
     waits = []
     for menu in (TEAS, BREADS) * 2:
-        with pytest.raises(MenuBeingRead) as handed_back:
-            desk.ask("one please", menu=menu, grammar="", most=1, menu_s=AT_ONCE)
-        waits.append(handed_back.value.wait_s)
-    assert waits == [0.0, AGAIN_S] * 2
+        with pytest.raises(MenuBeingRead) as pending:
+            session.ask("one please", menu=menu, grammar="", max_tokens=1, menu_s=AT_ONCE)
+        waits.append(pending.value.wait_s)
+    assert waits == [0.0, RETRY_S] * 2
     teas, breads = (
-        desk.ask("one please", menu=menu, grammar="", most=1, menu_s=60).cached for menu in (TEAS, BREADS)
+        session.ask("one please", menu=menu, grammar="", max_tokens=1, menu_s=60).cached
+        for menu in (TEAS, BREADS)
     )
-    assert teas >= 2 * STEP, "it was not begun again"
-    assert breads < STEP
+    assert teas >= 2 * CHUNK, "it was continued, not restarted"
+    assert breads < CHUNK
 
 
-def test_half_read_menus_that_are_not_asked_for_again_make_room(
-    model: Llama, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prefixes_module, "ABANDONED_S", 0.0)
-    model.cut(0)
-    desk = Desk(model, Prefixes(model))
+def test_abandoned_partial_menus_block_no_others(model: Llama, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefix_cache, "ABANDONED_S", 0.0)
+    model.truncate(0)
+    session = Session(model, PrefixCache(model))
     for menu in (TEAS, BREADS, CAKES):
-        with pytest.raises(MenuBeingRead) as handed_back:
-            desk.ask("one please", menu=menu, grammar="", most=1, menu_s=AT_ONCE)
-        assert handed_back.value.wait_s == 0.0
+        with pytest.raises(MenuBeingRead) as pending:
+            session.ask("one please", menu=menu, grammar="", max_tokens=1, menu_s=AT_ONCE)
+        assert pending.value.wait_s == 0.0
 
 
-def test_pages_of_a_file_that_were_read_are_given_back_and_read_again(tmp_path: Path) -> None:
+def test_released_pages_are_read_again(tmp_path: Path) -> None:
     file = tmp_path / "mapped"
     file.write_bytes(b"saycart!" * 2**20)
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
@@ -289,7 +288,7 @@ def test_pages_of_a_file_that_were_read_are_given_back_and_read_again(tmp_path: 
             maps = psutil.Process().memory_maps()
             return sum(one.rss for one in maps if one.path == str(file))
 
-        assert mapped.find(b"?") == -1  # touches all of it
+        assert mapped.find(b"?") == -1  # reads all of it
         before = resident()
         release_pages(file)
         assert resident() < before // 4

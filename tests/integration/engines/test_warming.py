@@ -1,4 +1,4 @@
-"""Prompts that are warmed in the background: one at a time, never in front of an order."""
+"""Menu prompts are warmed in the background, one at a time and never before an order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.waiting import until
 
 
 def version_of(number: int) -> tuple[Menu, int]:
-    """A version whose words are other ones than those of another number."""
+    """A version whose names depend on its number."""
     items = tuple(item.model_copy(update={"name": f"{item.name} {number}"}) for item in CAFE.items)
     return CAFE.model_copy(update={"items": items}), number
 
@@ -36,7 +36,7 @@ SOON_S = 20.0
 
 
 class Prompts:
-    """A decode server that takes its time: `begun` is set at each prompt, which is done once `go` is."""
+    """A slow decode server: `begun` is set at each prompt, which ends when `go` is set."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -57,7 +57,7 @@ class Prompts:
 
 
 def running(prompts: Prompts) -> tuple[Warming, Callable[[], None]]:
-    """A warming at work, and what waits for its end."""
+    """A running warmer, and a function that waits for its end."""
     warming = Warming(lambda: MENUS, prompts.warm)
     thread = threading.Thread(target=warming.run, daemon=True)
     thread.start()
@@ -71,7 +71,7 @@ def running(prompts: Prompts) -> tuple[Warming, Callable[[], None]]:
     return warming, end
 
 
-def test_an_order_calls_off_what_is_being_warmed_and_nothing_begins_beside_it() -> None:
+def test_an_order_interrupts_warming() -> None:
     prompts = Prompts()
     warming, end = running(prompts)
     assert prompts.begun.wait(SOON_S)
@@ -79,9 +79,9 @@ def test_an_order_calls_off_what_is_being_warmed_and_nothing_begins_beside_it() 
     with warming.order():
         with warming.order():  # threads may have several
             assert not prompts.begun.wait(1.5)
-        assert not prompts.begun.wait(1.5), "one order is still in hand"
+        assert not prompts.begun.wait(1.5), "one order is still in progress"
         assert (prompts.asked, prompts.done) == ([3], [])
-    assert prompts.begun.wait(SOON_S), "it was not taken up again"
+    assert prompts.begun.wait(SOON_S), "warming did not resume"
     prompts.go.set()
     end()
     assert prompts.asked == [3, 3, 1, 2]
@@ -102,10 +102,10 @@ def test_nothing_is_warmed_between_two_orders() -> None:
     assert prompts.begun.wait(SOON_S)
 
 
-def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
+def test_new_and_changed_menus_are_warmed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_S", 0.05)
+    monkeypatch.setattr(module, "POLL_S", 0.05)
     prompts, wanted = Prompts(), [version_of(1)]
     prompts.go.set()
     looked = 0
@@ -121,7 +121,7 @@ def test_a_menu_that_comes_later_or_changes_is_warmed_too_and_none_twice(
     assert prompts.done == [1]
     wanted[:] = [version_of(2)]
     until(lambda: prompts.done == [1, 2])
-    # In other prices alone a version has no other prompt: a chain's shops have one together.
+    # Prices are not in the prompt: shops of a chain that differ only in them share it.
     dearer = tuple(item.model_copy(update={"available": False}) for item in wanted[0][0].items)
     wanted[:] = [(wanted[0][0].model_copy(update={"items": dearer}), 3), version_of(4)]
     until(lambda: prompts.done == [1, 2, 4])
@@ -141,8 +141,8 @@ def test_a_worker_is_ready_once_its_menus_are_warm() -> None:
 
 
 @pytest.mark.parametrize("why", ["no menu", "no server", "a slow server", "an order"])
-def test_no_start_hangs_on_a_menu(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
-    """Nor does an order find a worker that is not ready."""
+def test_a_menu_that_fails_blocks_no_start(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """And the worker is ready for orders."""
     if why == "a slow server":
         monkeypatch.setattr(module, "READY_S", 0.05)
     prompts, ready = Prompts(), threading.Event()
@@ -155,9 +155,9 @@ def test_no_start_hangs_on_a_menu(monkeypatch: pytest.MonkeyPatch, why: str) -> 
     warming.stop()
 
 
-def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "AWAY_S", 0.5)
-    monkeypatch.setattr(module, "LOOK_S", 0.0)
+def test_warming_is_retried_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 0.5)
+    monkeypatch.setattr(module, "POLL_S", 0.0)
     prompts = Prompts()
     prompts.away = True
     prompts.go.set()
@@ -170,7 +170,7 @@ def test_a_server_that_is_away_is_asked_again_after_a_while(monkeypatch: pytest.
 
 
 class Partless(Stack):
-    """A stack that ends where its parts would start, and tells which menus were there by then."""
+    """A stack that records the stored menus instead of starting its processes."""
 
     menus_there: list[str]
 
@@ -181,12 +181,12 @@ class Partless(Stack):
     def stored(self) -> list[MenuVersion]:
         database = Database(self.settings.database)
         try:
-            return MenuStore(database, MAIN_SHOP).lately_used(8)
+            return MenuStore(database, MAIN_SHOP).recently_used(8)
         finally:
             database.close()
 
 
-def test_menus_of_a_start_are_there_before_its_parts_and_no_second_time(tmp_path: Path) -> None:
+def test_menus_are_imported_once_before_the_processes_start(tmp_path: Path) -> None:
     for _ in range(2):
         stack = Partless(Settings(home=tmp_path, api_port=any_free()), menus=[CAFE])
         with pytest.raises(SupervisorError):

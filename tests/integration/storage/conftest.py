@@ -1,4 +1,4 @@
-"""Shared by suites of storage: the command line in process, and a world whose customers say a marker word."""
+"""Fixtures for tests of storage: the command line in process, and orders with a marker word."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from services.storage.outbox.store import Outbox
 from tests.endpoints import till
 from tests.integration.api_world import running
 from tests.integration.marked import TELLS, Marked
-from tests.stand_ins import Works
+from tests.stand_ins import Pipeline
 
 
 @pytest.fixture
 def saycart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database_url: str) -> Callable[..., Result]:
-    """`saycart` with these words, for these settings. No broker answers: the sweeper would ring."""
+    """Run `saycart` in process with these settings, without a broker."""
 
     def run(*words: str, **settings: str) -> Result:
         settings = {"redis_url": f"redis://127.0.0.1:{any_free()}/0", **settings}
@@ -42,8 +42,8 @@ def orders(database: Database) -> OrderStore:
 
 
 @pytest.fixture
-def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "blobs"))
+def world(database: Database, tmp_path: Path) -> Pipeline:
+    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
-"""Webhook endpoints of shops in storage, on SQLite and on PostgreSQL: who gets which message, and what
-becomes of what waits."""
+"""Webhook endpoints in storage: which endpoint gets which message, and what happens to pending ones."""
 
 from __future__ import annotations
 
@@ -45,11 +44,11 @@ def claim(outbox: Outbox, endpoint_id: str) -> list[OutboxRow]:
     return outbox.claim(limit=9, lease_s=60, endpoint_id=endpoint_id)
 
 
-def test_each_endpoint_of_the_orders_shop_gets_what_it_asked_for(
+def test_each_endpoint_gets_its_subscribed_messages(
     database: Database, orders: OrderStore, outbox: Outbox, endpoints: EndpointStore
 ) -> None:
     ShopStore(database).add("harbor-1", "Harbor", by=TESTER)
-    completed(orders)  # before there was any
+    completed(orders)  # before the first endpoint
     all_of_it, reviews = made(endpoints), made(endpoints, "order.needs_review")
     completed(orders)
     moved(orders, Event.DOUBTED)
@@ -64,14 +63,14 @@ def test_each_endpoint_of_the_orders_shop_gets_what_it_asked_for(
     assert [(one.waiting, one.dead) for one in endpoints.list()] == [(2, 0), (1, 0)]
 
 
-def test_messages_of_an_order_are_in_order_to_each_endpoint_by_itself(
+def test_messages_are_in_order_for_each_endpoint(
     orders: OrderStore, outbox: Outbox, endpoints: EndpointStore
 ) -> None:
     one, two = made(endpoints), made(endpoints)
     order = proposed_and_confirmed(orders)
     [first], [other] = claim(outbox, one.id), claim(outbox, two.id)
     assert first.seq == other.seq < order.version
-    # The one is away, and the other goes on.
+    # One endpoint is down, the other is not affected.
     assert outbox.failed(first, "away", retry_in_s=600)
     assert outbox.delivered(other)
     [after] = claim(outbox, two.id)
@@ -84,7 +83,7 @@ def test_messages_of_an_order_are_in_order_to_each_endpoint_by_itself(
     assert [(e.waiting, e.dead) for e in endpoints.list()] == [(2, 0), (1, 0)]
 
 
-def test_what_waits_for_an_endpoint_goes_with_it(
+def test_removing_an_endpoint_ends_its_messages(
     orders: OrderStore, outbox: Outbox, endpoints: EndpointStore
 ) -> None:
     one, stays = made(endpoints), made(endpoints)
@@ -104,19 +103,19 @@ def test_what_waits_for_an_endpoint_goes_with_it(
         endpoints.remove(one.id, by=TESTER)
 
 
-def test_a_message_that_was_written_while_its_endpoint_went_ends_too(
+def test_messages_written_during_removal_end_too(
     database: Database, orders: OrderStore, outbox: Outbox, endpoints: EndpointStore
 ) -> None:
     made(endpoints)
     completed(orders)
-    with database.write() as session:  # as a transaction leaves it that began before the removal
+    with database.write() as session:  # like a transaction that began before the removal
         session.execute(update(OutboxRow).values(endpoint_id="whk_gone"))
     assert outbox.endpoints_due() == []
     assert outbox.forget(3600.0) == 1
     assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
 
 
-def test_another_shops_endpoints_are_not_there(database: Database, endpoints: EndpointStore) -> None:
+def test_endpoints_of_other_shops_are_not_found(database: Database, endpoints: EndpointStore) -> None:
     ShopStore(database).add("harbor-1", "Harbor", by=TESTER)
     one, other = made(endpoints), EndpointStore(database, "harbor-1", "public")
     assert other.list() == []
@@ -128,14 +127,14 @@ def test_another_shops_endpoints_are_not_there(database: Database, endpoints: En
     assert [e.id for e in EndpointStore(database, EVERY_SHOP).list()] == [one.id]
 
 
-def test_where_a_message_may_go_is_what_is_allowed_now(database: Database) -> None:
+def test_destinations_follow_the_current_setting(database: Database) -> None:
     inside, secret = EndpointStore(database, "main", "private").add("main", "https://10.0.0.1/", by=TESTER)
     for allowed, private in (("private", True), ("public", False), ("off", False)):
         store = EndpointStore(database, EVERY_SHOP, allowed)  # type: ignore[arg-type]
         assert store.target(inside.id) == Target("https://10.0.0.1/", secret, private)
 
 
-def test_what_can_not_be_an_endpoint(database: Database, endpoints: EndpointStore) -> None:
+def test_invalid_endpoints(database: Database, endpoints: EndpointStore) -> None:
     inside = ("https://127.0.0.1/", "https://10.0.0.1/", "https://localhost/", "https://169.254.169.254/")
     for url in ("http://8.8.8.8/", "x", *inside):
         with pytest.raises(InputError, match="URL"):
@@ -151,9 +150,7 @@ def test_what_can_not_be_an_endpoint(database: Database, endpoints: EndpointStor
         made(endpoints)
 
 
-def test_the_audit_log_has_each_act_and_neither_secret_nor_token(
-    database: Database, endpoints: EndpointStore
-) -> None:
+def test_acts_are_audited_without_secrets(database: Database, endpoints: EndpointStore) -> None:
     one, secret = endpoints.add("main", URL, by=TESTER)
     endpoints.remove(one.id, by=TESTER)
     assert [entry.action for entry in AuditLog(database).entries()] == ["webhook.added", "webhook.removed"]

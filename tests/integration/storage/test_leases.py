@@ -1,4 +1,4 @@
-"""Leases, late results and outages of the database, on SQLite and on PostgreSQL."""
+"""Leases, late results and database outages."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from services.pipeline import failures, runner
 from services.pipeline.heartbeat import Heartbeat
 from services.pipeline.runner import Runner
 from services.storage.orders.store import OrderStore
-from tests.stand_ins import AWAY, Works
+from tests.stand_ins import AWAY, Pipeline
 from tests.waiting import until
 
 GONE = StorageUnavailable("The database can't take it now")
 
 
-def held(world: Works, lease_s: float = 60) -> OrderRecord:
+def held(world: Pipeline, lease_s: float = 60) -> OrderRecord:
     order = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="h:1:2", lease_s=lease_s)
     assert order is not None
     return order
 
 
-def test_a_renewal_changes_the_lease_and_nothing_else(world: Works) -> None:
+def test_renewing_changes_only_the_lease(world: Pipeline) -> None:
     order = held(world, lease_s=5)
     assert world.orders.renew(order, 600)
     renewed = world.orders.get(order.id)
@@ -39,7 +39,7 @@ def test_a_renewal_changes_the_lease_and_nothing_else(world: Works) -> None:
     assert replace(renewed, lease_until=order.lease_until) == order
 
 
-def test_an_order_that_moved_on_is_not_renewed(world: Works) -> None:
+def test_an_order_in_another_state_is_not_renewed(world: Pipeline) -> None:
     order = held(world)
     assert not world.orders.renew(replace(order, lease_owner="h:1:3"), 60)
     world.drop_lease(order.id)
@@ -53,7 +53,7 @@ def test_an_order_that_moved_on_is_not_renewed(world: Works) -> None:
 
 @dataclass
 class Beats:
-    """Leases that say what is next in their script; the last entry stays."""
+    """Leases that return the entries of a script, and repeat the last."""
 
     script: list[bool | Exception]
     asked: int = 0
@@ -69,14 +69,14 @@ class Beats:
         return True
 
 
-def test_a_heartbeat_outlives_the_databases_absence_and_any_fault(world: Works) -> None:
+def test_a_heartbeat_survives_outages_and_errors(world: Pipeline) -> None:
     beats = Beats([GONE, ValueError("a fault of ours"), True])
     with Heartbeat(cast(Any, beats), held(world), lease_s=0.03, limit_s=60) as beat:
         until(lambda: beats.asked > 5)
         assert not beat.lost.is_set()
 
 
-def test_a_heartbeat_sees_a_cancelled_order_long_before_its_next_beat(world: Works) -> None:
+def test_a_heartbeat_notices_a_cancellation_at_once(world: Pipeline) -> None:
     order = held(world)
     with Heartbeat(world.orders, order, lease_s=30, limit_s=60) as beat:
         assert not beat.lost.wait(1), "ours, and looked at twice"
@@ -84,7 +84,7 @@ def test_a_heartbeat_sees_a_cancelled_order_long_before_its_next_beat(world: Wor
         assert beat.lost.wait(2), "a beat is ten seconds away"
 
 
-def test_a_hung_stage_loses_its_order_at_its_limit(world: Works) -> None:
+def test_a_hung_stage_loses_its_order_at_the_time_limit(world: Pipeline) -> None:
     order = held(world, lease_s=0.4)
     with capture_logs() as logs, Heartbeat(world.orders, order, lease_s=0.4, limit_s=1.0):
         until(lambda: "lease.stage_hangs" in [entry["event"] for entry in logs])
@@ -94,8 +94,8 @@ def test_a_hung_stage_loses_its_order_at_its_limit(world: Works) -> None:
 
 @dataclass
 class Faulty(OrderStore):
-    """The real store, which fails as its script says: `before` nothing was done, `after` it was done but
-    the answer is lost."""
+    """The real store with scripted failures: `before` the operation, or `after` it, so that only the answer
+    is lost."""
 
     script: dict[str, list[str]] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ class Faulty(OrderStore):
         self._faulty("release", lambda: OrderStore.release(self, order, retry_in_s=retry_in_s, detail=detail))
 
 
-def faulty(world: Works, lease_s: float = 60, **script: list[str]) -> Runner:
+def faulty(world: Pipeline, lease_s: float = 60, **script: list[str]) -> Runner:
     return replace(world.runner(), orders=Faulty(world.database, **script), lease_s=lease_s)
 
 
@@ -137,31 +137,30 @@ def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fails", [["before"], ["before"] * 5, ["after"], ["before", "after", "before"]])
-def test_a_result_is_stored_once_the_database_is_back(world: Works, fails: list[str]) -> None:
-    """Also when the first commit counted and only its answer was lost: what is
-    next is gone on with once."""
+def test_a_result_is_stored_once_the_database_is_back(world: Pipeline, fails: list[str]) -> None:
+    """Also if the first commit succeeded and only its answer was lost: the next stage runs once."""
     order_id = world.typed()
     assert faulty(world, commit=[*fails]).run(order_id, "decode") is State.COMPLETED
     assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
     assert len(world.decoder.asked) == 1
 
 
-def test_a_retry_is_stored_once_the_database_is_back(world: Works) -> None:
+def test_a_retry_is_stored_once_the_database_is_back(world: Pipeline) -> None:
     world.decoder.script = [AWAY]
     order_id = world.typed()
     assert faulty(world, release=["before"] * 3).run(order_id, "decode") is State.TRANSCRIBED
     assert world.types(order_id)[-1] == "retry"
 
 
-def test_a_result_that_can_not_be_stored_is_run_again_after_its_lease(world: Works) -> None:
+def test_a_result_that_can_not_be_stored_is_retried_after_the_lease(world: Pipeline) -> None:
     order_id = world.typed()
     assert faulty(world, lease_s=0.1, commit=["before"] * 999).run(order_id, "decode") is None
     until(lambda: world.runner().run(order_id, "decode"))
     assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
 
 
-def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
-    world: Works, monkeypatch: pytest.MonkeyPatch
+def test_a_claim_is_retried_and_then_left_to_the_sweeper(
+    world: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = world.typed()
     monkeypatch.setattr(runner, "CLAIM_LIMIT_S", 0.1)
@@ -169,7 +168,7 @@ def test_a_claim_is_tried_again_and_then_left_to_the_sweeper(
     assert faulty(world, claim_next=["before", "before"]).run(order_id, "decode") is State.COMPLETED
 
 
-def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
+def test_a_stopped_worker_releases_its_orders(world: Pipeline) -> None:
     mine = held(world)
     others = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="h:12:2", lease_s=60)
     assert others is not None
@@ -180,7 +179,7 @@ def test_a_stopped_worker_gives_back_what_is_its_own(world: Works) -> None:
     assert world.orders.get(others.id) == others
 
 
-def test_an_embedded_start_frees_what_dead_workers_held(world: Works) -> None:
+def test_an_embedded_start_releases_orders_of_dead_workers(world: Pipeline) -> None:
     order_id = world.typed()
     held = world.orders.claim(order_id, State.TRANSCRIBED, owner="dead", lease_s=900)
     assert held is not None

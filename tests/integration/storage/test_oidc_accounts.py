@@ -1,4 +1,4 @@
-"""Who gets which account by a provider's word, on both databases: invitations, bindings, races, audit."""
+"""Accounts bound to an OpenID Connect provider: invitations, bindings, races, audit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ISSUER = "https://login.example"
 
 
 class Desk:
-    """The stores of one database, with the accounts Ann and Bob, and people who sign in."""
+    """The stores of a database with the accounts Ann and Bob."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -40,7 +40,7 @@ class Desk:
         self.accounts.invite(name, ISSUER, by=TESTER, **by)
 
     def enter(self, subject: str, email: str = "", issuer: str = ISSUER, id_token: str = "a.b.c") -> str:
-        """Sign in; the session's token."""
+        """Sign in; return the session token."""
         counted = self.accounts.count(HERE)
         who = Identity(issuer, subject, email, id_token)
         return self.accounts.enter(who, HOUR_S, counted=counted, by=Actor)[1].token
@@ -56,7 +56,7 @@ def desk(database: Database, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(database)
 
 
-def test_an_address_invites_one_person_once(desk: Desk) -> None:
+def test_an_email_address_is_invited_once(desk: Desk) -> None:
     desk.invite("Ann", email="Ann@Example.com")
     assert desk.bindings() == [(None, "ann@example.com")]
     for stranger in (("1", "bob@example.com"), ("1", "ann@example.com", "https://other.example")):
@@ -67,7 +67,7 @@ def test_an_address_invites_one_person_once(desk: Desk) -> None:
     assert session is not None
     assert (session.name, session.by_provider, session.access.shop) == ("Ann", True, "main")
     assert desk.bindings() == [("1", None)]
-    # The address may have another owner by now; the bound person needs none.
+    # The address may have a new owner by now; a bound person does not need one.
     with pytest.raises(NotLetIn):
         desk.enter("2", "ann@example.com")
     desk.enter("1")
@@ -105,27 +105,27 @@ def test_an_invitation_is_for_one_account(desk: Desk) -> None:
     "wrong",
     [{}, {"email": "a@b", "subject": "1"}, {"email": "no-address"}, {"subject": " "}, {"subject": "\n"}],
 )
-def test_what_is_no_invitation(desk: Desk, wrong: dict[str, str]) -> None:
+def test_invalid_invitations(desk: Desk, wrong: dict[str, str]) -> None:
     with pytest.raises(InputError):
         desk.invite("Ann", **wrong)
 
 
-def test_an_account_without_a_password_takes_none(desk: Desk) -> None:
+def test_an_account_without_a_password_accepts_none(desk: Desk) -> None:
     sign_ins = SignIns(desk.database)
     for guess in ("", "!", PASSWORD):
         assert sign_ins.by_password("Ann", guess, HERE, HOUR_S) is None
 
 
 @pytest.mark.parametrize(("subjects", "let_in"), [("1111", 4), ("1234", 1)], ids=["one", "four"])
-def test_people_of_one_address_at_once(desk: Desk, race: Any, subjects: str, let_in: int) -> None:
-    """One person twice is bound once; of several whom the provider gave one address one is let in."""
+def test_concurrent_sign_ins_with_one_address(desk: Desk, race: Any, subjects: str, let_in: int) -> None:
+    """One person is bound once; of several people with the same address, one gets in."""
     desk.invite("Ann", email="a@example.com")
     ends = race(4, lambda n: desk.enter(subjects[n], "a@example.com"))
     assert sum(isinstance(end, str) for end in ends) == let_in
     assert len(desk.bindings()) == 1
 
 
-def test_an_id_token_is_kept_to_a_length(desk: Desk) -> None:
+def test_long_id_tokens_are_not_stored(desk: Desk) -> None:
     desk.invite("Ann", subject="1")
     token = desk.enter("1", id_token="a" * (MAX_ID_TOKEN_CHARS + 1))
     session = desk.sessions.of(token, HOUR_S)
@@ -134,7 +134,7 @@ def test_an_id_token_is_kept_to_a_length(desk: Desk) -> None:
     assert desk.sessions.end(token) == ""
 
 
-def test_the_command_line_invites_and_takes_it_back(saycart: Callable[..., Result], desk: Desk) -> None:
+def test_the_command_line_invites_and_revokes(saycart: Callable[..., Result], desk: Desk) -> None:
     assert "SAYCART_OIDC_URL" in saycart("staff", "invite", "Ann", "--subject", "1").output
     saycart = partial(saycart, oidc_url=f"{ISSUER}?client_id=saycart")
     assert "staff invite 'cat'" in saycart("staff", "add", "cat", "--no-password").output

@@ -1,4 +1,4 @@
-"""Statistics of orders, from orders that the stores have moved."""
+"""Order statistics."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from services.storage.orders.statistics import order_statistics
 from services.validation.facts import check_facts
 from services.validation.price import price_cart
 from tests.integration.api.test_corrections import LATTE, MUFFIN, settled
-from tests.stand_ins import CAFE, Works, speech
+from tests.stand_ins import CAFE, Pipeline, speech
 
 KATHMANDU = "Asia/Kathmandu"  # 5 h 45 min before UTC
 UNSURE = ModelAnswer(probability=0.9, unsure=(UnsurePiece(text="blueberry muffin", probability=0.8),))
 DRAFT = CartDraft.model_validate({"lines": [{**LATTE, "size": None}, MUFFIN]})
 
 
-def decoded(works: Works) -> OrderRecord:
-    order = works.orders.get(works.typed())
-    return works.orders.commit(order, Outcome(Event.DECODED, draft=DRAFT, answer=UNSURE))
+def decoded(pipeline: Pipeline) -> OrderRecord:
+    order = pipeline.orders.get(pipeline.typed())
+    return pipeline.orders.commit(order, Outcome(Event.DECODED, draft=DRAFT, answer=UNSURE))
 
 
-def answered(works: Works) -> str:
+def answered(pipeline: Pipeline) -> str:
     findings, codes = check_facts(DRAFT, CAFE), ("missing_size", "reading_unsure")
     asks = Outcome(
         Event.DOUBTED,
@@ -47,16 +47,16 @@ def answered(works: Works) -> str:
             basis=Basis(transcript_confidence=1),
         ),
     )
-    return works.orders.answer(works.orders.commit(decoded(works), asks), Outcome(Event.ANSWERED)).id
+    return pipeline.orders.answer(pipeline.orders.commit(decoded(pipeline), asks), Outcome(Event.ANSWERED)).id
 
 
-MAKE: dict[str, Callable[[Works], str]] = {
-    "accepted": lambda works: works.orders.commit(decoded(works), Outcome(Event.ACCEPTED)).id,
+MAKE: dict[str, Callable[[Pipeline], str]] = {
+    "accepted": lambda pipeline: pipeline.orders.commit(decoded(pipeline), Outcome(Event.ACCEPTED)).id,
     "answered": answered,
-    "cancelled": lambda works: works.orders.cancel(works.typed()).id,
-    "corrected": lambda works: settled(works, "correct", [LATTE, MUFFIN], spoken=False),
+    "cancelled": lambda pipeline: pipeline.orders.cancel(pipeline.typed()).id,
+    "corrected": lambda pipeline: settled(pipeline, "correct", [LATTE, MUFFIN], spoken=False),
 }
-# Days ago and time in Kathmandu, what became of it, seconds to its cart and to its end.
+# Days ago and time in Kathmandu, outcome, seconds to the cart and to the end.
 ORDERS = [
     (30, "23:59", "accepted", 90, 90),
     (29, "00:01", "accepted", 2, 2),
@@ -68,23 +68,23 @@ ORDERS = [
 
 
 @pytest.fixture
-def works(database: Database, tmp_path: Path) -> Works:
-    works, zone = Works(database, BlobFolder(tmp_path)), ZoneInfo(KATHMANDU)
+def pipeline(database: Database, tmp_path: Path) -> Pipeline:
+    pipeline, zone = Pipeline(database, BlobFolder(tmp_path)), ZoneInfo(KATHMANDU)
     with database.read() as session:
         today = database.now(session).astimezone(zone).date()
     for days_ago, at, what, to_cart_s, to_end_s in ORDERS:
         came = datetime.combine(today - timedelta(days=days_ago), time.fromisoformat(at), zone)
-        order_id = MAKE[what](works)
-        with works.database.write() as session:
+        order_id = MAKE[what](pipeline)
+        with pipeline.database.write() as session:
             session.get_one(OrderRow, order_id).created_at = came
             for event in session.scalars(select(EventRow).where(EventRow.order_id == order_id)):
                 ends = event.state in ("completed", "cancelled")
                 event.at = came + timedelta(seconds=to_end_s if ends else to_cart_s)
-    return works
+    return pipeline
 
 
-def test_orders_are_counted_by_the_shops_clock(works: Works) -> None:
-    found = order_statistics(works.database, "main", 30, KATHMANDU)
+def test_orders_are_counted_in_the_shops_time_zone(pipeline: Pipeline) -> None:
+    found = order_statistics(pipeline.database, "main", 30, KATHMANDU)
     days = list(found.days.values())
     assert (len(days), days[0], days[-2]) == (30, OrderCount(1, 1), OrderCount(4, 3))
     busy = {hour: count for hour, count in enumerate(found.hours) if count.orders}
@@ -92,8 +92,8 @@ def test_orders_are_counted_by_the_shops_clock(works: Works) -> None:
     assert (found.to_cart, found.to_settled) == (Duration(3.5, 5), Duration(17, 300))
 
 
-def test_doubts_are_counted_by_order(works: Works) -> None:
-    found = order_statistics(works.database, "main", 30, KATHMANDU)
+def test_doubts_are_counted_by_order(pipeline: Pipeline) -> None:
+    found = order_statistics(pipeline.database, "main", 30, KATHMANDU)
     assert (found.asked, found.asked_for) == (1, {"missing_size": 1, "reading_unsure": 1})
     assert (found.to_staff, found.to_staff_for) == (1, {"not_on_menu": 1})
     assert found.items == {"latte": 1, "blueberry muffin": 1}

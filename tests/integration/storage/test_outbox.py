@@ -1,4 +1,4 @@
-"""The outbox in storage, on SQLite and on PostgreSQL: written with the move, claimed once, in order."""
+"""The outbox: written in the transition's transaction, claimed once, delivered in order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def claim(outbox: Outbox, limit: int = 10, lease_s: float = 60) -> list[OutboxRo
     return outbox.claim(limit=limit, lease_s=lease_s, endpoint_id=TILL)
 
 
-def test_a_completed_order_leaves_one_message_that_says_it_all(orders: OrderStore, outbox: Outbox) -> None:
+def test_a_completed_order_has_one_complete_message(orders: OrderStore, outbox: Outbox) -> None:
     order = completed(orders)
     [message] = outbox.list(dead=False, limit=10)
     sent = WebhookMessage.model_validate(message.payload)
@@ -90,10 +90,10 @@ def cart_of(size: str) -> Cart:
 
 
 @pytest.mark.parametrize("asks", [True, False])
-def test_questions_changes_and_taking_are_sent_each_by_its_own_type(
+def test_questions_changes_and_taking_have_their_own_types(
     orders: OrderStore, outbox: Outbox, database: Database, asks: bool
 ) -> None:
-    """And to an endpoint that names only the state of the order, by that."""
+    """An endpoint that subscribes only to the order's state gets that type."""
     if not asks:
         with database.everywhere().write() as session:
             session.execute(
@@ -114,12 +114,12 @@ def test_questions_changes_and_taking_are_sent_each_by_its_own_type(
     assert [one["changed"] for one in sent.values()] == [[], ["another size of latte"], [], []]
 
 
-def test_whatever_settles_an_order_has_a_message() -> None:
+def test_every_settled_state_has_a_message() -> None:
     assert set(TYPES) == SETTLED
     assert len(set(TYPES.values())) == len(TYPES)
 
 
-def test_each_way_to_settle_is_sent(orders: OrderStore, outbox: Outbox, database: Database) -> None:
+def test_every_way_to_settle_sends_a_message(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     proposed_and_confirmed(orders)
     error = OrderError(code="invalid_input", message="no", hint="mend")
     broken, _ = orders.create(TYPED)
@@ -149,7 +149,7 @@ def test_each_way_to_settle_is_sent(orders: OrderStore, outbox: Outbox, database
     assert failed.payload["data"]["error"] == error.model_dump(mode="json")
 
 
-def test_a_move_that_does_not_happen_leaves_no_message(
+def test_a_failed_transition_leaves_no_message(
     orders: OrderStore, outbox: Outbox, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = moved(orders, Event.DECODED)
@@ -160,9 +160,9 @@ def test_a_move_that_does_not_happen_leaves_no_message(
     with pytest.raises(StaleState):
         orders.commit(order, Outcome(Event.ACCEPTED))
     assert [message.type for message in outbox.list(dead=False, limit=10)] == ["order.needs_review"]
-    # And the other way round: no move without its message.
+    # Conversely: no transition without its message.
     waiting = moved(orders, Event.DECODED)
-    monkeypatch.setattr(changes, "tell", _broken)
+    monkeypatch.setattr(changes, "add_messages", _broken)
     with pytest.raises(OSError, match="staged"):
         orders.commit(waiting, Outcome(Event.ACCEPTED))
     assert orders.get(waiting.id) == waiting
@@ -212,7 +212,7 @@ def test_a_later_message_waits_for_the_earlier_ones_of_its_order(orders: OrderSt
     assert second.seq > first.seq
 
 
-def test_a_dead_message_lets_the_later_ones_go(orders: OrderStore, outbox: Outbox) -> None:
+def test_a_dead_message_does_not_block_later_ones(orders: OrderStore, outbox: Outbox) -> None:
     proposed_and_confirmed(orders)
     [first] = claim(outbox)
     assert outbox.failed(first, "answered 410", retry_in_s=None)
@@ -223,7 +223,9 @@ def test_a_dead_message_lets_the_later_ones_go(orders: OrderStore, outbox: Outbo
     assert outbox.counts() == {"delivered": 0, "waiting": 1, "dead": 1}
 
 
-def test_a_lapsed_lease_frees_it_and_the_late_result_is_dropped(orders: OrderStore, outbox: Outbox) -> None:
+def test_an_expired_lease_frees_a_message_and_a_late_result_is_dropped(
+    orders: OrderStore, outbox: Outbox
+) -> None:
     completed(orders)
     [slow] = claim(outbox, lease_s=0)
     [quick] = claim(outbox)
@@ -234,7 +236,7 @@ def test_a_lapsed_lease_frees_it_and_the_late_result_is_dropped(orders: OrderSto
     assert outbox.counts() == {"delivered": 1, "waiting": 0, "dead": 0}
 
 
-def test_replay_brings_back_what_died_or_was_delivered(orders: OrderStore, outbox: Outbox) -> None:
+def test_replay_restores_dead_and_delivered_messages(orders: OrderStore, outbox: Outbox) -> None:
     for _ in range(3):
         completed(orders)
     one, two, three = claim(outbox)
@@ -249,7 +251,7 @@ def test_replay_brings_back_what_died_or_was_delivered(orders: OrderStore, outbo
     assert {(m.id, m.attempt) for m in claim(outbox)} == {(m.id, 1) for m in (one, two, three)}
 
 
-def test_only_old_delivered_messages_are_forgotten(orders: OrderStore, outbox: Outbox) -> None:
+def test_only_old_delivered_messages_are_deleted(orders: OrderStore, outbox: Outbox) -> None:
     for _ in range(3):
         completed(orders)
     one, two, _ = claim(outbox)

@@ -1,4 +1,4 @@
-"""Replaying: an order that failed, or that a fault of ours put before a human, goes through again."""
+"""Replay of orders that failed, or that went to review because of a fault."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from schemas.lifecycle import Event, State
 from schemas.records.orders import Outcome
 from schemas.review import ReviewDecision, ReviewReason
 from services.validation.price import price_cart
-from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, Works, speech
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, TESTER, Pipeline, speech
 
 
-def in_review(world: Works, *, spoken: bool = False) -> str:
-    """An order for which no decoder answered."""
+def in_review(world: Pipeline, *, spoken: bool = False) -> str:
+    """An order in review because the decoder was unavailable."""
     world.decoder.script = [AWAY]
     order_id = world.spoken() if spoken else world.typed()
     assert world.until_settled(order_id).state is State.IN_REVIEW
@@ -25,7 +25,7 @@ def in_review(world: Works, *, spoken: bool = False) -> str:
     return order_id
 
 
-def failed(world: Works) -> str:
+def failed(world: Pipeline) -> str:
     world.transcriber.script = [InputError("This menu has no such version")]
     order_id = world.spoken()
     assert world.until_settled(order_id).state is State.FAILED
@@ -33,7 +33,7 @@ def failed(world: Works) -> str:
     return order_id
 
 
-def test_a_failed_order_is_transcribed_again_and_completes(world: Works) -> None:
+def test_a_failed_order_is_transcribed_again_and_completes(world: Pipeline) -> None:
     order_id = failed(world)
     again = world.orders.replay(order_id)
     assert (again.state, again.error, again.transcript, again.attempt) == (State.RECEIVED, None, None, 0)
@@ -44,7 +44,7 @@ def test_a_failed_order_is_transcribed_again_and_completes(world: Works) -> None
 
 
 @pytest.mark.parametrize("spoken", [True, False])
-def test_an_order_in_review_is_decoded_again_from_its_words(world: Works, spoken: bool) -> None:
+def test_an_order_in_review_is_decoded_again_from_its_transcript(world: Pipeline, spoken: bool) -> None:
     order_id = in_review(world, spoken=spoken)
     again = world.orders.replay(order_id)
     assert again.state is State.TRANSCRIBED
@@ -58,14 +58,14 @@ def test_an_order_in_review_is_decoded_again_from_its_words(world: Works, spoken
     assert "replayed" in world.types(order_id)
 
 
-def test_an_order_without_words_is_transcribed_again(world: Works) -> None:
+def test_an_order_without_a_transcript_is_transcribed_again(world: Pipeline) -> None:
     world.transcriber.script = [speech("", confidence=0.0)]
     order_id = world.spoken()
     assert world.until_settled(order_id).state is State.IN_REVIEW
     assert world.orders.replay(order_id).state is State.RECEIVED
 
 
-def test_doubted_again_it_is_the_same_review_with_fresh_reasons(world: Works) -> None:
+def test_a_replayed_order_keeps_its_review_with_new_reasons(world: Pipeline) -> None:
     order_id = in_review(world)
     first = world.reviews.by_order(order_id)
     assert first is not None
@@ -78,7 +78,7 @@ def test_doubted_again_it_is_the_same_review_with_fresh_reasons(world: Works) ->
     assert again.id == first.id
     assert again.version == first.version + 2
     assert again.created_at > first.created_at
-    # And it can be settled as any other.
+    # It can be settled like any other.
     mine = world.reviews.claim(again.id, "ann", 60)
     cart = price_cart(RIGHT, CAFE, 1, speech(SAID), [])
     decision = ReviewDecision(version=mine.version, action="correct", cart=RIGHT)
@@ -87,7 +87,7 @@ def test_doubted_again_it_is_the_same_review_with_fresh_reasons(world: Works) ->
     assert world.orders.get(order_id).state is State.COMPLETED
 
 
-def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
+def test_a_claimed_review_is_not_replayed(world: Pipeline) -> None:
     order_id = in_review(world)
     review = world.reviews.by_order(order_id)
     assert review is not None
@@ -97,7 +97,7 @@ def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
     assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == []
     world.reviews.release(review.id, "ann")
     assert world.orders.doubted(ReviewReason.DECODER_UNAVAILABLE) == [order_id]
-    # A claim that has lapsed holds nothing.
+    # An expired claim blocks nothing.
     other = in_review(world)
     lapsed = world.reviews.by_order(other)
     assert lapsed is not None
@@ -105,7 +105,7 @@ def test_what_a_person_is_at_is_left_alone(world: Works) -> None:
     assert world.orders.replay(other).state is State.TRANSCRIBED
 
 
-def test_elsewhere_nothing_is_replayed(world: Works) -> None:
+def test_orders_in_other_states_are_not_replayed(world: Pipeline) -> None:
     done = world.typed()
     world.until_settled(done)
     waiting = world.typed()
@@ -119,7 +119,7 @@ def test_elsewhere_nothing_is_replayed(world: Works) -> None:
         world.orders.replay("ord_nobody")
 
 
-def test_the_command_replays_and_says_so(world: Works, saycart: Callable[..., Result]) -> None:
+def test_the_command_replays_and_reports(world: Pipeline, saycart: Callable[..., Result]) -> None:
     command = partial(saycart, "replay")
     broken, done = failed(world), world.typed()
     world.until_settled(done)
@@ -149,7 +149,7 @@ def test_the_command_replays_and_says_so(world: Works, saycart: Callable[..., Re
         (["--reviews-because", "not_on_menu"], "Unknown reason 'not_on_menu'"),
     ],
 )
-def test_the_command_refuses_what_it_can_not_mean(
+def test_the_command_rejects_invalid_arguments(
     saycart: Callable[..., Result], words: list[str], said: str
 ) -> None:
     done = saycart("replay", *words)

@@ -1,4 +1,4 @@
-"""Statistics of reviews."""
+"""Review statistics."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from services.storage.base.tables import ReviewRecordRow, ReviewRow
 from services.storage.reviews import statistics
 from services.storage.reviews.statistics import decided
 from tests.integration.api.test_corrections import LATTE, MUFFIN, settled
-from tests.stand_ins import Works
+from tests.stand_ins import Pipeline
 
 
 def test_decisions_of_the_last_days_are_counted(database: Database, tmp_path: Path) -> None:
-    works = Works(database, BlobFolder(tmp_path))
+    pipeline = Pipeline(database, BlobFolder(tmp_path))
     for action, who, days_ago, waited_s in (("correct", "ann", 0, 300), ("reject", "bob", 2, 500)):
-        order_id = settled(works, action, None if action == "reject" else [LATTE, MUFFIN], spoken=False)
+        order_id = settled(pipeline, action, None if action == "reject" else [LATTE, MUFFIN], spoken=False)
         with database.write() as session:
             at = database.now(session) - timedelta(days=days_ago)
             review = session.scalars(select(ReviewRow).where(ReviewRow.order_id == order_id)).one()
@@ -39,11 +39,11 @@ def test_decisions_of_the_last_days_are_counted(database: Database, tmp_path: Pa
 def test_carts_of_the_newest_corrections_are_compared(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    works = Works(database, BlobFolder(tmp_path))
-    settled(works, "correct", [LATTE, MUFFIN], spoken=False)
-    settled(works, "correct", [LATTE], spoken=False)
-    monkeypatch.setattr(statistics, "MOST_CORRECTIONS", 1)
+    pipeline = Pipeline(database, BlobFolder(tmp_path))
+    settled(pipeline, "correct", [LATTE, MUFFIN], spoken=False)
+    settled(pipeline, "correct", [LATTE], spoken=False)
+    monkeypatch.setattr(statistics, "MAX_CORRECTIONS", 1)
     found = decided(database, "main", 1)
     assert found.actions["correct"] == 2
-    # Not in the customer's words: what is counted can't be erased.
+    # Without the customer's words: counts can't be erased.
     assert found.changes == {"something that is not on the menu → latte": 1, "blueberry muffin taken off": 1}

@@ -1,4 +1,4 @@
-"""Menu versions in storage, on SQLite and on PostgreSQL."""
+"""Menu versions in storage."""
 
 from __future__ import annotations
 
@@ -48,22 +48,20 @@ def test_an_edit_of_an_old_version_stores_nothing(menus: MenuStore) -> None:
     assert menus.versions("bar", limit=9) == []
 
 
-def test_menus_come_by_their_newest_orders_and_then_their_import(
-    database: Database, menus: MenuStore
-) -> None:
+def test_menus_are_sorted_by_newest_order_then_import(database: Database, menus: MenuStore) -> None:
     for name in ("first", "second", "third", "fourth", "fifth"):
         menus.put(menu(menu_id=name), by=TESTER)
     menus.put(menu(310, menu_id="second"), by=TESTER)
     orders = OrderStore(database, "main")
     for name in ("fourth", "second", "fourth", "third", "second"):
         orders.create(NewOrder(name, 1, "en", transcript=Transcript(text="tea", confidence=1.0)))
-    found = [(used.menu.id, used.version) for used in menus.lately_used(9)]
+    found = [(used.menu.id, used.version) for used in menus.recently_used(9)]
     assert found == [("second", 2), ("third", 1), ("fourth", 1), ("fifth", 1), ("first", 1)]
-    assert [used.menu.id for used in menus.lately_used(2)] == ["second", "third"]
-    assert menus.lately_used(0) == []
+    assert [used.menu.id for used in menus.recently_used(2)] == ["second", "third"]
+    assert menus.recently_used(0) == []
 
 
-def test_a_header_says_what_its_document_says(menus: MenuStore) -> None:
+def test_a_header_matches_its_document(menus: MenuStore) -> None:
     stored, _ = menus.put(menu(), by=TESTER)
     [header] = menus.headers()
     assert header == stored.header
@@ -76,7 +74,7 @@ def test_a_header_says_what_its_document_says(menus: MenuStore) -> None:
     assert (header.version, header.items, header.sold_out) == (2, 2, 1)
 
 
-def test_menus_are_listed_and_found_without_a_document(menus: MenuStore) -> None:
+def test_menus_are_listed_without_loading_documents(menus: MenuStore) -> None:
     for number in range(3):
         menus.put(menu(menu_id=f"cafe-{number}"), by=TESTER)
     menus.get("cafe-1")

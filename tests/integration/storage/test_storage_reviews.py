@@ -1,4 +1,4 @@
-"""Reviews in storage, on SQLite and on PostgreSQL: claims, the queue's order, races."""
+"""Reviews in storage: claims, queue order, races."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ APPROVE, REFUSE = Outcome(Event.APPROVED), Outcome(Event.REFUSED)
 
 
 class Desk:
-    """Both stores and the log, and an order in review."""
+    """The stores, the log, and an order in review."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -58,7 +58,7 @@ class Desk:
         return review
 
     def decide(self, held: ReviewRecord, who: str, outcome: Outcome) -> Any:
-        """Approve an order by a review as it was read."""
+        """Approve an order at the version that was read."""
         approved = ReviewDecision(version=held.version, action="approve", reason="why")
         return self.reviews.decide(held.id, approved, outcome, reviewer=who, by=TESTER)
 
@@ -71,7 +71,7 @@ def desk(database: Database) -> Desk:
     return Desk(database)
 
 
-def test_only_a_live_claim_of_ones_own_is_renewed(desk: Desk) -> None:
+def test_only_ones_own_active_claim_is_renewed(desk: Desk) -> None:
     review = desk.doubt()
     with pytest.raises(Conflict, match="isn't assigned to you"):
         desk.reviews.renew(review.id, "ann", 60)
@@ -103,7 +103,7 @@ def test_a_decision_is_recorded_with_both_carts(desk: Desk) -> None:
     assert (act.before, act.after) == (cart(5000), cart(410))
 
 
-def test_the_queue_goes_by_the_time_waited(desk: Desk) -> None:
+def test_the_queue_is_sorted_by_waiting_time(desk: Desk) -> None:
     first, second, old, last = (desk.doubt(total).id for total in (100, 300, 900, None))
     with desk.database.write() as session:
         at = datetime(2026, 1, 1, tzinfo=UTC)
@@ -118,7 +118,7 @@ def test_the_queue_goes_by_the_time_waited(desk: Desk) -> None:
     assert desk.reviews.queue(2).waiting == 4
 
 
-def test_the_queue_shows_allergies_first_and_each_kind_whole(desk: Desk) -> None:
+def test_the_queue_shows_allergies_first_and_filters(desk: Desk) -> None:
     plain = [desk.doubt().id for _ in range(51)]
     allergy = desk.doubt(reasons=(ReviewReason.BLOCKING_FINDING, ReviewReason.ALLERGY_SAID)).id
     desk.reviews.claim(plain[50], "ann", 60)
@@ -135,7 +135,7 @@ def test_the_queue_shows_allergies_first_and_each_kind_whole(desk: Desk) -> None
         assert (queue.more, queue.waiting, queue.held) == (more, 52, 2)
 
 
-def test_a_lapsed_claim_is_taken_over(desk: Desk) -> None:
+def test_an_expired_claim_is_taken_over(desk: Desk) -> None:
     held = desk.reviews.claim(desk.doubt().id, "ann", 0)
     with pytest.raises(Conflict, match="isn't assigned to you"):
         desk.decide(held, "ann", APPROVE)
@@ -147,7 +147,7 @@ def test_a_lapsed_claim_is_taken_over(desk: Desk) -> None:
         desk.reviews.claim(held.id, "ann", 60)
 
 
-def test_a_decision_that_cannot_move_the_order_is_not_kept(desk: Desk) -> None:
+def test_an_invalid_decision_is_not_stored(desk: Desk) -> None:
     held = desk.reviews.claim(desk.doubt().id, "ann", 60)
     with pytest.raises(StaleState):
         desk.decide(held, "ann", Outcome(Event.DECODED))

@@ -1,4 +1,4 @@
-"""Orders in the form of a till: what an endpoint that names one gets, and what an operator can try first."""
+"""Orders in a till's format: what its endpoint gets, and the dry run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from services.storage.outbox.store import Outbox
 from services.storage.shops.menus import MenuStore
 from services.tills.orders.sending import in_till_form
 from services.validation.price import price_cart
-from services.workers.courier import Courier, Patience
+from services.workers.courier import Courier, RetryPolicy
 from tests.integration.storage.test_outbox import TYPED
 from tests.stand_ins import TESTER
 
@@ -33,7 +33,7 @@ URL = "https://8.8.8.8/hook"
 
 
 def ordered(database: Database, ref: str | None, *, sold_out: bool = False) -> OrderRecord:
-    """An order that its customer was shown and said yes to, of an item that the till knows as `ref`."""
+    """A confirmed order for an item with this till `ref`."""
     item = {"sku": "pie", "name": "pie", "price": 900} | ({"ref": ref} if ref else {})
     document: dict[str, Any] = {"id": "cafe", "name": "Cafe", "currency": "USD", "items": [item]}
     menus = MenuStore(database, "main")
@@ -52,7 +52,7 @@ def ordered(database: Database, ref: str | None, *, sold_out: bool = False) -> O
 
 
 def sent(database: Database) -> list[dict[str, Any]]:
-    """The bodies that a courier posts, in order."""
+    """Return the bodies that a courier posts, in order."""
     bodies: list[dict[str, Any]] = []
 
     def post(_target: object, _message_id: str, body: str) -> PostResult:
@@ -61,14 +61,14 @@ def sent(database: Database) -> list[dict[str, Any]]:
 
     outbox, target = Outbox(database), EndpointStore(database, EVERY_SHOP, "public").target
     form = partial(in_till_form, MenuStore(database, EVERY_SHOP))
-    courier = Courier(outbox, post, target, Patience(1, 1, 1), form=form)
+    courier = Courier(outbox, post, target, RetryPolicy(1, 1, 1), form=form)
     while due := outbox.endpoints_due():
         for message in outbox.claim(limit=9, lease_s=60, endpoint_id=due[0]):
             courier.deliver(message)
     return bodies
 
 
-def test_a_completed_order_goes_in_the_tills_form_and_all_else_in_ours(database: Database) -> None:
+def test_only_completed_orders_are_sent_in_the_tills_format(database: Database) -> None:
     EndpointStore(database, "main", "public").add("main", URL, by=TESTER, till="square", location="L1")
     order = ordered(database, "PIE")
     asked, completed = sent(database)
@@ -81,7 +81,7 @@ def test_a_completed_order_goes_in_the_tills_form_and_all_else_in_ours(database:
 @pytest.mark.parametrize(
     ("ref", "sold_out", "code"), [(None, False, "no_ref"), ("PIE", True, "item_unavailable")]
 )
-def test_an_order_that_the_till_would_refuse_comes_in_our_form_and_says_why(
+def test_an_order_that_the_till_would_refuse_is_sent_in_our_format(
     database: Database, ref: str | None, sold_out: bool, code: str
 ) -> None:
     EndpointStore(database, "main", "public").add("main", URL, by=TESTER, till="square", location="L1")
@@ -91,8 +91,8 @@ def test_an_order_that_the_till_would_refuse_comes_in_our_form_and_says_why(
     assert [(one["code"], one["line"]) for one in completed["data"]["refusals"]] == [(code, 0)]
 
 
-def test_an_order_is_not_lost_where_its_form_fails(database: Database) -> None:
-    """As a cart of a later release may."""
+def test_an_order_is_sent_even_if_conversion_fails(database: Database) -> None:
+    """A later release's cart may fail to convert."""
     EndpointStore(database, "main", "public").add("main", URL, by=TESTER, till="deliverect")
     order = OrderStore(database, "main").create(TYPED)[0]
     for event in (Event.DECODED, Event.ACCEPTED):

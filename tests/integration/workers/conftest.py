@@ -1,4 +1,4 @@
-"""A real Redis for the tests of a file."""
+"""A real Redis, shared by a file's tests."""
 
 from __future__ import annotations
 

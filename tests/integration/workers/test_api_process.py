@@ -31,7 +31,7 @@ TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 
 
 class Api:
-    """A supervisor with the API alone. Nothing listens at its Redis."""
+    """A supervisor with only the API, without Redis."""
 
     def __init__(self, home: Path) -> None:
         self.settings = Settings(
@@ -80,8 +80,8 @@ def post(http: httpx.Client, key: str) -> httpx.Response:
     return http.post("/v1/orders", json=TEXT, headers={"Idempotency-Key": key})
 
 
-def test_connections_wait_while_the_api_is_dead(api: Api) -> None:
-    """kill -9: what was in flight may fail, and is sent again under its key; what comes later waits."""
+def test_connections_wait_while_the_api_restarts(api: Api) -> None:
+    """After kill -9, requests in flight may fail and are repeated under their key; later ones wait."""
     before = api.count()
     with httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False) as http:
         assert post(http, "before-the-kill").status_code == 202
@@ -91,15 +91,15 @@ def test_connections_wait_while_the_api_is_dead(api: Api) -> None:
         httpx.Client(base_url=api.url, headers=api.key, timeout=30, trust_env=False) as http,
     ):
         answers = list(pool.map(lambda n: post(http, f"while-dead-{n % 3}"), range(5)))
-        # Two keys were sent twice at once; a repeat may come while the first is in flight.
+        # A repeated key may arrive while the first request is in flight.
         assert {answer.status_code for answer in answers} <= {202, 409}
         repeats = [post(http, f"while-dead-{n}") for n in range(3)] + [post(http, "before-the-kill")]
         assert all(repeat.headers["idempotency-replayed"] == "true" for repeat in repeats)
     assert api.count() == before + 4
 
 
-def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
-    """Most systems start a process with 1,024 files at most; here it is fewer, to need fewer clients."""
+def test_more_clients_can_wait_than_the_initial_file_limit(tmp_path: Path) -> None:
+    """The usual limit is 1,024 open files; this test sets a lower one, to need fewer clients."""
     api = Api(tmp_path)
     api.listener.close()
     key, url, port = api.key, api.url, api.settings.api_port
@@ -127,10 +127,9 @@ def test_more_may_wait_than_a_process_may_open_at_first(tmp_path: Path) -> None:
     api.box.close()
 
 
-def test_a_stack_that_stops_refuses_connections_while_its_parts_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else they wait for workers to drain, and are cut off; a proxy gives them to another machine."""
+def test_a_stopping_stack_refuses_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise they would wait until workers have drained, and be cut off; a proxy can use another
+    machine."""
     stack = Stack(Settings(home=tmp_path, api_port=any_free()))
     address = ("127.0.0.1", stack.settings.api_port)
     stack._listener = listen(address[1], address[0])

@@ -1,4 +1,4 @@
-"""Doubt goes back to the customer who caused it: nonsense and silence from a page are said again, twice."""
+"""Customers on a page are asked twice to repeat nonsense or silence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from schemas.cart import CartDraft
 from schemas.lifecycle import State
 from schemas.records.orders import NewOrder, OrderRecord
 from schemas.transcript import Transcript
-from services.decoding.ports import Reading
+from services.decoding.ports import DecodedCart
 from services.pipeline.flow import FLOW
-from tests.stand_ins import Works, read_as, speech
+from tests.stand_ins import Pipeline, read_as, speech
 
 SPACESHIP = "a spaceship and something strange"
 OFF_MENU = CartDraft.model_validate(
@@ -27,23 +27,23 @@ AGAIN, PERSON = State.FAILED, State.IN_REVIEW
 BROWSER, OTHER = "page:/6.6.6.6/one", "page:/6.6.6.6/two"
 
 
-def unsure(draft: CartDraft) -> Reading:
-    """This cart, of which the model is not sure."""
+def unsure(draft: CartDraft) -> DecodedCart:
+    """A decoded cart with low confidence."""
     return replace(read_as(draft), logprob=-3.0)
 
 
 @pytest.fixture
-def works(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "blobs"))
+def pipeline(database: Database, tmp_path: Path) -> Pipeline:
+    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
 
 
-def settled(works: Works, new: NewOrder) -> OrderRecord:
-    tools = replace(works.runner().tools, times_asked_again=works.orders.times_asked_again)
-    runner = replace(works.runner(), tools=tools)
-    order = works.orders.create(new)[0]
+def settled(pipeline: Pipeline, new: NewOrder) -> OrderRecord:
+    tools = replace(pipeline.runner().tools, times_asked_again=pipeline.orders.times_asked_again)
+    runner = replace(pipeline.runner(), tools=tools)
+    order = pipeline.orders.create(new)[0]
     while order.state in FLOW:
         runner.run(order.id, FLOW[order.state].name)
-        order = works.orders.get(order.id)
+        order = pipeline.orders.get(order.id)
     return order
 
 
@@ -52,9 +52,9 @@ def typed(text: str = SPACESHIP, *, client: str = BROWSER, confirm: bool = True)
     return NewOrder("trap-cafe", 1, "en", transcript=said, client=client, confirm=confirm)
 
 
-def silence(works: Works) -> NewOrder:
-    key = works.stored()
-    works.transcriber.script = [Transcript(text="", confidence=0.0)]
+def silence(pipeline: Pipeline) -> NewOrder:
+    key = pipeline.stored()
+    pipeline.transcriber.script = [Transcript(text="", confidence=0.0)]
     return NewOrder("trap-cafe", 1, "en", audio_key=key, audio_format="wav", client=BROWSER, confirm=True)
 
 
@@ -68,22 +68,22 @@ def silence(works: Works) -> NewOrder:
     ],
     ids=["off the menu", "nothing", "another browser", "a new browser each time"],
 )
-def test_nonsense_is_said_again_twice_by_each_browser_and_then_a_person_looks(
-    works: Works, draft: CartDraft, clients: Sequence[str], states: list[State]
+def test_nonsense_is_asked_again_twice_then_reviewed(
+    pipeline: Pipeline, draft: CartDraft, clients: Sequence[str], states: list[State]
 ) -> None:
-    works.decoder.script = [unsure(draft)]
-    orders = [settled(works, typed(client=client)) for client in clients]
+    pipeline.decoder.script = [unsure(draft)]
+    orders = [settled(pipeline, typed(client=client)) for client in clients]
     assert [order.state for order in orders] == states
     assert orders[0].error is not None
     assert (orders[0].error.code, orders[0].error.hint) == ("say_it_again", "Please say it again.")
 
 
-def test_silence_is_said_again_and_its_recording_goes(works: Works) -> None:
-    orders = [settled(works, silence(works)) for _ in range(3)]
+def test_silence_is_asked_again_and_its_recording_deleted(pipeline: Pipeline) -> None:
+    orders = [settled(pipeline, silence(pipeline)) for _ in range(3)]
     assert [order.state for order in orders] == [AGAIN, AGAIN, PERSON]
     assert [order.audio_key is None for order in orders] == [True, True, False]
 
 
-def test_a_till_is_not_asked_to_say_it_again(works: Works) -> None:
-    works.decoder.script = [unsure(OFF_MENU)]
-    assert settled(works, typed(confirm=False, client="till")).state is PERSON
+def test_a_till_is_not_asked_again(pipeline: Pipeline) -> None:
+    pipeline.decoder.script = [unsure(OFF_MENU)]
+    assert settled(pipeline, typed(confirm=False, client="till")).state is PERSON

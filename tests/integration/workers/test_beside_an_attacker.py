@@ -1,6 +1,6 @@
-"""Honest orders next to an attacker, by the turns of the only decode worker for which they wait.
+"""Honest orders during an attack wait for few turns of the only decode worker.
 
-The short form of `tests/load/attacked.py`: a turn is an order's time, or a piece of a new menu.
+The short form of `tests/load/attacked.py`. A turn is one order, or one part of a new menu's prefill.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.credentials import UNLIMITED
 from tests.integration.api_world import running
 from tests.load.attacked import ATTACKERS, DEAR, Site, long_paths, unknown_keys, unread
 from tests.servers.staged_server import Answer, StagedServer, model, spelled, staged_server
-from tests.stand_ins import CAFE, RIGHT, SAID, TESTER, Works, speech
+from tests.stand_ins import CAFE, RIGHT, SAID, TESTER, Pipeline, speech
 from tests.waiting import until
 
 Attack = Callable[[Site, httpx.Client], None]
@@ -55,28 +55,28 @@ def server() -> Iterator[StagedServer]:
 
 
 class Stack:
-    """Two shops and one decode worker, which works as long as there is work."""
+    """Two shops and one decode worker, which runs as long as there is work."""
 
     def __init__(self, database: Database, folder: Path, server: StagedServer) -> None:
-        self.works = Works(database, BlobFolder(folder))
+        self.pipeline = Pipeline(database, BlobFolder(folder))
         ShopStore(database).add("other", "Other", by=TESTER)
         MenuStore(database, "other").put(CAFE, by=TESTER)
         self.database = database
         most = Settings.model_fields["order_tokens"].default
-        self.works.decoder = server.decoder(order_tokens=most)  # type: ignore[assignment]
-        self.runner = replace(self.works.runner(), orders=OrderStore(database, "*"))
+        self.pipeline.decoder = server.decoder(order_tokens=most)  # type: ignore[assignment]
+        self.runner = replace(self.pipeline.runner(), orders=OrderStore(database, "*"))
 
     def post(self, client: str, text: str = SAID, *, shop: str = "main", menu: str = CAFE.id) -> str:
-        """Order by `text`; without any by a recording."""
+        """Order with `text`, or with a recording if it is empty."""
         if text:
             new = NewOrder(menu, 1, "en", transcript=speech(text), client=client)
         else:
-            key = self.works.stored()
+            key = self.pipeline.stored()
             new = NewOrder(menu, 1, "en", audio_key=key, audio_format="wav", client=client)
         return OrderStore(self.database, shop).create(new)[0].id
 
     def turns(self, text: str = SAID) -> Counter[str]:
-        """For each honest customer, how many turns it takes until their order has passed its first stage."""
+        """Return the number of turns until each honest customer's order has passed its first stage."""
         orders = {
             "till": self.post(TILL, text),
             "customer": self.post(CUSTOMER, text),
@@ -98,7 +98,7 @@ def stack(database: Database, tmp_path: Path, server: StagedServer) -> Stack:
     return Stack(database, tmp_path / "blobs", server)
 
 
-def test_dear_texts_reach_no_model(stack: Stack, server: StagedServer) -> None:
+def test_expensive_texts_reach_no_model(stack: Stack, server: StagedServer) -> None:
     dear = [stack.post(f"page:/6.6.6.6/{number}", DEAR) for number in range(30)]
     assert max(stack.turns().values()) <= 4
     while stack.runner.run("", "decode") is not None:
@@ -115,7 +115,7 @@ def test_a_crowd_from_one_address_comes_after_the_others(stack: Stack, text: str
 
 
 @pytest.mark.parametrize("attack", [unknown_keys, long_paths, unread])
-def test_honest_orders_are_taken_next_to(tmp_path: Path, attack: Attack) -> None:
+def test_honest_orders_are_next(tmp_path: Path, attack: Attack) -> None:
     limits = {name: Settings.model_fields[name].default for name in UNLIMITED}
     with running(tmp_path, **limits) as world, ThreadPoolExecutor() as crowd:
         site = Site(world.url, {"evil": world.bearing("eve")}, world.parts.orders, "127.0.0.66")
@@ -132,14 +132,14 @@ def test_honest_orders_are_taken_next_to(tmp_path: Path, attack: Attack) -> None
             site.stop.set()
 
 
-def test_new_menus_hold_up_who_orders_from_them(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_menus_delay_only_their_own_orders(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     left = Counter[str]()
     for number in range(4):
         menu = CAFE.model_copy(update={"id": f"new-{number}"})
         MenuStore(stack.database, "main").put(menu, by=TESTER)
         left[menu.id] = PIECES
         stack.post("leaked-key", menu=menu.id)
-    decode = stack.works.decoder.decode
+    decode = stack.pipeline.decoder.decode
 
     def in_pieces(request: Any, *asked: Any, **how: Any) -> Any:
         if left[request.menu.id]:
@@ -147,7 +147,7 @@ def test_new_menus_hold_up_who_orders_from_them(stack: Stack, monkeypatch: pytes
             raise MenuBeingRead("new", wait_s=0.0)
         return decode(request, *asked, **how)
 
-    monkeypatch.setattr(stack.works.decoder, "decode", in_pieces)
+    monkeypatch.setattr(stack.pipeline.decoder, "decode", in_pieces)
     stack.runner.run("", "decode")
     took = stack.turns()
     assert took["other shop"] <= 2

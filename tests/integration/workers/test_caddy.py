@@ -1,4 +1,5 @@
-"""The documented proxy before a real API: Debian's Caddy with its own certificates, and no network."""
+"""The documented proxy in front of a real API: Debian's Caddy with self-issued certificates, without
+network."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ needs_caddy = pytest.mark.skipif(
 
 @dataclass
 class Front:
-    """A running Caddy and the API behind it. `http` speaks to it by TLS, under its name."""
+    """A running Caddy and the API behind it. `http` uses TLS and Caddy's host name."""
 
     world: World
     port: int
@@ -49,12 +50,12 @@ class Front:
     http: httpx.Client
 
     def line(self, name: str = NAME) -> ssl.SSLSocket:
-        """A TLS connection for a name, 20 s patient."""
+        """Open a TLS connection for a name, with a timeout of 20 s."""
         plain = socket.create_connection(("127.0.0.1", self.port), 20)
         return self.context.wrap_socket(plain, server_hostname=name)
 
     def says(self, lines: str, body: str = "") -> bytes:
-        """What it answers to these very lines, up to the end."""
+        """Send a raw request; return the whole response."""
         with self.line() as line:
             line.sendall(
                 (lines.strip().replace("\n", "\r\n") + f"\r\nConnection: close\r\n\r\n{body}").encode()
@@ -64,7 +65,7 @@ class Front:
 
 @contextmanager
 def caddy(home: Path, world: World, port: int, **named: str) -> Iterator[Front]:
-    """Caddy with the repository's file, its time for heads and bodies cut to a second."""
+    """Run Caddy with the repository's Caddyfile and timeouts of one second."""
     file = home / "Caddyfile"
     file.write_text(re.sub(r"(read_header|read_body) \w+", r"\1 1s", CADDYFILE.read_text()))
     plain_port = any_free()
@@ -96,7 +97,7 @@ def caddy(home: Path, world: World, port: int, **named: str) -> Iterator[Front]:
 
 
 class _ByName(httpx.HTTPTransport):
-    """To loopback, whatever the name; the name goes into the certificate's check and the Host."""
+    """Connects to loopback whatever the host name, which is used for certificate checks and `Host`."""
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
         super().__init__(verify=context)
@@ -117,7 +118,7 @@ def _answers(front: Front) -> bool:
 
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
-    """As docs/operations.md tells to set it up; /v1 and the staff's pages for everybody."""
+    """Caddy set up as in docs/operations.md, with /v1 and staff pages open to all addresses."""
     port, home = any_free(), tmp_path_factory.mktemp("front")
     with (
         running(home / "api", public_url=f"https://{NAME}:{port}", proxies="127.0.0.1") as world,
@@ -128,7 +129,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
 
 
 @needs_caddy
-def test_pages_and_the_api_are_there_by_https(front: Front) -> None:
+def test_pages_and_the_api_are_served_over_https(front: Front) -> None:
     page = front.http.get("/")
     assert page.status_code == 200
     assert page.headers.get_list("strict-transport-security") == ["max-age=31536000"]
@@ -158,7 +159,7 @@ def test_a_form_of_our_page_and_the_secure_cookie(front: Front) -> None:
         *("/.git/config", "/metrics/", "//metrics"),
     ],
 )
-def test_the_rest_is_not_there(front: Front, path: str) -> None:
+def test_other_paths_are_not_found(front: Front, path: str) -> None:
     answer = front.says(f"GET {path} HTTP/1.1\nHost: {NAME}:{front.port}")
     assert answer.startswith(b"HTTP/1.1 404 ")
     assert b"saycart" not in answer
@@ -168,7 +169,7 @@ def test_the_rest_is_not_there(front: Front, path: str) -> None:
 
 
 @needs_caddy
-def test_other_names_get_nothing(front: Front) -> None:
+def test_other_host_names_are_rejected(front: Front) -> None:
     assert front.says("GET / HTTP/1.1\nHost: evil.example").startswith(b"HTTP/1.1 421 ")
     with pytest.raises(ssl.SSLError):
         front.line("evil.example")
@@ -181,7 +182,7 @@ def test_other_names_get_nothing(front: Front) -> None:
 
 @needs_caddy
 def test_a_client_can_not_claim_another_address(front: Front) -> None:
-    """What it sends in X-Forwarded-For is thrown away: limits count the address that Caddy saw."""
+    """A client's X-Forwarded-For is dropped: limits use the address that Caddy sees."""
     claims = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http", "Forwarded": "for=203.0.113.9"}
     made = front.http.post("/orders", data=ORDER, headers=claims | {"Sec-Fetch-Site": "same-origin"})
     assert made.status_code == 303
@@ -193,7 +194,7 @@ def test_a_client_can_not_claim_another_address(front: Front) -> None:
 SENDS = {
     "heads": (b"GET / HTTP/1.1\r\n", b"X: a\r\n", 0.1),
     "bodies": (b"POST /orders HTTP/1.1\r\nHost: order.test\r\nContent-Length: 9000\r\n\r\n", b"a", 0.1),
-    # Of the API's own parser a million of them cost 8 s.
+    # The API's own parser would need 8 s for a million of them.
     "crumbs": (
         b"POST /orders HTTP/1.1\r\nHost: order.test\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"1\r\n \r\n" * 9_900,
@@ -204,7 +205,7 @@ SENDS = {
 
 @needs_caddy
 @pytest.mark.parametrize("slow", SENDS)
-def test_a_crowd_of_slow_clients_is_ended_and_others_are_served(front: Front, slow: str) -> None:
+def test_slow_clients_are_disconnected_and_others_served(front: Front, slow: str) -> None:
     head, more, pause_s = SENDS[slow]
 
     def send(_: int) -> float:
@@ -226,13 +227,13 @@ def test_a_crowd_of_slow_clients_is_ended_and_others_are_served(front: Front, sl
 
 
 @needs_caddy
-def test_a_large_head_comes_no_further(front: Front) -> None:
+def test_large_headers_are_rejected(front: Front) -> None:
     asked = f"GET / HTTP/1.1\nHost: {NAME}:{front.port}\nX-Large: {'x' * 40_000}"
     assert front.says(asked).startswith(b"HTTP/1.1 431 ")
 
 
 @needs_caddy
-def test_the_api_and_the_staffs_pages_can_be_closed_to_the_outside(front: Front, tmp_path: Path) -> None:
+def test_api_and_staff_pages_can_be_restricted(front: Front, tmp_path: Path) -> None:
     with caddy(
         tmp_path, front.world, any_free(), API_FROM="10.0.0.0/8 fd00::/8", STAFF_FROM="10.1.2.3"
     ) as shut:
@@ -243,8 +244,8 @@ def test_the_api_and_the_staffs_pages_can_be_closed_to_the_outside(front: Front,
 
 
 @needs_caddy
-def test_of_two_apis_one_may_die(front: Front, tmp_path: Path) -> None:
-    """The other is another machine's: on the same database, without queue and model."""
+def test_one_of_two_apis_may_fail(front: Front, tmp_path: Path) -> None:
+    """The second API runs on another machine with the same database, without queue and model."""
     other, log = any_free(), tmp_path / "api.log"
     machine = Settings(
         home=tmp_path / "two", api_port=other, database_url=front.world.parts.settings.database,
@@ -272,14 +273,14 @@ def test_of_two_apis_one_may_die(front: Front, tmp_path: Path) -> None:
             assert served() >= 4, "each is given half"
             process.kill()
             process.wait(20)
-            # What has no body is given to the other one at once; an order may have to come again.
+            # Requests without a body are retried on the other at once; an order may have to be repeated.
             assert [two.http.get("/v1/orders").status_code for _ in range(6)] == [200] * 6
             until(lambda: all([order(f"seen-{number}").status_code == 202 for number in range(4)]), 10)
             orders("one")
 
 
-def test_every_route_has_its_place_in_the_file(tmp_path: Path) -> None:
-    """A page that is added is closed to everybody until it is named there."""
+def test_every_route_is_in_the_caddyfile(tmp_path: Path) -> None:
+    """A new page is closed to everyone until the Caddyfile names it."""
     named = dict(re.findall(r"^\t@(\w+) path (.+)$", CADDYFILE.read_text(), re.MULTILINE))
     patterns = [pattern for line in named.values() for pattern in line.split()]
 

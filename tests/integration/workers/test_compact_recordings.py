@@ -1,10 +1,11 @@
-"""Kept of a recording is its sound: what lies behind it, silence and studio rates go once it is heard."""
+"""Stored recordings are compacted after transcription: no trailing data, silence or high sample rates."""
 
 from __future__ import annotations
 
 import io
 import wave
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,15 +15,15 @@ import pytest
 from infra.blobs.folder import BlobFolder
 from infra.settings import REPOSITORY
 from infra.sql.database import Database
-from schemas.errors import StorageFull
+from schemas.errors import DecodeCancelled, EngineUnavailable, StorageFull
 from schemas.lifecycle import State
-from schemas.records.orders import NewOrder
+from schemas.records.orders import NewOrder, StoredUtterance
 from services.pipeline.runner import Runner
 from services.transcription.audio.audio import DecodeLimits, Samples, read
 from services.transcription.audio.compact import compact
 from services.transcription.audio.containers import sniff_file
 from services.transcription.ports import Recording
-from tests.stand_ins import Works, speech
+from tests.stand_ins import Pipeline, speech
 
 LIMITS = DecodeLimits()
 VOICE = REPOSITORY / "infra" / "samples" / "recordings" / "hc-02.flac"
@@ -43,8 +44,8 @@ GARBAGE = VOICE.read_bytes() + bytes(range(256)) * 40_000
 NOISE = wav(np.random.default_rng(7).uniform(-0.5, 0.5, 30 * 48_000).astype(np.float32), 48_000, 2)
 
 
-class Listening(Works):
-    """Works whose recognizer is scripted, and whose recordings are decoded for real."""
+class Listening(Pipeline):
+    """A pipeline with a scripted recognizer that really decodes recordings."""
 
     def runner(self, owner: str = "worker-1") -> Runner:
         made = super().runner(owner)
@@ -74,7 +75,7 @@ class Listening(Works):
 
 
 @pytest.fixture
-def works(database: Database, tmp_path: Path) -> Listening:
+def pipeline(database: Database, tmp_path: Path) -> Listening:
     return Listening(database, BlobFolder(tmp_path / "blobs"))
 
 
@@ -83,56 +84,71 @@ def works(database: Database, tmp_path: Path) -> Listening:
     [(SILENCE, 30_000, ""), (GARBAGE, 150_000, "a latte"), (NOISE, 1_000_000, "")],
     ids=["59 s of silence", "10 MB behind a voice", "30 s of noise"],
 )
-def test_a_wasteful_recording_is_kept_as_its_sound(
-    works: Listening, sound: bytes, most: int, words: str
-) -> None:
-    works.transcriber.script = [speech(words, confidence=0.9 if words else 0.0)]
-    order_id = works.sent(sound)
-    before = read(works.kept(order_id), LIMITS)
-    works.runner().run(order_id, "transcribe")
-    (kept,) = works.files
-    assert kept == works.kept(order_id), "the upload is gone"
+def test_a_wasteful_recording_is_compacted(pipeline: Listening, sound: bytes, most: int, words: str) -> None:
+    pipeline.transcriber.script = [speech(words, confidence=0.9 if words else 0.0)]
+    order_id = pipeline.sent(sound)
+    before = read(pipeline.kept(order_id), LIMITS)
+    pipeline.runner().run(order_id, "transcribe")
+    (kept,) = pipeline.files
+    assert kept == pipeline.kept(order_id), "the upload is gone"
     assert len(sound) > 5 * most
     assert kept.stat().st_size < most
-    assert works.orders.get(order_id).audio_format == "flac"
+    assert pipeline.orders.get(order_id).audio_format == "flac"
     after = read(kept, LIMITS)
     assert after.shape == before.shape, "words keep their times"
     assert np.abs(after - before).max() < 1e-4
 
 
-def test_a_compact_recording_stays_as_it_was_sent(works: Listening) -> None:
-    order_id = works.sent(VOICE.read_bytes())
-    works.runner().run(order_id, "transcribe")
-    assert works.kept(order_id).read_bytes() == VOICE.read_bytes()
+def test_a_compact_recording_is_unchanged(pipeline: Listening) -> None:
+    order_id = pipeline.sent(VOICE.read_bytes())
+    pipeline.runner().run(order_id, "transcribe")
+    assert pipeline.kept(order_id).read_bytes() == VOICE.read_bytes()
 
 
-def test_a_browser_that_is_to_say_it_again_leaves_no_recording(works: Listening) -> None:
-    works.transcriber.script = [speech("", confidence=0.0)]
-    order_id = works.sent(SILENCE, "page:/6.6.6.6/one")
-    works.runner().run(order_id, "transcribe")
-    assert works.orders.get(order_id).state is State.FAILED
-    assert works.files == []
+def test_silence_from_a_browser_leaves_no_recording(pipeline: Listening) -> None:
+    pipeline.transcriber.script = [speech("", confidence=0.0)]
+    order_id = pipeline.sent(SILENCE, "page:/6.6.6.6/one")
+    pipeline.runner().run(order_id, "transcribe")
+    assert pipeline.orders.get(order_id).state is State.FAILED
+    assert pipeline.files == []
 
 
-def test_who_cancels_meanwhile_leaves_no_copy(works: Listening) -> None:
-    order_id = works.sent(GARBAGE)
+def test_cancelling_during_compaction_leaves_no_copy(pipeline: Listening) -> None:
+    order_id = pipeline.sent(GARBAGE)
 
     def cancelling(recording: Recording, language: str) -> object:
-        works.cancel(order_id)
+        pipeline.cancel(order_id)
         return speech("a latte")
 
-    works.transcriber.transcribe = cancelling  # type: ignore[assignment, method-assign]
-    works.runner().run(order_id, "transcribe")
-    assert works.orders.get(order_id).state is State.CANCELLED
-    assert works.files == []
+    pipeline.transcriber.transcribe = cancelling  # type: ignore[assignment, method-assign]
+    pipeline.runner().run(order_id, "transcribe")
+    assert pipeline.orders.get(order_id).state is State.CANCELLED
+    assert pipeline.files == []
 
 
-def test_a_full_disk_keeps_the_recording_as_it_is(works: Listening, monkeypatch: pytest.MonkeyPatch) -> None:
-    order_id = works.sent(GARBAGE)
+@pytest.mark.parametrize("error", [DecodeCancelled("called off"), EngineUnavailable("away")])
+def test_a_failed_transcription_leaves_no_copy(pipeline: Listening, error: Exception) -> None:
+    order_id = pipeline.sent(GARBAGE)
+    more = StoredUtterance(
+        kind="audio", at=datetime.now(UTC), audio_key=pipeline.stored(NOISE), audio_format="wav"
+    )
+    pipeline.orders.add(order_id, more)
+    pipeline.transcriber.script = [speech("a latte"), error]
+    pipeline.runner().run(order_id, "transcribe")
+    assert len(pipeline.transcriber.script) == 1, "the first was transcribed"
+    assert {path.name for path in pipeline.files} == {
+        pipeline.blobs.path(key).name for key in pipeline.orders.get(order_id).recordings
+    }
+
+
+def test_a_full_disk_keeps_the_recording_as_it_is(
+    pipeline: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order_id = pipeline.sent(GARBAGE)
 
     def full(_self: BlobFolder) -> None:
         raise StorageFull("no space")
 
     monkeypatch.setattr(BlobFolder, "open", full)
-    assert works.until_settled(order_id).state is State.COMPLETED
-    assert works.kept(order_id).stat().st_size == len(GARBAGE)
+    assert pipeline.until_settled(order_id).state is State.COMPLETED
+    assert pipeline.kept(order_id).stat().st_size == len(GARBAGE)

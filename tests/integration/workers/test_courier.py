@@ -1,5 +1,5 @@
-"""The courier against real receivers, in process and as a child that is killed: no endpoint waits for
-another, and nothing goes where it must not (TLS: `test_courier_tls.py`)."""
+"""The courier with real receivers, in process and as a child that is killed: endpoints don't wait for each
+other, and nothing goes to forbidden addresses (TLS: `test_courier_tls.py`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from services.storage.orders.store import OrderStore
 from services.storage.outbox.endpoints import EndpointStore
 from services.storage.outbox.store import Outbox
 from services.storage.shops.store import ShopStore
-from services.workers.courier import Courier, Patience
+from services.workers.courier import Courier, RetryPolicy
 from services.workers.in_flight import EACH
 from tests.endpoints import SECRET, TILL, till
 from tests.integration.storage.test_outbox import completed
@@ -40,7 +40,7 @@ from tests.waiting import until
 
 
 class Staged:
-    """A receiver that follows a script: one entry a request, the last one stays."""
+    """A receiver with a script of one entry per request; the last one repeats."""
 
     def __init__(self, *script: str) -> None:
         self.script = list(script)
@@ -80,7 +80,7 @@ class Staged:
                 self.answer(302, location="/elsewhere")
 
             def _drip(self) -> None:
-                """A header that never ends: each byte resets the timeout of a blocking client."""
+                """Send an endless header: each byte resets a blocking client's timeout."""
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
                 while not staged.over.wait(0.05):
                     self.wfile.write(b"x")
@@ -115,7 +115,7 @@ def outbox(database: Database) -> Outbox:
 
 
 def make_due(database: Database) -> None:
-    """Let waits be over, and the leases of the dead."""
+    """End all delays and leases."""
     with database.write() as session:
         session.connection().exec_driver_sql("UPDATE outbox SET due_at = created_at")
 
@@ -126,13 +126,13 @@ def couriers(
 ) -> Iterator[Courier]:
     with Poster(connect_s=min(10, total_s), total_s=total_s) as poster:
         target = EndpointStore(database, EVERY_SHOP, allowed).target
-        patience = Patience(attempts, 3600, 3600)
+        patience = RetryPolicy(attempts, 3600, 3600)
         yield Courier(Outbox(database), poster.post, target, patience)
 
 
 @contextmanager
 def going(courier: Courier) -> Iterator[threading.Event]:
-    """A courier that runs in a thread until the event is set, or the block ends."""
+    """Run a courier in a thread until the event is set or the block ends."""
     stop = threading.Event()
     thread = threading.Thread(target=courier.run, args=(stop.wait,))
     thread.start()
@@ -149,7 +149,7 @@ def claimed(outbox: Outbox, endpoint_id: str = TILL) -> list[OutboxRow]:
 
 
 def once(courier: Courier, outbox: Outbox, database: Database) -> OutboxRow:
-    """Send what is due; the one message of the test as it is then."""
+    """Send due messages; return the test's only message."""
     make_due(database)
     for message in claimed(outbox):
         courier.deliver(message)
@@ -157,9 +157,7 @@ def once(courier: Courier, outbox: Outbox, database: Database) -> OutboxRow:
     return left
 
 
-def test_every_failure_is_tried_again_under_one_id(
-    orders: OrderStore, outbox: Outbox, database: Database
-) -> None:
+def test_failures_are_retried_under_one_id(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     script = {
         "500": "answered 500",
         "silent": "no answer in 0.4 s",
@@ -185,9 +183,7 @@ def test_every_failure_is_tried_again_under_one_id(
     assert set(receiver.paths) == {"/hook"}
 
 
-def test_a_message_that_no_server_takes_is_given_up(
-    orders: OrderStore, outbox: Outbox, database: Database
-) -> None:
+def test_an_undeliverable_message_is_given_up(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     with socket.socket() as closed, couriers(database, attempts=2) as courier:
         closed.bind(("127.0.0.1", 0))
         till(database, f"http://127.0.0.1:{closed.getsockname()[1]}/")
@@ -199,7 +195,7 @@ def test_a_message_that_no_server_takes_is_given_up(
     assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 1}
 
 
-def test_when_stopped_it_ends_what_it_posts_and_begins_nothing(
+def test_a_stopped_courier_finishes_its_requests(
     orders: OrderStore, outbox: Outbox, database: Database
 ) -> None:
     with Staged("held") as receiver, couriers(database) as courier:
@@ -213,7 +209,7 @@ def test_when_stopped_it_ends_what_it_posts_and_begins_nothing(
     assert outbox.counts() == {"delivered": EACH, "waiting": 1, "dead": 0}
 
 
-def test_the_dead_of_one_shop_hold_up_no_other_shop(orders: OrderStore, database: Database) -> None:
+def test_dead_endpoints_delay_no_other_shop(orders: OrderStore, database: Database) -> None:
     ShopStore(database).add("harbor-1", "Harbor", by=TESTER)
     with Staged("held") as dead, Staged("204") as well, couriers(database) as courier:
         for number in range(3):
@@ -223,13 +219,13 @@ def test_the_dead_of_one_shop_hold_up_no_other_shop(orders: OrderStore, database
             completed(orders)
             completed(OrderStore(database, "harbor-1"))
         with going(courier):
-            # The dead were tried as well, and hold what they got.
+            # The dead messages were tried too, and have their response.
             until(lambda: len(well.ids) == 9 and len(dead.ids) > 1)
             dead.over.set()
     assert len(set(well.ids)) == 9
 
 
-def test_what_was_claimed_for_an_endpoint_that_went_is_not_sent(
+def test_messages_for_a_removed_endpoint_are_not_sent(
     orders: OrderStore, outbox: Outbox, database: Database
 ) -> None:
     with Staged("204") as receiver, couriers(database) as courier:
@@ -242,9 +238,7 @@ def test_what_was_claimed_for_an_endpoint_that_went_is_not_sent(
     assert outbox.counts() == {"delivered": 0, "waiting": 0, "dead": 0}
 
 
-def test_a_message_is_sent_in_the_trace_of_its_order(
-    orders: OrderStore, outbox: Outbox, database: Database
-) -> None:
+def test_a_message_continues_the_orders_trace(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     with collecting() as collector, traced(collector), Staged("204") as receiver:
         till(database, receiver.url)
         with tracing.span("accept", kind="server"):
@@ -253,7 +247,7 @@ def test_a_message_is_sent_in_the_trace_of_its_order(
         target = EndpointStore(database, EVERY_SHOP, "private").target
         with Poster() as poster:
             traces = {order.id: accepted}
-            courier = Courier(outbox, poster.post, target, Patience(1, 1, 1), traces=lambda _: traces)
+            courier = Courier(outbox, poster.post, target, RetryPolicy(1, 1, 1), traces=lambda _: traces)
             [message] = claimed(outbox)
             courier.deliver(message)
     accept, tell, post = (collector.one(name) for name in ("accept", "tell shop", "POST"))
@@ -261,10 +255,10 @@ def test_a_message_is_sent_in_the_trace_of_its_order(
     assert post.attributes["http.response.status_code"] == 204
 
 
-def test_a_name_that_leads_inside_at_the_send_is_not_posted_to(
+def test_dns_rebinding_is_refused(
     orders: OrderStore, outbox: Outbox, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It led elsewhere when the endpoint was made (DNS rebinding)."""
+    """It resolved elsewhere when the endpoint was created (DNS rebinding)."""
     with Staged("204") as receiver, couriers(database, allowed="public") as courier:
         leads_to(monkeypatch, "8.8.8.8")
         url = f"https://a.example:{receiver.url.rpartition(':')[2]}"
@@ -280,7 +274,7 @@ def test_a_name_that_leads_inside_at_the_send_is_not_posted_to(
 
 @contextmanager
 def child(config: Settings) -> Iterator[subprocess.Popen[bytes]]:
-    """A real courier that has said it is ready."""
+    """A real courier that is ready."""
     ready = config.home / "ready"
     ready.unlink(missing_ok=True)
     log, env = config.home / "courier.log", {"SAYCART_READY_FILE": str(ready)}
@@ -290,7 +284,7 @@ def child(config: Settings) -> Iterator[subprocess.Popen[bytes]]:
         yield process
 
 
-def test_killed_between_receipt_and_note_it_repeats_and_the_receiver_drops_it(
+def test_a_killed_courier_repeats_and_the_receiver_deduplicates(
     orders: OrderStore, outbox: Outbox, database: Database, database_url: str, tmp_path: Path
 ) -> None:
     out, kept, go_on = tmp_path / "taken.jsonl", threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""The courier's TLS: the certificate must be the host's, though an address of it is connected to."""
+"""The courier's TLS: the certificate must match the host name, though it connects to an address."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ from tests.servers.leading import leads_to
 from tests.servers.loopback import Handler
 
 
-def test_the_certificate_must_be_the_names_though_the_address_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_certificate_must_match_the_host_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     certificates(tmp_path, "a.example", "b.example")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     leads_to(monkeypatch, "127.0.0.1")
@@ -42,7 +40,8 @@ def test_the_certificate_must_be_the_names_though_the_address_is_asked(
 
 @contextmanager
 def tls(folder: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Its port, and what came as (SNI, Host). It shows the named host's certificate, or the first one's."""
+    """Serve TLS; yield the port and a list of (SNI, Host) received. The certificate is the named host's, or
+    the first."""
     contexts, seen, names = {}, list[tuple[str, str]](), dict[Any, str]()
     for file in sorted(folder.glob("*.example.pem")):
         contexts[file.stem] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -75,7 +74,7 @@ def tls(folder: Path) -> Iterator[tuple[int, list[tuple[str, str]]]]:
 
 
 def certificates(folder: Path, *hosts: str) -> None:
-    """An authority in `ca.pem`, and for each host a key and certificate in `HOST.pem`."""
+    """Create an authority in `ca.pem` and a key with certificate for each host in `HOST.pem`."""
     authority = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
     root = signed(issuer, issuer, authority, authority, x509.BasicConstraints(ca=True, path_length=None))

@@ -1,4 +1,4 @@
-"""The decode worker as a process of its own: it takes no order for a server that ignores the mask."""
+"""The decode worker as a process: it takes no orders for a server that ignores the mask."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from services.storage.shops.menus import MenuStore
 from services.workers.children import as_environment
 from services.workers.worker import WORKERS, celery_argv
 from tests.servers.staged_server import Answer, completion, is_probe, spelled, staged_server
-from tests.stand_ins import CAFE, RIGHT, TESTER, Works
+from tests.stand_ins import CAFE, RIGHT, TESTER, Pipeline
 from tests.waiting import until
 
 TIMEOUT_S = 60.0
@@ -51,9 +51,7 @@ def worker(home: Path, *, menus: int = 0, threads: int = 1, **settings: Any) -> 
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(
-    tmp_path: Path, redis_url: str, threads: int
-) -> None:
+def test_it_stops_if_the_server_ignores_the_mask(tmp_path: Path, redis_url: str, threads: int) -> None:
     with staged_server(lambda body: completion("Sure! Hello!")) as server:
         process = worker(tmp_path, threads=threads, redis_url=redis_url, llm_url=server.url)
         said, _ = process.communicate(timeout=TIMEOUT_S)
@@ -62,9 +60,9 @@ def test_it_ends_with_the_reason_when_the_server_ignores_the_mask(
     assert not (tmp_path / "ready").exists()
 
 
-def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis_url: str) -> None:
-    """Three hundred menus whose prompts take half a minute each: it takes orders at once, and one that comes
-    ends what is being warmed."""
+def test_warming_many_menus_delays_no_order(tmp_path: Path, redis_url: str) -> None:
+    """With three hundred menus of half a minute each, it takes orders at once, and an order interrupts
+    warming."""
     settings: dict[str, Any] = {"redis_url": redis_url}
     asked: list[str] = []
     over = threading.Event()
@@ -80,13 +78,13 @@ def test_many_menus_on_a_slow_server_keep_no_order_waiting(tmp_path: Path, redis
         server.adapters = (200, b'[{"id": 0}]')
         process = worker(tmp_path, menus=300, llm_url=server.url, **settings)
         parts = bootstrap(Settings(home=tmp_path, **settings))
-        works = Works(parts.database, parts.blobs)
+        pipeline = Pipeline(parts.database, parts.blobs)
         try:
             _until(lambda: "prompt" in asked, process)
             assert not (tmp_path / "ready").exists(), "the first order would wait for a prompt"
-            order_id = works.typed()
+            order_id = pipeline.typed()
             assert parts.doorbell.ring(order_id, State.TRANSCRIBED)
-            _until(lambda: works.orders.get(order_id).state is State.COMPLETED, process)
+            _until(lambda: pipeline.orders.get(order_id).state is State.COMPLETED, process)
             assert server.gone.is_set(), "the prompt that was being warmed went on"
             before = asked.index("order")
             assert asked[:before].count("prompt") == 1, "one prompt at a time"
@@ -106,7 +104,7 @@ def _until(happens: Callable[[], object], process: subprocess.Popen[str]) -> Non
     until(it_does, TIMEOUT_S)
 
 
-def test_it_serves_when_the_server_may_yet_come(tmp_path: Path, redis_url: str) -> None:
+def test_it_starts_before_the_decode_server(tmp_path: Path, redis_url: str) -> None:
     with staged_server(lambda body: (503, b"")) as server:
         process = worker(tmp_path, redis_url=redis_url, llm_url=server.url)
         late = threading.Timer(TIMEOUT_S, process.kill)
@@ -124,8 +122,8 @@ def test_it_serves_when_the_server_may_yet_come(tmp_path: Path, redis_url: str) 
     assert not (tmp_path / "ready").exists(), "it still says that it can work"
 
 
-def test_a_cancelled_orders_decode_is_stopped(database: Database, tmp_path: Path) -> None:
-    world = Works(database, BlobFolder(tmp_path / "blobs"))
+def test_cancelling_stops_the_decode(database: Database, tmp_path: Path) -> None:
+    world = Pipeline(database, BlobFolder(tmp_path / "blobs"))
     order_id, begun = world.typed(), threading.Event()
 
     with staged_server(lambda body: completion("")) as server:

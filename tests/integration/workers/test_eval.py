@@ -1,5 +1,4 @@
-"""`saycart eval` over rows of which some are bad: each is its own row of the report, and a run goes on where
-it was cut."""
+"""`saycart eval` reports bad rows and goes on; an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ LATTES, ONE_MOCHA = written(LATTE), written({"sku": "mocha", "quantity": 1, "siz
 
 
 def answer(body: dict[str, Any]) -> Answer:
-    """As a decode server that can't serve one of the orders. (One that is away would be waited for, in each
-    run.)"""
+    """Answer as a decode server that fails for one order. (The command would wait for one that is down.)"""
     if is_probe(body):
         return completion(PROBE_ANSWER)
     said = body["messages"][-1]["content"]
@@ -66,8 +64,8 @@ def answer(body: dict[str, Any]) -> Answer:
     return ONE_MOCHA if SMALL in said else LATTES
 
 
-class Works:
-    """The command over a gold file, with a staged decode server and without a stack."""
+class Evaluation:
+    """The command on a gold file with a scripted decode server."""
 
     def __init__(self, folder: Path, llm_url: str, gold: Sequence[str] = GOLD) -> None:
         folder.mkdir(exist_ok=True)
@@ -101,28 +99,28 @@ class Works:
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[Works]:
+def evaluation(tmp_path: Path) -> Iterator[Evaluation]:
     with staged_server(answer) as server:
         server.adapters = TRAINED
-        yield Works(tmp_path, server.url)
+        yield Evaluation(tmp_path, server.url)
 
 
-def test_a_bad_row_is_a_row_of_the_report_and_ends_nothing(works: Works) -> None:
-    done = works.run()
+def test_a_bad_row_is_reported(evaluation: Evaluation) -> None:
+    done = evaluation.run()
     assert done.returncode == 0, done.stderr
-    rows = works.rows()
+    rows = evaluation.rows()
     assert list(rows) == ["line 2", "line 3", "line 4", "one", "open", "overfull", "last"]
     assert "JSONDecodeError" in rows["line 2"]["error"]
-    assert "the id 'one' is another row's already" in rows["line 4"]["error"]
+    assert "another row has the id 'one'" in rows["line 4"]["error"]
     assert rows["open"]["decision"] == "review"
     assert rows["open"]["error"].startswith("engine_unavailable")
-    found = works.figures()
+    found = evaluation.figures()
     assert (found["rows"], found["broken_rows"], found["errors"]) == (4, 3, 4)
     assert (found["exact_carts"], found["reviews"], found["silent_errors"]) == (3, 1, 1)
 
 
-def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    """Killed while a decode server keeps it waiting for the row in the middle, and started again."""
+def test_a_killed_run_resumes(tmp_path: Path) -> None:
+    """It is killed while waiting for the decode server in the middle, and restarted."""
     plain = [row(f"row {n}", PLAIN if n % 2 else SMALL, LATTE) for n in range(12)]
     asked, ended = threading.Event(), threading.Event()
 
@@ -134,23 +132,23 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
     with staged_server(keeps_waiting) as server:
         server.adapters = TRAINED
-        works = Works(tmp_path, server.url, [*plain[:6], GOLD[4], *plain[6:]])
-        with works.started() as running:
+        evaluation = Evaluation(tmp_path, server.url, [*plain[:6], GOLD[4], *plain[6:]])
+        with evaluation.started() as running:
             assert asked.wait(60)
-            until(lambda: len(works.out.read_text().splitlines()) == 6)
+            until(lambda: len(evaluation.out.read_text().splitlines()) == 6)
             running.kill()
             running.communicate()
-        before = works.out.read_text().splitlines()
+        before = evaluation.out.read_text().splitlines()
         ended.set()
-        again = works.run()
+        again = evaluation.run()
     assert ": 6 orders" in again.stdout.replace("\n", " ")
-    # With their times to a tenth of a millisecond, so nothing was worked out again.
-    assert works.out.read_text().splitlines()[:6] == before
-    assert (len(works.rows()), works.figures()["exact_carts"]) == (13, 7)
+    # Rows include exact times, so nothing was computed again.
+    assert evaluation.out.read_text().splitlines()[:6] == before
+    assert (len(evaluation.rows()), evaluation.figures()["exact_carts"]) == (13, 7)
 
 
 def test_generated_orders_are_tried_on_a_menu(tmp_path: Path) -> None:
-    """With a decode server that reads two large lattes in whatever it is asked."""
+    """The decode server always answers two large lattes."""
     file, two = tmp_path / "menu.json", {**LATTE, "options": []}
     latte = {**SHOP.items[0].model_dump(mode="json", exclude_none=True), "option_groups": []}
     file.write_text(json.dumps({**json.loads(MENU.read_text()), "option_groups": [], "items": [latte]}))

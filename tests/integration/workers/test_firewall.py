@@ -1,4 +1,4 @@
-"""The documented firewall's limits, in a network namespace, in which this file is the program."""
+"""The documented firewall's limits, in a network namespace where this file runs as a program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOADED = 'ip link set lo up && nft -f "$1" && nft -f "$1" && exec "$2" "$3"'
     os.geteuid() != 0 or not all(shutil.which(name, path=PATH) for name in ("nft", "ip")),
     reason="needs root, nft and ip (apt-get install nftables iproute2)",
 )
-def test_an_address_opens_so_many_connections_and_no_more() -> None:
+def test_connections_per_address_are_limited() -> None:
     files = REPOSITORY / "infra/caddy/limits.nft", sys.executable, __file__
     done = subprocess.run(
         ["unshare", "-n", "sh", "-c", LOADED, "sh", *files],

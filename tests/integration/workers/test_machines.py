@@ -1,4 +1,4 @@
-"""Two homes are two machines, with one bucket between them: what one takes in, the other hears."""
+"""Two homes stand for two machines that share a bucket: one accepts a recording, the other transcribes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 
 from infra.settings import Settings
 from schemas.cart import CartDraft
-from schemas.errors import StorageUnavailable
 from schemas.lifecycle import Event, State
 from services.api import __main__ as api_main
 from services.bootstrap import Container
@@ -34,7 +33,7 @@ LATTE = CartDraft.model_validate(
 
 
 class Ears(ScriptedTranscriber):
-    """Hears the same in everything, and keeps the bytes that it was given."""
+    """Returns the same transcript for every recording, and stores its bytes."""
 
     def transcribe(self, recording: Recording, language: str) -> Any:
         self.sounds.append(recording.file.read_bytes())
@@ -48,8 +47,7 @@ class Ears(ScriptedTranscriber):
 
 
 class Worker:
-    """A machine that hears: a home of its own, the real container and runner; only the engines are stood in
-    for."""
+    """A machine that transcribes: its own home, the real container and runner, stand-in engines."""
 
     def __init__(self, home: Path, taken_in: World) -> None:
         shared = taken_in.parts.settings
@@ -62,7 +60,7 @@ class Worker:
         self.runner = Runner(self.orders, self.bell, tools, "elsewhere", attempts=ATTEMPTS, lease_s=60)
 
     def hear(self, order_id: str) -> State | None:
-        """One try, and the decode of what it heard; the wait before it is over."""
+        """Transcribe and decode once, without the delay before a retry."""
         with self.box.database.everywhere().write() as session:
             session.connection().exec_driver_sql(
                 f"UPDATE orders SET next_attempt_at = NULL WHERE id = '{order_id}'"
@@ -77,13 +75,13 @@ def bucket(object_store: ObjectStore) -> str:
 
 
 def of(store: ObjectStore, bucket: str) -> dict[str, Any]:
-    """The settings that name a bucket."""
+    """Settings for a bucket."""
     return {"recordings_url": f"s3://{bucket}/saycart?endpoint={store.url}"}
 
 
 @pytest.fixture
 def world(object_store: ObjectStore, bucket: str, migrated_sqlite: Path, tmp_path: Path) -> Iterator[World]:
-    """The machine that takes orders in. Its database is in neither home, as PostgreSQL would be."""
+    """The machine that accepts orders. Its database is in neither home, like PostgreSQL."""
     shutil.copy(migrated_sqlite, tmp_path / "shared.db")
     with running(tmp_path / "one", f"sqlite:///{tmp_path / 'shared.db'}", **of(object_store, bucket)) as made:
         yield made
@@ -103,7 +101,7 @@ def spoken(world: World, **more: Any) -> str:
 
 
 def sounds_in(folder: Path) -> list[Path]:
-    """Files below a home that could be a recording, or a part of one."""
+    """Return files below a home that may contain a recording."""
     return [path for path in (folder / "recordings").rglob("*") if path.is_file()]
 
 
@@ -111,7 +109,7 @@ def kept(store: ObjectStore, bucket: str) -> int:
     return len(store.names(bucket))
 
 
-def test_what_one_machine_takes_in_another_hears(
+def test_one_machine_transcribes_anothers_recording(
     object_store: ObjectStore, bucket: str, database_url: str, tmp_path: Path
 ) -> None:
     with running(tmp_path / "one", database_url, **of(object_store, bucket)) as world:
@@ -124,9 +122,7 @@ def test_what_one_machine_takes_in_another_hears(
             assert sounds_in(worker.home) == world.recordings == []
 
 
-def test_a_store_that_is_away_takes_no_order_and_keeps_nothing(
-    world: World, object_store: ObjectStore, bucket: str
-) -> None:
+def test_without_the_store_no_order_is_accepted(world: World, object_store: ObjectStore, bucket: str) -> None:
     key = {"Idempotency-Key": "once"}
     with object_store.away():
         refused = world.http.post("/v1/orders", files={"audio": ("a", SOUND)}, headers=key)
@@ -141,9 +137,7 @@ def test_a_store_that_is_away_takes_no_order_and_keeps_nothing(
     assert kept(object_store, bucket) == 1
 
 
-def test_hearing_waits_for_a_store_that_is_away(
-    world: World, worker: Worker, object_store: ObjectStore
-) -> None:
+def test_transcription_waits_for_the_store(world: World, worker: Worker, object_store: ObjectStore) -> None:
     order_id = spoken(world)
     with object_store.away():
         assert worker.hear(order_id) is State.RECEIVED
@@ -155,7 +149,7 @@ def test_hearing_waits_for_a_store_that_is_away(
     assert sounds_in(worker.home) == []
 
 
-def test_what_is_missing_is_looked_for_again_and_then_a_human_asks(
+def test_a_missing_recording_is_retried_then_reviewed(
     world: World, worker: Worker, object_store: ObjectStore, bucket: str
 ) -> None:
     late, lost = spoken(world), spoken(world)
@@ -188,7 +182,7 @@ RANGES = [
 ]
 
 
-def test_it_is_played_whole_or_by_range(world: World) -> None:
+def test_recordings_are_served_whole_or_by_range(world: World) -> None:
     path = f"/v1/orders/{spoken(world)}/audio"
     whole = world.http.get(path)
     assert (whole.status_code, whole.content) == (200, SOUND)
@@ -209,7 +203,7 @@ def test_it_is_played_whole_or_by_range(world: World) -> None:
     assert world.http.get(path, headers=other).status_code == 200
 
 
-def test_cancelled_and_erased_ones_go_from_the_bucket(
+def test_cancelling_and_erasing_delete_from_the_bucket(
     world: World, worker: Worker, object_store: ObjectStore, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled, erased = spoken(world), spoken(world)
@@ -225,24 +219,8 @@ def test_cancelled_and_erased_ones_go_from_the_bucket(
     assert kept(object_store, bucket) == 0
 
 
-def test_orphans_go_from_the_bucket(
-    world: World, worker: Worker, object_store: ObjectStore, bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order_id = spoken(world)
-    with world.parts.blobs.open() as writer:
-        writer.commit()
-    assert collect_orphans(worker.box) == 0, "it is young: its order may still come"
-    monkeypatch.setattr(sweeper, "AGE_S", -3600.0)
-    with object_store.away(), pytest.raises(StorageUnavailable):
-        collect_orphans(worker.box)
-    assert collect_orphans(worker.box) == 1
-    assert [each.rpartition("/")[2] for each in object_store.names(bucket)] == [
-        world.parts.orders.get(order_id).audio_key
-    ]
-
-
 @pytest.mark.parametrize(("url", "why"), [("s3://never-made", "NoSuchBucket"), ("ftp://x", "is not s3://")])
-def test_an_api_without_its_bucket_says_so_and_does_not_start(
+def test_an_api_without_its_bucket_does_not_start(
     url: str, why: str, object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = Settings(home=tmp_path, recordings_url=f"{url}?endpoint={object_store.url}")

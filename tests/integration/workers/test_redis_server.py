@@ -31,10 +31,10 @@ def running(tmp_path: Path, server: EmbeddedRedis) -> Iterator[Supervisor]:
     supervisor.stop()
 
 
-def test_what_was_queued_survives_kill_9_and_the_restart(running: Supervisor, server: EmbeddedRedis) -> None:
+def test_queued_messages_survive_kill_9(running: Supervisor, server: EmbeddedRedis) -> None:
     client = redis.Redis.from_url(server.url)
     client.rpush("queue", "order-1", "order-2")
-    time.sleep(1.2)  # appendfsync everysec; the kernel keeps it over a kill anyway, this is for the disk
+    time.sleep(1.2)  # appendfsync everysec; after a kill alone, the kernel would still write it
     killed = running.pid("redis")
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
@@ -43,7 +43,7 @@ def test_what_was_queued_survives_kill_9_and_the_restart(running: Supervisor, se
     client.close()
 
 
-def test_is_closed_to_others_and_never_forgets(running: Supervisor, server: EmbeddedRedis) -> None:
+def test_it_needs_a_password_and_persists(running: Supervisor, server: EmbeddedRedis) -> None:
     with pytest.raises(redis.AuthenticationError):
         redis.Redis(port=server.port).ping()
     with redis.Redis.from_url(server.operator_url) as client:
@@ -59,8 +59,8 @@ def test_is_closed_to_others_and_never_forgets(running: Supervisor, server: Embe
         assert secret not in (server.folder / "redis.conf").read_bytes(), "only its digest"
 
 
-def test_no_client_gets_in_without_the_password(running: Supervisor, server: EmbeddedRedis) -> None:
-    """Any user of this machine can connect to loopback."""
+def test_no_client_connects_without_the_password(running: Supervisor, server: EmbeddedRedis) -> None:
+    """Any local user can connect to loopback."""
     for at in ("", ":guess@", "saycart@", "saycart:@", "saycart:guess@", "default:@", "operator:@"):
         with redis.Redis.from_url(f"redis://{at}127.0.0.1:{server.port}/0") as client:
             for command in ("PING", "LLEN decode", "INFO", "ACL WHOAMI"):
@@ -80,9 +80,7 @@ SETRANGE k 9 x;BITFIELD k GET u8 0;HRANDFIELD h 1;ZRANDMEMBER z 1;XADD s * a b;P
 """
 
 
-def test_the_queue_may_do_what_a_queue_needs_and_nothing_else(
-    running: Supervisor, server: EmbeddedRedis
-) -> None:
+def test_the_queues_user_has_only_queue_commands(running: Supervisor, server: EmbeddedRedis) -> None:
     commands = [line.strip() for line in DENIED.strip().replace("\n", ";").split(";")]
     taken = []
     with redis.Redis.from_url(server.url) as client, redis.Redis.from_url(server.operator_url) as operator:
@@ -93,7 +91,7 @@ def test_the_queue_may_do_what_a_queue_needs_and_nothing_else(
             except redis.exceptions.NoPermissionError:
                 continue
             except redis.ResponseError as error:
-                # A command of later versions than the wheel's.
+                # A command of versions later than the wheel's.
                 if command.split()[0] not in known and "unknown command" in str(error):
                     continue
             taken.append(command)
@@ -109,8 +107,8 @@ def test_the_queue_may_do_what_a_queue_needs_and_nothing_else(
                 operator.execute_command(*denied.split())
 
 
-def test_messages_that_a_dead_worker_held_come_back(running: Supervisor, server: EmbeddedRedis) -> None:
-    """The one place where kombu's lock is used, and so a script."""
+def test_messages_of_a_dead_worker_are_restored(running: Supervisor, server: EmbeddedRedis) -> None:
+    """Only here does kombu use its lock, and thus a script."""
     app = make_celery(server.url)
     send(app, "saycart.decode", ("ord_1", "decode"), queue="decode")
     with app.connection_for_read() as connection:

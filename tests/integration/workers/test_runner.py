@@ -1,4 +1,4 @@
-"""The runner with real stores: what each kind of end and each kind of error makes of an order."""
+"""The runner with real stores: the result of each outcome and error."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline import runner as module
 from services.pipeline.runner import BACKOFF_MOST_S, BACKOFF_S, Runner
-from tests.stand_ins import AGREEMENT, ATTEMPTS, AWAY, RIGHT, SAID, ScriptedTranscriber, Works, speech
+from tests.stand_ins import AGREEMENT, ATTEMPTS, AWAY, RIGHT, SAID, Pipeline, ScriptedTranscriber, speech
 
 LIKEWISE = "I'd have a large latte with oat milk and one blueberry muffin please"
 OTHERWISE = "a large latte with soy milk and a blueberry muffin"
 
 
 @pytest.fixture
-def world(database: Database, tmp_path: Path) -> Iterator[Works]:
-    # Tracebacks with every local take seconds; what is logged is looked at where it matters.
+def world(database: Database, tmp_path: Path) -> Iterator[Pipeline]:
+    # Tracebacks with all locals take seconds; other tests check the logs.
     before = structlog.get_config()
     structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
-    yield Works(database, BlobFolder(tmp_path / "blobs"))
+    yield Pipeline(database, BlobFolder(tmp_path / "blobs"))
     structlog.configure(**before)
 
 
-def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
+def test_a_spoken_order_goes_all_the_way(world: Pipeline) -> None:
     order_id = world.spoken()
     order = world.until_settled(order_id)
     assert order.state is State.COMPLETED
@@ -52,7 +52,7 @@ def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
     assert (order.engine.decoder, order.engine.grammar) == ("stand-in", "mask-1")
     assert (order.attempt, order.lease_owner, order.reasons, order.error) == (0, None, (), None)
     assert world.reviews.by_order(order_id) is None
-    # What was at hand was gone on with; only the decoder's worker had to be rung for.
+    # Inline stages follow at once; only the decode worker needs a ring.
     assert [state for _, state, _ in world.bell.rung] == [State.TRANSCRIBED]
     assert world.transcriber.heard[0][1] == "en"
     assert world.decoder.asked[0].transcript == SAID
@@ -66,7 +66,7 @@ def test_a_spoken_order_goes_all_the_way(world: Works) -> None:
     ],
 )
 def test_a_second_recognizer_confirms_an_unsure_first_or_is_shown_to_the_decoder(
-    world: Works, second: str, used: SecondTranscript, shown: str, confidence: float, state: State
+    world: Pipeline, second: str, used: SecondTranscript, shown: str, confidence: float, state: State
 ) -> None:
     world.transcriber.script = [speech(SAID, probability=0.3, confidence=0.7)]
     world.second = ScriptedTranscriber([speech(second)])
@@ -79,7 +79,7 @@ def test_a_second_recognizer_confirms_an_unsure_first_or_is_shown_to_the_decoder
     assert [(asked.transcript, asked.second) for asked in world.decoder.asked] == [(SAID, shown)]
 
 
-def test_silence_goes_to_review_without_decoding(world: Works) -> None:
+def test_silence_goes_to_review_without_decoding(world: Pipeline) -> None:
     world.transcriber.script = [Transcript(text="", confidence=0.0)]
     order_id = world.spoken()
     order = world.until_settled(order_id)
@@ -89,7 +89,7 @@ def test_silence_goes_to_review_without_decoding(world: Works) -> None:
     assert order.cart is None
 
 
-def test_a_damaged_recording_ends_in_error_with_a_hint(world: Works) -> None:
+def test_a_damaged_recording_ends_in_error_with_a_hint(world: Pipeline) -> None:
     world.transcriber.script = [AudioDamaged("It stops after 3 of 9 s")]
     order_id = world.spoken()
     order = world.until_settled(order_id)
@@ -102,7 +102,7 @@ def test_a_damaged_recording_ends_in_error_with_a_hint(world: Works) -> None:
     assert len(world.transcriber.heard) == 1, "the recording itself is never worth a retry"
 
 
-def test_an_outage_is_waited_out(world: Works) -> None:
+def test_an_outage_is_retried(world: Pipeline) -> None:
     world.decoder.script = [AWAY, AWAY, RIGHT]
     order_id = world.typed()
     runner = world.runner()
@@ -113,7 +113,7 @@ def test_an_outage_is_waited_out(world: Works) -> None:
     assert waiting.next_attempt_at is not None
     assert waiting.next_attempt_at - asked_at < timedelta(seconds=BACKOFF_S + 5)
     assert runner.run(order_id, "decode") is None, "it is not due"
-    # The bell rings for the retry, no sooner than it is due.
+    # The bell rings for the retry when it is due, not earlier.
     rung_id, state, delay_s = world.bell.rung[-1]
     assert (rung_id, state) == (order_id, State.TRANSCRIBED)
     assert 0 <= delay_s <= BACKOFF_S
@@ -124,10 +124,10 @@ def test_an_outage_is_waited_out(world: Works) -> None:
     assert world.orders.events(order_id)[3].detail == {"code": "engine_unavailable"}
 
 
-def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delays_grow_with_jitter_up_to_a_limit(world: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     spans: list[tuple[float, float]] = []
     drawn = SimpleNamespace(uniform=lambda low, high: spans.append((low, high)) or 0.0)
-    monkeypatch.setattr(module, "random", drawn)  # of this module alone
+    monkeypatch.setattr(module, "random", drawn)  # only in this module
     world.decoder.script = [AWAY]
     runner = Runner(world.orders, world.bell, world.runner().tools, "w", attempts=8, lease_s=60)
     order_id = world.typed()
@@ -137,7 +137,7 @@ def test_waits_grow_are_jittered_and_bounded(world: Works, monkeypatch: pytest.M
     assert spans == [(0, min(BACKOFF_MOST_S, BACKOFF_S * 2**n)) for n in range(7)]
 
 
-def test_while_the_decoder_stays_down_a_human_gets_the_transcript(world: Works) -> None:
+def test_without_a_decoder_the_transcript_is_reviewed(world: Pipeline) -> None:
     world.decoder.script = [AWAY]
     order_id = world.typed()
     order = world.until_settled(order_id)
@@ -159,9 +159,7 @@ def test_while_the_decoder_stays_down_a_human_gets_the_transcript(world: Works) 
         (TooMuchToRead("The words take 900 tokens"), ReviewReason.TOO_MUCH_TO_READ),
     ],
 )
-def test_a_failed_decode_is_never_parsed_nor_retried(
-    world: Works, error: Exception, reason: ReviewReason
-) -> None:
+def test_an_invalid_answer_is_not_retried(world: Pipeline, error: Exception, reason: ReviewReason) -> None:
     world.decoder.script = [error]
     order_id = world.typed()
     order = world.until_settled(order_id)
@@ -172,7 +170,7 @@ def test_a_failed_decode_is_never_parsed_nor_retried(
     assert len(world.decoder.asked) == 1
 
 
-def test_a_message_that_comes_three_times_is_run_once(world: Works) -> None:
+def test_a_repeated_message_runs_once(world: Pipeline) -> None:
     order_id = world.typed()
     ends = [world.runner(f"w{n}").run(order_id, "decode") for n in range(3)]
     assert ends == [State.COMPLETED, None, None]
@@ -180,15 +178,8 @@ def test_a_message_that_comes_three_times_is_run_once(world: Works) -> None:
     assert world.types(order_id) == ["received", "transcribed", "decoded", "accepted"]
 
 
-def test_a_message_for_another_stage_finds_nothing(world: Works) -> None:
-    order_id = world.typed()
-    for stage in ("transcribe", "validate"):
-        assert world.runner().run(order_id, stage) is None
-    assert world.orders.get(order_id).version == 2
-
-
-def test_a_result_that_outlived_its_lease_is_dropped(world: Works) -> None:
-    """Another worker took the order over and finished: the slow one must not overwrite it."""
+def test_a_result_after_the_lease_is_dropped(world: Pipeline) -> None:
+    """Another worker took over and finished: the slow one must not overwrite the result."""
     order_id = world.typed()
     fast = world.runner("fast")
 

@@ -15,7 +15,7 @@ from infra.processes.leftovers import MARK, mark_of
 from infra.processes.supervisor import Child, ChildFailed, Supervisor, SupervisorError
 from tests.waiting import until
 
-# Says that it is ready, and has a child of its own, as a Celery worker has.
+# Reports that it is ready and has a child, like a Celery worker.
 PARENT = """
 import pathlib, subprocess, sys, time
 inner = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -33,7 +33,7 @@ time.sleep(600)
 """
 TITLED = PARENT.replace('"import time; time.sleep(600)"', repr(WIPE))
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + PARENT
-# A whole supervisor in a process of its own, to be killed.
+# A supervisor in a separate process, to be killed.
 STACK = """
 import sys
 from pathlib import Path
@@ -71,7 +71,7 @@ def pid_of(supervisor: Supervisor, name: str = "part") -> int:
     return pid
 
 
-def test_starts_in_order_of_need_and_stops_in_reverse(tmp_path: Path) -> None:
+def test_children_start_by_dependency_and_stop_in_reverse(tmp_path: Path) -> None:
     seen: list[tuple[str, str]] = []
     supervisor = Supervisor(tmp_path, lambda *change: seen.append(change))
     supervisor.start([part(tmp_path, name="second", needs=("first",)), part(tmp_path, name="first")])
@@ -102,7 +102,7 @@ def test_a_child_that_ignores_term_is_killed_with_its_own_children(tmp_path: Pat
 
 
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel doesn't group by session")
-def test_the_whole_session_of_a_nice_child_counts_less(tmp_path: Path) -> None:
+def test_a_nice_childs_session_has_a_lower_priority(tmp_path: Path) -> None:
     supervisor = Supervisor(tmp_path)
     supervisor.start([part(tmp_path, nice=7), part(tmp_path, name="other")])
     groups = [Path(f"/proc/{pid_of(supervisor, name)}/autogroup").read_text() for name in ("part", "other")]
@@ -115,7 +115,7 @@ def environment(pid: int) -> bytes:
 
 
 @pytest.mark.parametrize("code", [PARENT, TITLED], ids=["marked", "environment written over"])
-def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path, code: str) -> None:
+def test_a_dead_child_is_restarted_and_its_orphan_killed(tmp_path: Path, code: str) -> None:
     seen: list[tuple[str, str]] = []
     supervisor = Supervisor(tmp_path, lambda *change: seen.append(change))
     supervisor.start([part(tmp_path, code, restart_delay_s=0.05)])
@@ -131,7 +131,7 @@ def test_a_dead_child_is_restarted_and_its_orphan_ended(tmp_path: Path, code: st
         supervisor.stop()
 
 
-def test_gives_up_on_a_child_that_keeps_dying_and_quotes_it(tmp_path: Path) -> None:
+def test_a_child_that_keeps_dying_is_given_up(tmp_path: Path) -> None:
     supervisor = Supervisor(tmp_path)
     other = part(tmp_path, name="other")
     broken = part(tmp_path, "print('no such model: x'); raise SystemExit(7)", "broken", restart_delay_s=0.02)
@@ -143,7 +143,7 @@ def test_gives_up_on_a_child_that_keeps_dying_and_quotes_it(tmp_path: Path) -> N
     assert supervisor.pid("other") is None
 
 
-def test_a_child_that_never_gets_ready_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_child_that_never_becomes_ready_is_an_error(tmp_path: Path) -> None:
     silent = part(
         tmp_path, "import time; print('thinking', flush=True); time.sleep(600)", ready_timeout_s=1.0
     )
@@ -154,7 +154,7 @@ def test_a_child_that_never_gets_ready_is_a_clear_error(tmp_path: Path) -> None:
         Supervisor(tmp_path).start([missing])
 
 
-def test_two_on_one_home_are_refused(tmp_path: Path) -> None:
+def test_a_second_supervisor_in_the_same_home_is_refused(tmp_path: Path) -> None:
     first = Supervisor(tmp_path, about="http://127.0.0.1:8420")
     first.start([part(tmp_path)])
     try:
@@ -170,7 +170,7 @@ def test_two_on_one_home_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [PARENT, STUBBORN], ids=["polite", "ignores TERM"])
-def test_what_a_killed_supervisor_leaves_the_next_one_ends_and_no_other(tmp_path: Path, code: str) -> None:
+def test_a_supervisor_kills_only_its_predecessors_children(tmp_path: Path, code: str) -> None:
     other = tmp_path / "other"
     other.mkdir()
     stranger = subprocess.Popen(["sleep", "600"], env=os.environ | {MARK: mark_of(other)})

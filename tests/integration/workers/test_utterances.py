@@ -1,4 +1,4 @@
-"""An order of several utterances with real stores: read as one, never lost, and always confirmed."""
+"""Orders of several utterances with real stores: decoded as one, never lost, always confirmed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from services.storage.orders.load import LoadStore
 from services.storage.privacy.retention import RetentionStore
 from tests.endpoints import till
 from tests.integration.marked import age
-from tests.stand_ins import Works, speech
+from tests.stand_ins import Pipeline, speech
 
 
 def cart(*lines: tuple[str, str | None]) -> CartDraft:
@@ -33,10 +33,10 @@ LATTE, LARGE = cart(("latte", "S")), cart(("latte", "L"), ("muffin", None))
 
 
 @pytest.fixture
-def world(database: Database, tmp_path: Path) -> Works:
-    works = Works(database, BlobFolder(tmp_path / "blobs"))
-    works.decoder.script = [LATTE, LARGE]
-    return works
+def world(database: Database, tmp_path: Path) -> Pipeline:
+    pipeline = Pipeline(database, BlobFolder(tmp_path / "blobs"))
+    pipeline.decoder.script = [LATTE, LARGE]
+    return pipeline
 
 
 def typed(words: str) -> StoredUtterance:
@@ -44,13 +44,13 @@ def typed(words: str) -> StoredUtterance:
     return StoredUtterance(kind="text", at=datetime.now(UTC), transcript=transcript)
 
 
-def spoken(world: Works) -> StoredUtterance:
+def spoken(world: Pipeline) -> StoredUtterance:
     key = world.stored(b"RIFF more")
     return StoredUtterance(kind="audio", at=datetime.now(UTC), audio_key=key, audio_format="wav")
 
 
-def proposed(world: Works) -> str:
-    """An order whose small latte waits for its customer's yes."""
+def proposed(world: Pipeline) -> str:
+    """An order for a small latte that awaits confirmation."""
     order_id = world.typed("a small latte")
     with world.database.write() as session:
         session.execute(text("UPDATE orders SET confirm = :yes"), {"yes": True})
@@ -59,7 +59,7 @@ def proposed(world: Works) -> str:
 
 
 @pytest.mark.parametrize("kind", ["text", "audio"])
-def test_the_cart_is_decoded_from_all_and_waits_for_the_yes(world: Works, kind: str) -> None:
+def test_the_cart_is_decoded_from_all_utterances(world: Pipeline, kind: str) -> None:
     till(world.database)
     world.transcriber.script = [speech("make it large and a blueberry muffin")]
     order_id = proposed(world)
@@ -81,8 +81,8 @@ def test_the_cart_is_decoded_from_all_and_waits_for_the_yes(world: Works, kind: 
     assert kinds == ["order.needs_confirmation", CHANGED]
 
 
-def test_an_open_question_is_withdrawn_unless_a_person_looks(world: Works) -> None:
-    """An order that was not to be confirmed is, once its customer says more."""
+def test_an_open_question_is_withdrawn_unless_in_review(world: Pipeline) -> None:
+    """After a second utterance, an order needs confirmation even if it did not before."""
     world.decoder.script = [cart(("latte", None)), LARGE]
     order_id = world.typed("a latte")
     world.until_settled(order_id)
@@ -98,8 +98,8 @@ def test_an_open_question_is_withdrawn_unless_a_person_looks(world: Works) -> No
 
 
 @pytest.mark.parametrize("stage", ["transcribe", "decode"])
-def test_a_late_result_of_the_words_before_is_dropped(world: Works, stage: str) -> None:
-    """The customer says more while a worker has the order: its claim is over, and nothing is lost."""
+def test_a_late_result_of_earlier_utterances_is_dropped(world: Pipeline, stage: str) -> None:
+    """An utterance during decoding ends the worker's claim, and nothing is lost."""
     order_id = world.spoken() if stage == "transcribe" else world.typed("a small latte")
     world.transcriber.script = [first := speech("a small latte")]
     held = world.orders.claim(order_id, world.orders.get(order_id).state, owner="slow", lease_s=60)
@@ -115,7 +115,7 @@ def test_a_late_result_of_the_words_before_is_dropped(world: Works, stage: str) 
     assert order.transcript.text == "a small latte. make it large and a blueberry muffin."
 
 
-def test_a_worker_that_is_killed_between_two_utterances_loses_none(world: Works) -> None:
+def test_a_worker_killed_between_utterances_loses_none(world: Pipeline) -> None:
     order_id = world.spoken()
     world.transcriber.script = [speech("a small latte"), speech("a blueberry muffin")]
     assert world.orders.claim(order_id, State.RECEIVED, owner="killed", lease_s=60)
@@ -128,7 +128,7 @@ def test_a_worker_that_is_killed_between_two_utterances_loses_none(world: Works)
     assert len(order.recordings) == len(set(world.blobs.older_than(-1))) == 2
 
 
-def test_an_unplayable_recording_takes_the_others_not_with_it(world: Works) -> None:
+def test_an_unplayable_recording_keeps_the_others(world: Pipeline) -> None:
     order_id = proposed(world)
     world.transcriber.script = [AudioDamaged("cut off")]
     world.orders.add(order_id, spoken(world))
@@ -139,7 +139,7 @@ def test_an_unplayable_recording_takes_the_others_not_with_it(world: Works) -> N
     assert not list(world.blobs.older_than(-1))
 
 
-def test_recordings_of_all_utterances_are_kept_as_long_and_go_together(world: Works) -> None:
+def test_recordings_of_all_utterances_are_deleted_together(world: Pipeline) -> None:
     order_id = world.spoken()
     world.orders.add(order_id, spoken(world))
     keys = world.orders.get(order_id).recordings

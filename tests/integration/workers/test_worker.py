@@ -1,4 +1,4 @@
-"""Real Celery workers as child processes: stopped and continued, asked to stop, with a pool of threads."""
+"""Real Celery workers as child processes: frozen and continued, stopped, with a pool of threads."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from services.workers.children import as_environment
 from services.workers.sweeper import sweep
 from services.workers.worker import celery_argv
 from tests.shown import shown
-from tests.stand_ins import Works
+from tests.stand_ins import Pipeline
 from tests.waiting import until
 
-LEASE_S = 3.0  # three beats in it: a machine that stalls for a second loses none
+LEASE_S = 3.0  # three beats: a stall of a second loses none
 # Long enough for any stage here, however slow the machine; or so short that one that is held never ends.
 PATIENT_S, SHORT_S = 60.0, 1.0
 APP = "services.workers.app"
@@ -40,7 +40,7 @@ ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 class Worker:
-    """One decode worker on a database and a Redis of its own; `hold` keeps its decodes from ending."""
+    """A decode worker with its own database and Redis; `hold` blocks its decodes."""
 
     def __init__(self, database_url: str, home: Path, drain_s: float, threads: int) -> None:
         self.home = home
@@ -56,7 +56,7 @@ class Worker:
         )
         self._metrics = f"http://127.0.0.1:{settings.metrics_port}/metrics"
         self.parts = Container(settings)
-        self.world = Works(self.parts.database, BlobFolder(home / "blobs"))
+        self.world = Pipeline(self.parts.database, BlobFolder(home / "blobs"))
         self.redis = redis.Redis.from_url(server.operator_url)
         self._ready = home / "ready"
         # As the stack starts it, but for the decoder.
@@ -72,7 +72,7 @@ class Worker:
                     **as_environment(settings),
                     "SAYCART_READY_FILE": str(self._ready),
                     "DRAIN_S": str(drain_s),
-                    metrics.MEASURED: str(metrics.empty(home / "metrics")),
+                    metrics.MULTIPROC_DIR: str(metrics.recreate(home / "metrics")),
                 },
                 stdout=log,
                 stderr=log,
@@ -92,10 +92,10 @@ class Worker:
             assert self.process.poll() is None, self.log()
             return true()
 
-        until(it_does, seconds, told=self.log)
+        until(it_does, seconds, detail=self.log)
 
     def measured(self, name: str, **labels: str) -> float:
-        """What its own port tells Prometheus."""
+        """Return the metrics of its own port."""
         return shown(httpx.get(self._metrics, trust_env=False, timeout=SOON_S).text)(name, **labels)
 
     def hold(self, on: bool) -> None:
@@ -103,12 +103,12 @@ class Worker:
         file.touch() if on else file.unlink()
 
     def asked(self) -> int:
-        """How many decodes have begun in all."""
+        """Return the number of decodes that have begun."""
         file = self.home / "asked"
         return len(file.read_text().splitlines()) if file.exists() else 0
 
     def order(self) -> str:
-        """A new order, rung for."""
+        """Create an order and ring for it."""
         order_id = self.world.typed()
         assert self.parts.doorbell.ring(order_id, State.TRANSCRIBED)
         return order_id
@@ -143,11 +143,11 @@ def start(database_url: str, database: Database, tmp_path: Path) -> Iterator[Cal
         worker.close()
 
 
-def test_a_worker_is_held_up_flushed_and_asked_to_stop(start: Callable[..., Worker]) -> None:
+def test_a_worker_survives_freezing_flushing_and_stopping(start: Callable[..., Worker]) -> None:
     worker = start(SHORT_S, threads=1)
     world = worker.world
 
-    # A decode that takes longer than its lease keeps its order: no other worker can claim it.
+    # A decode longer than its lease keeps its order: no other worker can claim it.
     worker.hold(True)
     long = worker.order()
     worker.until(lambda: worker.asked() == 1)
@@ -156,8 +156,8 @@ def test_a_worker_is_held_up_flushed_and_asked_to_stop(start: Callable[..., Work
     assert world.orders.claim(long, State.TRANSCRIBED, owner="thief", lease_s=9) is None
     assert world.orders.get(long).version == claimed.version, "a renewal is no change"
 
-    # Stopped for longer than its lease, its order goes to another; what it says afterwards is dropped. It is
-    # stopped right after a beat: in the middle of one it would take the database's lock into its sleep.
+    # If frozen for longer than its lease, another worker gets its order and its late result is dropped.
+    # Freeze it right after a beat: during one, it would hold the database's lock.
     beaten = world.orders.get(long).lease_until
     worker.until(lambda: world.orders.get(long).lease_until != beaten)
     os.killpg(worker.process.pid, signal.SIGSTOP)
@@ -168,19 +168,19 @@ def test_a_worker_is_held_up_flushed_and_asked_to_stop(start: Callable[..., Work
     assert worker.measured("saycart_lease_troubles_total", trouble="lost") <= 1
     assert world.types(long) == ["received", "transcribed", "decoded", "accepted"]
 
-    # Redis loses everything while it listens: a sweep is all that it takes.
+    # Redis loses everything: one sweep recovers.
     worker.redis.flushall()
     orders = [world.typed() for _ in range(5)]
     assert sweep(worker.parts, idle_s=0) == 5
     worker.until(lambda: {worker.state(order_id) for order_id in orders} == {State.COMPLETED})
 
-    # Its metrics say so, though the work is done in a child of the process that is asked.
+    # Its metrics include work done in its child process.
     for stage in ("decode", "validate"):
         assert worker.measured(STAGES, stage=stage, outcome="done") == 5
     assert worker.measured("saycart_worker_slots", part="decode") == 1
     assert worker.measured("saycart_problems_total", code="internal", kind="fault") == 0
 
-    # Asked to stop with a decode that does not end: it gives the order back, with its attempt, and rings.
+    # Stopped during an endless decode, it returns the order with its attempt, and rings.
     worker.hold(True)
     last = worker.order()
     worker.until(lambda: worker.asked() == 7)
@@ -190,14 +190,14 @@ def test_a_worker_is_held_up_flushed_and_asked_to_stop(start: Callable[..., Work
     assert worker.redis.llen("decode") == 1
     assert (worker.parts.doorbell.held(0) or {}).get(State.TRANSCRIBED)
 
-    # The queue's user may do all that a worker and a sweeper ask of it, and no log tells its password.
-    # Newer servers are asked for notices of maintenance, by a command that they may refuse.
+    # The queue's user has all permissions that workers and sweepers need, and no log has its password.
+    # Clients ask newer servers for maintenance notices, with a command that may be refused.
     assert {entry["object"] for entry in worker.redis.acl_log()} <= {"client"}
     assert (worker.home / "redis" / "password").read_text() not in worker.log()
 
 
 @ON_SQLITE
-def test_a_worker_that_can_finish_in_time_does(start: Callable[..., Worker]) -> None:
+def test_a_stopped_worker_finishes_in_time(start: Callable[..., Worker]) -> None:
     worker = start(PATIENT_S, threads=1)
     worker.hold(True)
     order_id = worker.order()

@@ -1,4 +1,4 @@
-"""How a menu's things are written in a cart, on a menu with traps and on all that orders were written for."""
+"""Names in the wire format, on a menu with duplicates and on all training menus."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from schemas.menus.nesting import source
 from services.decoding.menu_names import Names
 from services.decoding.menu_text import menu_text
 from services.learning.training.orders import shops
-from tests.cafe_of_twins import CAFE
+from tests.ambiguous_menu import CAFE
 
 NAMES = Names(CAFE)
 
 
-def test_an_option_that_two_groups_call_alike_is_written_with_its_group() -> None:
+def test_an_ambiguous_option_is_written_with_its_group() -> None:
     toast, roll = CAFE.items[1], CAFE.items[2]
     assert [choice.name for choice in NAMES.choices(toast)] == [
         "cheese (filling)", "ham", "Cheese (topping)", "nuts salted",
@@ -19,8 +19,8 @@ def test_an_option_that_two_groups_call_alike_is_written_with_its_group() -> Non
     assert [choice.name for choice in NAMES.choices(roll)] == ["cheese", "ham"]
 
 
-def test_things_of_a_menu_are_written_differently_and_shown_as_they_are_written() -> None:
-    """On every menu that is trained on: the reader copies the names."""
+def test_names_are_unique_and_appear_in_the_prompt() -> None:
+    """On every training menu, since the model copies the names."""
     for shop in (one for part in ("train", "tune") for one in shops(part)):
         name = shop.menu.id
         assert len(set(shop.names.items.values())) == len(shop.menu.items), name

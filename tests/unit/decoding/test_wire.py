@@ -1,4 +1,4 @@
-"""The compact spelling of a cart, its mask, and that both follow the Pydantic source."""
+"""The wire format and its mask, which follow the Pydantic source."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from schemas.cart import MAX_NOTES, CartDraft, Line, OptionLine
 from schemas.menu import Menu
 from services.decoding import wire
 from services.decoding.menu_names import Names, Unreadable
-from services.decoding.spelling import CART, Object, spelling_of
 from services.decoding.wire_mask import wire_mask
+from services.decoding.wire_schema import CART, Object, wire_schema
 from services.learning.training.examples import with_words
 from services.learning.training.orders import Row, TrainingShop, shops
 from services.learning.training.score import cart_of
@@ -68,17 +68,15 @@ REFUSED = {
     "another menu's item": '{"lines":[{"item":"Mocha"}]}',
     "a size that the item lacks": '{"lines":[{"item":"Latte Macchiato","size":"large"}]}',
     "an option that the item lacks": '{"lines":[{"item":"Latte Macchiato","options":["foam"]}]}',
-    "an amount spelled out that goes without saying": (
-        '{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"normal"}]}]}'
-    ),
+    "a default amount": ('{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"normal"}]}]}'),
     "a number in words": '{"lines":[{"item":"Latte","quantity":two}]}',
     "a number as text": '{"lines":[{"item":"Latte","quantity":"2"}]}',
-    "a number with a zero before it": '{"lines":[{"item":"Latte","quantity":02}]}',
+    "a number with a leading zero": '{"lines":[{"item":"Latte","quantity":02}]}',
     "a fraction": '{"lines":[{"item":"Latte","quantity":2.0}]}',
     "too many": '{"lines":[{"item":"Latte","quantity":1000}]}',
     "an unknown amount": '{"lines":[{"item":"Latte","options":[{"option":"foam","amount":"some"}]}]}',
     "an unknown key": '{"lines":[{"item":"Latte","price":1}]}',
-    "a line of no kind": '{"lines":[{"quantity":2}]}',
+    "a line without a kind": '{"lines":[{"quantity":2}]}',
     "no lines": "{}",
     "a list": "[]",
     "a text": '"lines"',
@@ -88,13 +86,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("lines", "text"), SPELLED)
-def test_a_cart_has_one_spelling_which_is_read_back_and_inside_the_mask(lines: list[Line], text: str) -> None:
+def test_a_cart_has_one_spelling_that_round_trips_under_the_mask(lines: list[Line], text: str) -> None:
     assert wire.write(lines, NAMES) == text
     assert cart_of(wire.read_cart(text, NAMES).lines) == cart_of(lines)
     assert wire_mask(NAMES, SAID).accepts(text)
 
 
-def test_a_number_that_goes_without_saying_may_be_spelled_out() -> None:
+def test_a_default_number_may_be_written() -> None:
     text = '{"lines":[{"item":"Latte","quantity":1,"options":[{"option":"foam","count":1}]}]}'
     assert wire_mask(NAMES, SAID).accepts(text)
     (line,) = wire.read_cart(text, NAMES).lines
@@ -102,7 +100,7 @@ def test_a_number_that_goes_without_saying_may_be_spelled_out() -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_no_cart_of_the_menu_is_refused_by_reader_and_mask(text: str) -> None:
+def test_reader_and_mask_reject_other_texts(text: str) -> None:
     assert not wire_mask(NAMES, SAID).accepts(text)
     with pytest.raises(Unreadable):
         wire.read_cart(text, NAMES)
@@ -111,7 +109,7 @@ def test_what_is_no_cart_of_the_menu_is_refused_by_reader_and_mask(text: str) ->
 @pytest.mark.parametrize(
     ("words", "allowed"), [("a spaceship", True), ("spaces", False), ("a rocket", False)]
 )
-def test_a_wish_off_the_menu_is_whole_words_of_the_transcript(words: str, allowed: bool) -> None:
+def test_items_that_are_not_on_the_menu_are_whole_words_of_the_transcript(words: str, allowed: bool) -> None:
     assert (
         wire_mask(NAMES, SAID).accepts(json.dumps({"lines": [{"not_on_menu": words}]}, separators=(",", ":")))
         == allowed
@@ -125,7 +123,7 @@ def _edited(change: str) -> Object:
         item["quantity"]["maximum"] = 3
     elif change == "field":
         item["warmth"] = {"default": "warm", "enum": ["warm", "hot", "cold"], "type": "string"}
-    return spelling_of(schema)
+    return wire_schema(schema)
 
 
 @pytest.mark.parametrize(
@@ -143,18 +141,18 @@ def test_the_mask_follows_the_pydantic_source(change: str, line: str, before: bo
     assert accepted == [before, after]
 
 
-def test_a_keyword_that_the_mask_would_not_hold_is_refused() -> None:
+def test_an_unsupported_schema_keyword_is_an_error() -> None:
     schema: dict[str, Any] = copy.deepcopy(CartDraft.model_json_schema())
     schema["$defs"]["ItemLine"]["properties"]["sku"]["pattern"] = "^a"
-    with pytest.raises(TypeError, match="No compact spelling for pattern"):
-        spelling_of(schema)
+    with pytest.raises(TypeError, match="No wire format for pattern"):
+        wire_schema(schema)
 
 
 def _orders() -> list[tuple[TrainingShop, Row]]:
     return [(shop, row) for shop in shops("train") for row in shop.rows[::25]]
 
 
-def test_every_order_that_is_learned_can_be_spelled_and_read_back() -> None:
+def test_every_training_order_round_trips() -> None:
     for shop, row in _orders():
         text = wire.write(with_words(row, row.utterance, (), shop), shop.names)
         assert wire_mask(shop.names, row.utterance).accepts(text), row.id
@@ -162,7 +160,7 @@ def test_every_order_that_is_learned_can_be_spelled_and_read_back() -> None:
 
 
 def _placed(lines: list[Line], shop: TrainingShop) -> list[Line]:
-    """Lines whose options inside others have their places, as validation gives them."""
+    """Return lines with nested options in their places, as validation does."""
     items = [(line, shop.menu.item(line.get("sku", ""))) for line in lines]
     return [
         line | {"options": in_place(line["options"], item, shop.names)} if item else line
@@ -184,7 +182,7 @@ HALVES = Names(PIZZERIA)
         ('{"item":"cola","options":["ham"]}', False),
     ],
 )  # fmt: skip
-def test_a_half_is_for_options_of_groups_with_halves(text: str, allowed: bool) -> None:
+def test_only_options_of_groups_with_halves_have_a_portion(text: str, allowed: bool) -> None:
     spelled = f'{{"lines":[{text}]}}'
     assert wire_mask(HALVES, SAID).accepts(spelled) == allowed
     if allowed:

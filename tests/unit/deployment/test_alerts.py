@@ -1,4 +1,4 @@
-"""Dashboards, alert rules and the table of metrics speak of what is exported, and of nothing else.
+"""Dashboards, alert rules and the table of metrics use only metrics that are exported.
 
 Rules and configuration are tried by Debian's `promtool`; without one those tests are skipped, and say so.
 """
@@ -21,12 +21,12 @@ from infra.blobs.folder import BlobFolder
 from infra.observability import measures
 from infra.settings import REPOSITORY, Settings
 from services.api.counts import DatabaseCounts
-from services.api.gate.limits import refusals
+from services.api.gate.limits import refusal_counter
 from services.api.metrics import Metrics
 from services.bootstrap import Container
 from services.pipeline import order_metrics
 from tests.shown import labels_in, names_in
-from tests.stand_ins import AWAY, Works
+from tests.stand_ins import AWAY, Pipeline
 
 PROMETHEUS = REPOSITORY / "infra/prometheus"
 RUNBOOK = REPOSITORY / "docs/runbook/README.md"
@@ -34,7 +34,7 @@ BOARD = json.loads((REPOSITORY / "infra/grafana/saycart.json").read_text())
 ALERTS = yaml.safe_load((PROMETHEUS / "alerts.yml").read_text())
 SLO = yaml.safe_load((PROMETHEUS / "slo.yml").read_text())
 NAME = re.compile(r"\bsaycart[a-z_]*(?::[a-z0-9_]+)*")
-# What Prometheus adds to what it scraped.
+# Labels that Prometheus adds.
 ITS_OWN = {"instance", "job", "le"}
 
 needs_promtool = pytest.mark.skipif(
@@ -47,7 +47,7 @@ def rules(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def panels() -> list[tuple[str, str]]:
-    """Title and expression of each line of the board."""
+    """Return the title and expression of each query of the dashboard."""
     return [
         (panel["title"], target["expr"]) for panel in BOARD["panels"] for target in panel.get("targets", ())
     ]
@@ -62,29 +62,29 @@ EXPRESSIONS = {
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """All that is exported: by a worker, by the API, and of the database with an order in it."""
-    measures.begin("decode")
-    measures.expect(order_metrics.RARE, order_metrics.TROUBLES)
-    with measures.stage_took("decode"), measures.engine_took("decoder"):
-        measures.waited("decode", 1)
-    with measures.sweeper_took("sweep"):
+    """All metrics of a worker, of the API, and of a database with an order in it."""
+    measures.set_part("decode")
+    measures.initialize(order_metrics.RARE, order_metrics.TROUBLES)
+    with measures.time_stage("decode"), measures.time_engine("decoder"):
+        measures.observe_wait("decode", 1)
+    with measures.time_sweep("sweep"):
         pass
-    measures.settled("typed", "completed", 1)
-    measures.tokens("decoder", prompt=1, cached=0, completion=1, overruled=1)
-    measures.webhook_took("delivered", 1)
+    measures.observe_settled("typed", "completed", 1)
+    measures.count_tokens("decoder", prompt=1, cached=0, completion=1, overruled=1)
+    measures.observe_webhook("delivered", 1)
     home = tmp_path_factory.mktemp("home")
     box = Container(Settings(home=home, database_url="", redis_url=""))
     box.database.migrate()
     measures.watch(box.database, slots=1)
-    pressure: Any = SimpleNamespace(refused=refusals("orders_refused", "says", "code", ["overloaded"]))
-    rates: Any = SimpleNamespace(refused=refusals("requests_limited", "says", "limit", ["key"]))
+    pressure: Any = SimpleNamespace(refused=refusal_counter("orders_refused", "says", "code", ["overloaded"]))
+    rates: Any = SimpleNamespace(refused=refusal_counter("requests_limited", "says", "limit", ["key"]))
     waiting: Any = SimpleNamespace(watchers=0)
     api = Metrics(box, pressure, waiting, rates)
-    api.saw("GET", "/", 200, 0.1)
+    api.record("GET", "/", 200, 0.1)
     api.masked.labels("ticket-triage", "done").observe(0.1)
-    works = Works(box.database, BlobFolder(home / "blobs"))
-    works.decoder.script = [AWAY]
-    works.until_settled(works.typed())
+    pipeline = Pipeline(box.database, BlobFolder(home / "blobs"))
+    pipeline.decoder.script = [AWAY]
+    pipeline.until_settled(pipeline.typed())
     registry = CollectorRegistry()
     registry.register(DatabaseCounts(box))
     try:

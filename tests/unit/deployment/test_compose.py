@@ -1,4 +1,4 @@
-"""The compose file, checked by parsing: an engine is not everywhere. `make test-containers` starts it."""
+"""The compose file, checked by parsing, which needs no engine. `make test-containers` starts it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = [name for name, service in SERVICES.items() if service["image"].startswith("saycart")]
 DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
 PARTS = [name for name in OURS if name not in ("weights", "reader")]
-# Set by the images, because it is no wish of an operator's.
+# Set by the images, not by an operator.
 NOT_SETTINGS = {"SAYCART_READY_FILE"}
-# Settings that containers give no choice in, with the reason.
+# Settings that are fixed in containers, with the reason.
 FIXED = {
     "database_url": "the service postgres",
     "redis_url": "the service redis",
@@ -52,12 +52,12 @@ def arguments(service: str) -> list[str]:
 
 
 def with_defaults(words: list[str]) -> list[str]:
-    """A command's words where nothing is set."""
+    """Return a command's words with default values."""
     return [VARIABLE.sub(lambda found: found[3], word) for word in words]
 
 
 def mounted(service: str) -> dict[str, dict[str, str]]:
-    """The folders in memory of a service, with their options."""
+    """Return the tmpfs folders of a service, with their options."""
     found = {}
     for mount in SERVICES[service]["tmpfs"]:
         folder, _, options = mount.partition(":")
@@ -97,7 +97,7 @@ def test_every_setting_reaches_every_part() -> None:
             "add them to x-settings of docker-compose.yml, by their names alone"
         )
         for name in wanted:
-            # As it is where Compose runs, or not at all; over a default of the containers' own.
+            # Passed through from the environment, or with a default for containers.
             assert given[name] is None or given[name].startswith((f"${{{name}:-", f"${{{name}-")), name
     assert set(FIXED) <= set(Settings.model_fields)
 
@@ -126,7 +126,7 @@ def test_parts_write_to_volumes_and_to_nothing_else() -> None:
         parts = SERVICES[service]
         assert parts["read_only"] is True
         writable = {*mounted(service), *(mount.split(":")[1] for mount in parts.get("volumes", ()))}
-        # The blob store makes its folder in the home, in every part.
+        # The blob store creates its folder in the home, in every part.
         assert {"/tmp", "/data"} <= writable
         assert all(options.get("mode", "0700") == "0700" for options in mounted(service).values())
 
@@ -140,7 +140,7 @@ def test_parts_are_bounded_and_may_do_little() -> None:
     for name in OURS:
         assert SERVICES[name]["cap_drop"] == ["ALL"]
         assert "user" not in SERVICES[name]
-    for name in ("redis", "postgres"):  # their images begin as root, and step down
+    for name in ("redis", "postgres"):  # their images start as root and drop privileges
         assert (SERVICES[name]["read_only"], SERVICES[name]["cap_drop"]) == (True, ["ALL"])
         assert not {"DAC_OVERRIDE", "NET_RAW", "MKNOD", "SYS_CHROOT"} & set(SERVICES[name]["cap_add"])
     assert re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)[-1] == "10001:10001"
@@ -174,7 +174,7 @@ def test_volumes_are_declared_and_hosts_are_not_mounted() -> None:
         for mount in parts.get("volumes", ()):
             source = mount["source"] if isinstance(mount, dict) else mount.split(":")[0]
             users.setdefault(source, []).append(service)
-    # What vLLM loads and what PostgreSQL begins with; the rest are volumes.
+    # vLLM's weights and PostgreSQL's init script; the rest are volumes.
     for host in ("${VLLM_WEIGHTS:-./safetensors}", "./infra/adapters", "./infra/docker/postgres-role.sh"):
         del users[host]
     assert set(users) == set(COMPOSE["volumes"])
@@ -183,7 +183,7 @@ def test_volumes_are_declared_and_hosts_are_not_mounted() -> None:
     blobs = Settings(home=Path("/data")).blobs
     for service in users["recordings"]:
         assert f"recordings:{blobs}" in SERVICES[service]["volumes"]
-    # Where the secret is made that signs customers' links, so that an upgrade does not end them.
+    # It has the secret that signs customers' links, which must survive an upgrade.
     assert "home:/data" in SERVICES["api"]["volumes"]
 
 
@@ -193,7 +193,7 @@ def test_only_the_api_is_published_and_on_loopback() -> None:
 
 
 def as_one_word_each(model: str, name: str, adapter: Path | None = None) -> set[str]:
-    """vLLM's options as our own starter gives them for a GPU, without the address."""
+    """Return vLLM's options from our own starter for a GPU, without the address."""
     host, port = "HOST", 0
     argv = vllm_server.command(Path("python"), model, name, port, host=host, device="cuda", adapter=adapter)
     words = " ".join(argv[argv.index("--model") :]).replace(" --", "\n--").splitlines()
@@ -223,7 +223,7 @@ def test_vllm_is_started_as_our_starter_does_it_with_the_adapter() -> None:
 def test_a_model_of_a_hub_is_started_the_same_without_an_adapter() -> None:
     service = SERVICES["vllm-hub"]
     model = "${SAYCART_LLM_MODEL:-Qwen/Qwen2.5-Coder-7B-Instruct}"
-    # Served under the name that it is loaded by.
+    # Served under the name that it is loaded from.
     assert set(service["command"]) == as_one_word_each(model, "NAME") - {"--served-model-name=NAME"}
     assert service["environment"] == vllm_server.environment("cuda", 1)
     assert service["profiles"] == ["gpu-hub"]
@@ -236,7 +236,7 @@ def test_the_reader_is_started_as_the_workers_expect_it() -> None:
     assert args.model.name == Settings.model_fields["llm_model"].default
     assert REPOSITORY / args.adapter == adapter_for(args.model.name)
     assert args.context == CONTEXT
-    # Kept over a restart, in a volume that the image has a folder of the user's for.
+    # Survives a restart, in a volume on a folder that the image's user owns.
     assert f"reader:{args.states}" in SERVICES["reader"]["volumes"]
     assert f" {args.states} " in DOCKERFILE
 

@@ -1,4 +1,4 @@
-"""The documents say what the code does: commands, variables, make targets and links."""
+"""The documents match the code: commands, variables, make targets and links."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from services.cli.main import app
 from tests import reference
 from tests.gate import quality
 
-# By `make reference` and `make licences`.
+# Written by `make reference` and `make licences`.
 GENERATED = {f"docs/reference/{name}.md" for name in reference.HEADS} | {"docs/licences.md"}
-# Set by one process of ours for another; no wish of an operator's.
+# Set by one of our processes for another, not by an operator.
 INTERNAL = {f"SAYCART_{name}" for name in ("READY_FILE", "CHILD_OF", "API_FD", "METRICS_DIR", "COMMIT")}
 
 
 def documents() -> list[Path]:
-    """Markdown of the project, without what lies in hidden folders."""
+    """Return the project's Markdown files, without hidden folders."""
     found = REPOSITORY.rglob("*.md")
     return [p for p in found if not any(part.startswith(".") for part in p.relative_to(REPOSITORY).parts)]
 
 
 def of_today() -> list[Path]:
-    """All but the changelog, which names settings, targets and commands that are gone."""
+    """Return all documents except the changelog, which names removed settings, targets and commands."""
     return [document for document in documents() if document.name != "CHANGELOG.md"]
 
 
@@ -46,7 +46,7 @@ def test_the_figures_of_quality_are_those_of_the_recorded_rows() -> None:
 
 
 def test_the_site_shows_every_page_and_at_most_twenty_by_hand() -> None:
-    """`make docs` says whether a page that is shown exists."""
+    """`make docs` checks that every page of the site exists."""
     pages = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "docs").rglob("*.md")}
     shown = re.findall(r": (docs/\S+\.md)$", (REPOSITORY / "docs/mkdocs.yml").read_text(), re.M)
     assert pages == set(shown)
@@ -76,7 +76,7 @@ def test_make_targets_exist() -> None:
 
 
 def code_of(document: Path) -> list[str]:
-    """What a document has as code: in a sentence it may make sense otherwise."""
+    """Return the code of a document: in prose the same words may mean something else."""
     text = document.read_text()
     lines = re.findall(r"^ {4}((?:make|\S*saycart) [^\n]*)", text, re.MULTILINE)
     return lines + re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL)
@@ -84,7 +84,7 @@ def code_of(document: Path) -> list[str]:
 
 def test_commands_exist() -> None:
     known: Any = get_command(app)
-    # Not the user of that name, of `sudo -u` or in a crontab.
+    # Not the user `saycart` after `sudo -u` or in a crontab.
     said = re.compile(r"(?:^|(?<!-u)(?<!\*)[`\s]|bin/)saycart ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?(?![\w/])")
     unknown = set[tuple[str, str, Path]]()
     for document in of_today():

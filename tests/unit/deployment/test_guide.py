@@ -1,4 +1,4 @@
-"""Every page's blocks can be pasted, and those of docs/operations.md do as the page says."""
+"""The code blocks of all pages parse, and those of docs/operations.md do what the page says."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENGINE = "services.decoding.server"
 
 
 class Block(NamedTuple):
-    """A block of a page, at the margin, and the line before it. Without a language it is shell."""
+    """A code block, dedented, and the line before it. The default language is shell."""
 
     before: str
     language: str
@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 def every_block(text: str) -> list[Block]:
-    """All blocks, fenced or indented by four."""
+    """Return all code blocks, fenced or indented by four."""
     found = re.finditer(r"^ *```(\w*)\n(.*?)^ *```$|(?<=\n\n)((?: {4}[^\n]*\n)+)", text, re.M | re.S)
     return [
         Block(text[: one.start()].rstrip().rpartition("\n")[2], one[1] or "sh", dedent(one[2] or one[3]))
@@ -52,7 +52,7 @@ def every_block(text: str) -> list[Block]:
 
 
 def blocks(text: str) -> list[str]:
-    """What is to be pasted into a shell."""
+    """Return the shell blocks."""
     return [block.text for block in every_block(text) if block.language == "sh"]
 
 
@@ -61,7 +61,7 @@ def in_bash(text: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-# `text` is what is printed, or what a model reads.
+# `text` is output, or a prompt.
 PARSERS: dict[str, Callable[[str], object]] = {
     "sh": in_bash, "python": ast.parse, "py": ast.parse, "json": json.loads, "yaml": yaml.safe_load,
     "text": str,
@@ -71,14 +71,14 @@ RUN = {("docs/operations.md", "sql"), ("docs/first-order.md", "ts")}
 
 
 def commands(text: str, program: str) -> list[list[str]]:
-    """The words after `program`, of each line of a block that starts it, whatever stands before."""
+    """Return the arguments of each call of `program` in shell blocks, whatever precedes it."""
     joined = "\n".join(blocks(text)).replace("\\\n", " ")
     found = re.findall(rf"(?:^|[\s/(]){re.escape(program)} ([^\n|&;<>]*)", joined, re.MULTILINE)
     return [words_of(line) for line in found]
 
 
 def words_of(line: str) -> list[str]:
-    """Of a command inside of quotes or of `$(...)`, what ends these is none."""
+    """Split a command into words, without the end of quotes or `$(...)` around it."""
     line = line.rstrip().removesuffix('")')
     try:
         return shlex.split(line, comments=True)
@@ -87,7 +87,7 @@ def words_of(line: str) -> list[str]:
 
 
 def environment(text: str) -> str:
-    """What a page appends to /etc/saycart.env, in the order in which it does."""
+    """Return the lines that a page appends to /etc/saycart.env."""
     appended = re.findall(r"tee -a /etc/saycart\.env >/dev/null <<'EOF'\n(.*?)^EOF$", text, re.DOTALL | re.M)
     return "".join(appended)
 
@@ -107,14 +107,14 @@ def test_a_block_is_parsed_or_run_or_says_that_it_is_not(page: str) -> None:
 
 @pytest.mark.parametrize("page", TEXT)
 def test_the_command_line_takes_every_command_as_it_stands(page: str) -> None:
-    """Names of commands are test_docs.py's; here their options and values."""
+    """Options and values; test_docs.py checks the names of commands."""
     known: Any = get_command(app)
     refused = list[str]()
     for words in commands(TEXT[page], "saycart"):
         command, rest = known, list(words)
         while rest and rest[0] in getattr(command, "commands", ()):
             command = command.commands[rest.pop(0)]
-        if command is known:  # the user or the database of that name
+        if command is known:  # the user or database `saycart`
             continue
         try:
             command.make_context("saycart", rest)
@@ -127,7 +127,7 @@ def test_the_command_line_takes_every_command_as_it_stands(page: str) -> None:
 def test_every_line_of_the_file_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {f"SAYCART_{name.upper()}" for name in Settings.model_fields} | {"DATABASE_URL", "REDIS_URL"}
     assert {name for name in LINES if not name.startswith("AWS_")} <= known
-    # systemd takes a line as it is; a shell would see spaces, quotes and what stands behind a `#`.
+    # systemd reads lines verbatim; a shell would interpret spaces, quotes and `#`.
     assert all(re.fullmatch(r"[A-Z_]+=\S+", line) for line in ENVIRONMENT.splitlines())
     for name, value in LINES.items():
         monkeypatch.setenv(name, value)
@@ -147,7 +147,7 @@ def test_a_unit_goes_on_and_has_no_rights(name: str) -> None:
     assert (service["User"], service["Restart"]) == ("saycart", "always")
     assert "useradd --system --home-dir /var/lib/saycart saycart" in GUIDE
     assert service["EnvironmentFile"] == "/etc/saycart.env"
-    # systemd makes both folders and gives them to the user.
+    # systemd creates both folders for the user.
     assert LINES["SAYCART_HOME"] == f"/var/lib/{service['StateDirectory']}"
     assert LINES["SAYCART_MODELS_DIR"] == f"/var/cache/{service['CacheDirectory']}"
     assert service["WorkingDirectory"] == CHECKOUT

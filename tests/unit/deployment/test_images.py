@@ -1,7 +1,8 @@
-"""The images and what a build is sent, by reading and by imports; `make test-containers` builds them."""
+"""The images and their build context, checked by parsing and imports; `make test-containers` builds them."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from infra.settings import REPOSITORY
 from infra.weights.adapters import ADAPTERS
+from infra.weights.wheels import sha256
 from services.bootstrap import SAMPLE
 
 DOCKERFILE = (REPOSITORY / "infra/docker/Dockerfile").read_text()
@@ -68,7 +70,7 @@ def test_packages_left_out_are_in_the_lock() -> None:
 
 
 def test_packages_for_development_alone_are_left_out() -> None:
-    """The lock says of each package what wants it."""
+    """The lock names the packages that require each one."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     wanted = {
         canonicalize_name(Requirement(line).name)
@@ -96,6 +98,36 @@ def test_each_image_has_a_health_check_an_sbom_and_no_root(role: str) -> None:
     assert "ARG SBOM\nCOPY ${SBOM} /usr/share/doc/saycart/\n" in lines
 
 
+COMMANDS = {
+    "docker": """case "$*" in
+      *RepoDigests*) echo python@sha256:ba5e ;; *.Id*) echo sha256:1d ;; *.Size*) echo 7 ;; buildx*) exit 1 ;;
+    esac""",
+    "git": 'case "$1" in describe) echo "$COMMIT" ;; *) echo https://token@code.example/saycart.git ;; esac',
+    "python": f'case "$2" in *.sbom) echo "{{}}" ;; *) exec "{sys.executable}" "$@" ;; esac',
+}
+
+
+@pytest.mark.parametrize(("commit", "digest"), [("c0de", {"gitCommit": "c0de"}), ("c0de-dirty", None)])
+def test_each_image_gets_its_provenance(commit: str, digest: object, tmp_path: Path) -> None:
+    for name, body in COMMANDS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("infra", "tests", "pyproject.toml"):
+        (tmp_path / name).symlink_to(REPOSITORY / name)
+    there = {"PATH": f"{tmp_path}:/usr/bin:/bin", "COMMIT": commit}
+    subprocess.run(["infra/docker/images.sh", "python", "api", "llm"], cwd=tmp_path, env=there, check=True)
+    document = json.loads((tmp_path / "dist/saycart-llm.intoto.json").read_text())
+    [subject] = document["subject"]
+    assert (subject["name"].partition(":")[0], subject["digest"]) == ("saycart-llm", {"sha256": "1d"})
+    code, base, lock = document["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert code["uri"] == f"git+https://code.example/saycart.git@{commit}"
+    assert code.get("digest") == digest
+    assert base == {"uri": "pkg:docker/python@3.11-slim-bookworm", "digest": {"sha256": "ba5e"}}
+    assert lock["digest"] == {"sha256": sha256(REPOSITORY / "requirements.lock")}
+    [sbom] = document["predicate"]["runDetails"]["byproducts"]
+    assert sbom["name"] == "saycart-llm.cdx.json"
+
+
 HEARS = "import av, faster_whisper, services.transcription.whisper, services.transcription.audio.audio"
 SERVES = "import xllamacpp, services.decoding.server.__main__, services.decoding.server.service"
 
@@ -114,16 +146,16 @@ def test_each_image_works_without_what_it_leaves_out(code: str, left_out: list[s
     run_without(code, ["DEVELOPMENT", *left_out], tmp_path)
 
 
-def test_adapters_are_turned_without_what_the_images_that_do_it_leave_out(tmp_path: Path) -> None:
-    """Into GGUFs, where weights are fetched and where they are served: neither has tqdm, which gguf names."""
-    turns = """
+def test_adapters_are_converted_without_the_packages_that_the_images_omit(tmp_path: Path) -> None:
+    """Into GGUFs, where weights are fetched and served: neither image has tqdm, which gguf requires."""
+    convert = """
 import services.transcription.adapted
 from infra.weights.adapters import ADAPTERS, prepared
 
 for card in ADAPTERS.glob("*/trained.json"):
     prepared(card.parent, Path(sys.argv[1]))
 """
-    run_without(turns, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
+    run_without(convert, ["DEVELOPMENT", "HEARING", "LLM"], tmp_path)
     assert len(list(tmp_path.glob("adapters/*.gguf"))) == len(list(ADAPTERS.glob("*/trained.json"))) > 0
 
 
@@ -146,7 +178,7 @@ def _named(argument: str) -> list[str]:
 
 
 def in_context(path: str) -> bool:
-    """Whether the build is sent a path: the last pattern that fits it, or a folder above it, says."""
+    """Return True if a path is in the build context: the last pattern for it or a parent decides."""
     above = [path, *map(str, Path(path).parents)][:-1]
     sent = True
     for line in (REPOSITORY / ".dockerignore").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""`make` finds a Python that the project allows by itself, and says which it needs where there is none."""
+"""`make` finds a supported Python, or says which versions it needs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from infra.settings import REPOSITORY
 from tests.conftest import ALONE_FILES, ALONE_FOLDERS
 
 MAKE = shutil.which("make") or "make"
-# What `python3.12` of a version manager does where no 3.12 is chosen.
+# A version manager's `python3.12` when no 3.12 is selected.
 IDLE = "exit 127"
 
 
 def reports(version: str) -> str:
-    """A Python that says it is of another version than ours."""
+    """Return a script for a Python that reports another version."""
     code = f"import sys; sys.version_info = ({version.replace('.', ', ')}, 0); exec(sys.argv[1])"
     return f"exec {sys.executable} -c '{code}' \"$2\""
 
 
 def made(folder: Path, pythons: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """`make` with nothing but these Pythons on its path."""
+    """Run `make` with only these Pythons on its path."""
     for name, body in pythons.items():
         (folder / name).write_text(f"#!/bin/sh\n{body}\n")
         (folder / name).chmod(0o755)

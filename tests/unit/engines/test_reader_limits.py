@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from services.decoding.server import http
-from services.decoding.server.http import LARGEST_BYTES, MOST_CONNECTIONS, application
+from services.decoding.server.http import MAX_BODY_BYTES, MAX_CONNECTIONS, application
 from tests.waiting import read_to_end, until
 
 CHAT = "/v1/chat/completions"
@@ -35,7 +35,7 @@ def client() -> TestClient:
 
 @pytest.mark.parametrize(
     ("headers", "status"),
-    [({"Content-Length": str(LARGEST_BYTES + 1)}, 413), ({"Transfer-Encoding": "chunked"}, 413)],
+    [({"Content-Length": str(MAX_BODY_BYTES + 1)}, 413), ({"Transfer-Encoding": "chunked"}, 413)],
 )
 def test_a_body_past_the_most_is_refused_unread(client: TestClient, headers: Any, status: int) -> None:
     assert client.post(CHAT, headers=KEY | headers, content=iter([b"{}"])).status_code == status
@@ -49,7 +49,7 @@ def test_a_fault_names_no_words(client: TestClient) -> None:
 
 @pytest.fixture
 def port(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(http, "SILENT_S", getattr(request, "param", http.SILENT_S))
+    monkeypatch.setattr(http, "IDLE_S", getattr(request, "param", http.IDLE_S))
     server = http.server(Broken(), "right")  # type: ignore[arg-type]
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -86,7 +86,7 @@ def test_without_the_key_no_body_is_waited_for(port: int) -> None:
 
 
 def test_connections_past_the_most_are_closed_unread(port: int) -> None:
-    held = [connected(port) for _ in range(MOST_CONNECTIONS)]
+    held = [connected(port) for _ in range(MAX_CONNECTIONS)]
     for _ in range(20):
         with connected(port) as more:
             assert read_to_end(more) == b""

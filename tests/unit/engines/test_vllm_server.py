@@ -33,7 +33,7 @@ def test_weights_are_converted_once(tmp_path: Path) -> None:
 
 def test_a_conversion_that_fails_is_said(tmp_path: Path) -> None:
     (tmp_path / GGUF).write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match="could not be turned"):
+    with pytest.raises(ModelError, match="could not be converted"):
         weights(str(tmp_path / GGUF), tmp_path, fake_python(tmp_path, "sys.exit(1)"))
     assert not (tmp_path / "safetensors" / "tiny").exists()
 

@@ -1,4 +1,4 @@
-"""Predicted orders whose questions an honest customer answers: what each counts as."""
+"""The outcomes of predicted orders after an honest customer's answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from services.learning.evaluation.answering import COUNTED, outcomes
 from services.validation.questions import RIGHT
 from tests.unit.evaluation_rows import prediction
 
-NODDED = "wrong, unseen, if nobody ever said that none is right"
+WORST_CASE = "wrong, unseen, if nobody ever said that none is right"
 
 
 def asked(sku: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def asked(sku: str) -> dict[str, Any]:
     ("row", "counted"),
     [
         (prediction("a"), {"exact", "exact after the answers"}),
-        (prediction("a", "mocha"), {"wrong, unseen", NODDED}),
+        (prediction("a", "mocha"), {"wrong, unseen", WORST_CASE}),
         (
             prediction("a", review="missing_size"),
             {"exact", "to a human", "exact after the answers", "of them needless"},
@@ -38,16 +38,16 @@ def asked(sku: str) -> dict[str, Any]:
             {"exact", "to a human", "exact after the answers"},
         ),
         (prediction("a", "mocha", review="missing_size"), {"to a human"}),
-        (asked("mocha"), {"asked one question", "to a human", NODDED}),
+        (asked("mocha"), {"asked one question", "to a human", WORST_CASE}),
         (asked("latte"), {"exact", "asked one question", "exact after the answers"}),
     ],
 )
 def test_an_honest_customer_takes_the_cart_that_is_meant_or_none(
     row: dict[str, Any], counted: set[str]
 ) -> None:
-    told = outcomes(row, canonical([{"sku": "latte", "quantity": 1}]))
-    assert set(told) == counted
-    assert len(told) == len(counted)
+    labels = outcomes(row, canonical([{"sku": "latte", "quantity": 1}]))
+    assert set(labels) == counted
+    assert len(labels) == len(counted)
     assert counted <= set(COUNTED)
 
 

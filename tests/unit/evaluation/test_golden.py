@@ -1,4 +1,4 @@
-"""The evaluation sets hold what they promise, and the samples that the demo rests on."""
+"""The evaluation sets and the demo's samples are consistent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def of_half(half: str) -> list[Row]:
 
 
 def listed(folder: Path) -> dict[str, Row]:
-    """The recordings of a manifest by name, each held against its file."""
+    """Return the recordings of a manifest by name, after comparing each with its file."""
     recordings = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["recordings"]
     for entry in recordings:
         raw = (folder / entry["file"]).read_bytes()
@@ -49,7 +49,7 @@ def listed(folder: Path) -> dict[str, Row]:
 
 
 def doubts(row: Row) -> set[str]:
-    """What blocks a gold cart, by its menu alone; the words of a wish off the menu stand in the order."""
+    """Return the blocking findings of a gold cart by its menu; off-menu words must be in the utterance."""
     lines = [{"kind": "item", "heard": row["utterance"][:100], **line} for line in row["cart"]["lines"]]
     draft = CartDraft.model_validate({"lines": lines})
     assert all(line.heard in row["utterance"] for line in draft.lines)
@@ -89,15 +89,15 @@ def test_recordings_are_those_of_the_gold_files() -> None:
 
 def test_what_is_spoken_of_strangers_are_their_orders() -> None:
     known = {row.id: (shop.menu.id, row) for shop in shops("sealed") for row in shop.rows}
-    for spoken in map(json.loads, (REPOSITORY / "tests/told/sealed/spoken.jsonl").read_text().splitlines()):
+    for spoken in map(json.loads, (REPOSITORY / "tests/orders/sealed/spoken.jsonl").read_text().splitlines()):
         menu, row = known[spoken["id"]]
-        # Not shown where they differ: these rows are sealed.
+        # A failure must not print them: these rows are sealed.
         assert (spoken["utterance"] == row.utterance, spoken["menu"] == menu) == (True, True)
         assert (cart_of(spoken["cart"]["lines"]) == cart_of(row.lines)) is True
 
 
 RECORDINGS = REPOSITORY / "infra" / "samples" / "recordings"
-SPANISH, TOLD = REPOSITORY / "infra" / "samples" / "spanish", REPOSITORY / "tests" / "told" / "es"
+SPANISH, ORDERS = REPOSITORY / "infra" / "samples" / "spanish", REPOSITORY / "tests" / "orders" / "spanish"
 
 
 def gold(folder: Path) -> list[Row]:
@@ -120,12 +120,12 @@ def test_recordings_are_the_ones_in_the_manifest(folder: Path) -> None:
 @pytest.mark.parametrize("file", sorted((SPANISH / "menus").glob("*.json")), ids=lambda file: str(file.stem))
 def test_a_spanish_menu_is_the_one_that_the_orders_were_told_of(file: Path) -> None:
     menu = Menu.parse(json.loads(file.read_text(encoding="utf-8")))
-    assert menu == read_menu(TOLD / f"{file.stem}.menu")
+    assert menu == read_menu(ORDERS / f"{file.stem}.menu")
     assert menu.language == "es"
 
 
 def test_spanish_recordings_mean_what_was_told() -> None:
     for row in gold(SPANISH / "recordings"):
-        orders, _ = read_orders(TOLD / f"{row['menu']}.orders", read_menu(TOLD / f"{row['menu']}.menu"))
+        orders, _ = read_orders(ORDERS / f"{row['menu']}.orders", read_menu(ORDERS / f"{row['menu']}.menu"))
         told = orders[int(row["id"].rpartition("-")[2]) - 1]
         assert (told.utterance, canonical(told.lines)) == (row["utterance"], canonical(row["cart"]["lines"]))

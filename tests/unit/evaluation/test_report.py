@@ -1,4 +1,4 @@
-"""A run's figures and its report: right sums, and nothing of this machine."""
+"""The figures of a run and its report, which has no paths of this machine."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_figures() -> None:
 
 
 def test_word_errors_are_of_rows_that_were_transcribed_and_are_known() -> None:
-    # "large" was left out of three words, "latte" was exchanged of three.
+    # "large" is missing from three words, "latte" is wrong in three.
     assert figures(rows())["wer"] == pytest.approx(2 / 6, abs=1e-4)
     read = judge(gold_row("t", utterance="a latte"), prediction("t", ms={"transcribe": 0.0, "decode": 5.0}))
     assert figures([read])["wer"] is None

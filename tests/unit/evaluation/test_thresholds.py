@@ -1,4 +1,4 @@
-"""Which thresholds a reader's own probability allows."""
+"""The thresholds that a model's own probability allows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOP = TrainingShop(MenuContext(CAFE), [Row(f"cafe-{n}", "a", "a large latte", L
 
 def known(right: int, wrong: int, probability: float) -> list[Answered]:
     one = Answered(Counter(), Counter(), math.log(probability))
-    return [one] * right + [replace(one, read=score.cart_of(LATTE))] * wrong
+    return [one] * right + [replace(one, predicted=score.cart_of(LATTE))] * wrong
 
 
 def test_orders_are_counted_by_where_their_probability_lies() -> None:
@@ -37,8 +37,8 @@ def test_orders_are_counted_by_where_their_probability_lies() -> None:
 @pytest.mark.parametrize(
     ("doubted", "ask"),
     [
-        (known(50, 4, 0.55), 0.0),  # of four wrong carts one is taken
-        (known(50, 12, 0.55), 0.6),  # of twelve three are: too many of 160
+        (known(50, 4, 0.55), 0.0),  # one of four wrong carts is confirmed
+        (known(50, 12, 0.55), 0.6),  # three of twelve: too many of 160 orders
     ],
 )
 def test_as_much_is_asked_as_one_wrong_order_in_a_hundred_allows(doubted: list[Answered], ask: float) -> None:

@@ -1,4 +1,4 @@
-"""Orders to learn from: how they are written, that all of them can be read, and how they are packed.
+"""Training orders: their notation, that every file parses, and how they are packed.
 
 Of the sealed part only counts are looked at, and a count is taken before it is held against anything: a test
 that fails prints what it compares.
@@ -21,7 +21,7 @@ from infra.settings import REPOSITORY
 from services.learning.training import pack
 from services.learning.training.asr_style import as_transcribed
 from services.learning.training.examples import Chat
-from services.learning.training.notation import Misspelt, read_menu, read_orders
+from services.learning.training.notation import NotationError, read_menu, read_orders
 from services.learning.training.orders import (
     TRANSCRIPTS,
     TUNED,
@@ -33,7 +33,7 @@ from services.learning.training.orders import (
 )
 from services.learning.training.pack import Sequences, training
 
-TOLD = REPOSITORY / "tests" / "told"
+ORDER_SETS = REPOSITORY / "tests" / "orders"
 MENU = """
 # a comment
 name: Curry Leaf
@@ -52,7 +52,7 @@ def dragon() -> TrainingShop:
 
 
 class Letters:
-    """A tokenizer of one token a letter, with a chat template that shows where each message is."""
+    """A tokenizer with one token per letter, and a chat template that marks each message."""
 
     def apply_chat_template(self, chat: list[dict[str, str]], **_: Any) -> str:
         return "".join(f"<{m['role']}>{m['content']}</>" for m in chat) + "<assistant>"
@@ -80,7 +80,7 @@ def test_a_menu_is_read_from_its_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("dish Naan: 100", "a line begins with name:"),
         ("item Naan 100", "no `:` before the price"),
@@ -92,12 +92,12 @@ def test_a_menu_is_read_from_its_lines(tmp_path: Path) -> None:
         ("group breads one halvs: naan", "halvs"),
     ],
 )
-def test_a_menu_that_cannot_be_read_says_where(line: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(Misspelt, match=told):
+def test_a_menu_that_cannot_be_read_says_where(line: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(NotationError, match=message):
         read_menu(written(tmp_path, f"{MENU}{line}\n"))
 
 
-def test_orders_are_read_and_each_problem_is_told(tmp_path: Path) -> None:
+def test_orders_are_parsed_and_each_problem_is_reported(tmp_path: Path) -> None:
     file = written(
         tmp_path,
         MENU,
@@ -111,9 +111,11 @@ def test_orders_are_read_and_each_problem_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", sorted((TOLD / "taught").glob("*/*.orders")), ids=lambda file: f"{file.parent.name}/{file.stem}"
+    "file",
+    sorted((ORDER_SETS / "train").glob("*/*.orders")),
+    ids=lambda file: f"{file.parent.name}/{file.stem}",
 )
-def test_every_taught_file_is_read_whole(file: Path) -> None:
+def test_every_training_file_is_read_whole(file: Path) -> None:
     orders, problems = read_orders(file, written_menu(file))
     assert problems == []
     assert len(orders) >= 40
@@ -129,13 +131,13 @@ def test_orders_of_several_utterances_are_read_whole_and_served_as_sentences() -
 
 def test_every_sealed_file_is_read_whole() -> None:
     problems = 0
-    for file in (TOLD / "sealed").glob("*/*.menu"):
+    for file in (ORDER_SETS / "sealed").glob("*/*.menu"):
         problems += len(read_orders(file.with_suffix(".orders"), read_menu(file))[1])
     assert problems == 0
 
 
 def test_no_menu_is_in_two_parts_and_no_two_are_called_alike() -> None:
-    """Orders are known by their menu's name, so transcripts of one would be taken for the other's."""
+    """Orders are identified by their menu's name, so transcripts would be mixed up."""
     train, tune, sealed = ([shop.menu.id for shop in shops(part)] for part in ("train", "tune", "sealed"))
     assert set(tune) == TUNED
     assert sorted(train + tune) == sorted({*train, *tune})
@@ -143,7 +145,7 @@ def test_no_menu_is_in_two_parts_and_no_two_are_called_alike() -> None:
 
 
 def test_no_order_that_is_scored_is_learned() -> None:
-    """The older sets share menus with what is learned, but no row."""
+    """The older sets share menus with the training set, but no row."""
     learned = {(shop.menu.id, row.source, row.id) for shop in shops("train") for row in shop.rows}
     for part in ("scored", "golden"):
         both = {(shop.menu.id, row.source, row.id) for shop in shops(part) for row in shop.rows} & learned
@@ -151,13 +153,13 @@ def test_no_order_that_is_scored_is_learned() -> None:
 
 
 LETTERS = 12_000  # of a sequence, since letters are smaller than tokens
-SAID = "Two lattes, please, and four muffins: I'd like 3 of them warm. For Ann"
+UTTERANCE = "Two lattes, please, and four muffins: I'd like 3 of them warm. For Ann"
 
 
-def test_what_is_heard_keeps_what_is_ordered() -> None:
-    """Nothing but numbers' spelling, sound-alikes and little words is added or lost."""
+def test_transcripts_keep_the_order() -> None:
+    """Only the spelling of numbers, sound-alikes and fillers change."""
     for n in range(500):
-        words = re.findall(r"[a-z]+", as_transcribed(SAID, random.Random(n)).lower())
+        words = re.findall(r"[a-z]+", as_transcribed(UTTERANCE, random.Random(n)).lower())
         assert {"lattes", "muffins", "warm", "ann"} <= set(words)
 
 
@@ -168,7 +170,7 @@ def test_a_chat_is_cut_where_the_menu_and_the_question_end() -> None:
     assert told.startswith("<system>")
 
 
-def test_of_a_sequence_only_carts_are_learned(tmp_path: Path) -> None:
+def test_only_carts_count_in_the_loss(tmp_path: Path) -> None:
     packed = Sequences()
     packed.add([1, 2], [([3], [4, 5]), ([6, 7], [8])])
     packed.add([9], [([3], [4])])
@@ -184,7 +186,7 @@ def test_of_a_sequence_only_carts_are_learned(tmp_path: Path) -> None:
 def one_shop(monkeypatch: pytest.MonkeyPatch) -> TrainingShop:
     shop = dragon()
     monkeypatch.setattr(pack, "shops", lambda part: [shop])
-    monkeypatch.setattr(pack, "MOST_TOKENS", 2_000)
+    monkeypatch.setattr(pack, "MAX_ORDER_TOKENS", 2_000)
     return shop
 
 
@@ -198,7 +200,7 @@ def test_every_order_is_in_every_epoch(one_shop: TrainingShop) -> None:
     assert 2 * people < sum(held) <= 2 * (people + pack.GENERATED)
 
 
-def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spoken_order_is_also_packed_as_transcribed(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = dragon()
     spoken = replace(shop.rows[0], utterance="Written 111 times", transcript="Heard 222 times")
     monkeypatch.setattr(pack, "shops", lambda part: [replace(shop, rows=[spoken])])
@@ -213,18 +215,18 @@ def test_an_order_that_was_spoken_is_learned_as_it_was_heard_too(monkeypatch: py
     [
         ("two large lattes, 3 muffins and a tea", True),
         ("2 large lattice, three muffins and a tea.", True),
-        ("large lattes, three muffins and a tea", False),  # a number is gone
-        ("two large lattes, three muffins", False),  # more than a word is left out
+        ("large lattes, three muffins and a tea", False),  # a number is missing
+        ("two large lattes, three muffins", False),  # more than one word is missing
         ("two large letters, free muffins and a tea", False),
         ("too lax lattice three muffs in a tea", False),
     ],
 )
-def test_what_was_heard_is_learned_from_where_the_order_can_still_be_told(heard: str, kept: bool) -> None:
+def test_a_transcript_is_used_if_it_still_has_the_order(heard: str, kept: bool) -> None:
     assert keeps_order("Two large lattes, three muffins and a tea.", heard) == kept
 
 
-def test_what_was_heard_is_of_orders_that_are_learned() -> None:
-    """A row of `transcripts.jsonl` that belongs to no order, or to other words, would not be learned from."""
+def test_transcripts_are_of_training_orders() -> None:
+    """A row of `transcripts.jsonl` without a matching order and utterance would not be used."""
     rows = [json.loads(line) for line in TRANSCRIPTS.read_text(encoding="utf-8").splitlines()]
     said = {row.id: row.utterance for shop in shops("train") for row in shop.rows}
     assert [row["id"] for row in rows if said.get(row["id"]) != row["said"]] == []

@@ -1,4 +1,4 @@
-"""What is learned beyond lines: halves, the words of wishes, notes, and what two recognizers heard."""
+"""Training data besides lines: halves, off-menu words, notes, and pairs of transcripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.decoding import wire
 from services.decoding.prompt import MenuContext
 from services.decoding.wire_mask import wire_mask
 from services.learning.training import orders, pack
-from services.learning.training.examples import Chat, Unspellable, notes_in, with_words
+from services.learning.training.examples import Chat, UnusableOrder, notes_in, with_words
 from services.learning.training.notation import read_menu, read_orders
 from services.learning.training.orders import Row, TrainingShop
 from services.learning.training.pack import training
@@ -57,19 +57,19 @@ def test_an_option_may_be_for_one_half(
 
 
 @pytest.mark.parametrize(
-    ("cart", "told"),
+    ("cart", "message"),
     [
         ("1 Pizza + left thin", "without `halves`"),
         ("1 Pizza + left pineapple", "no option of Pizza is called"),
-        ("1 ? tacos", "must stand in the order"),
-        ("1 Pizza // allergy: nuts and bolts", "must stand in the order"),
+        ("1 ? tacos", "not in the utterance"),
+        ("1 Pizza // allergy: nuts and bolts", "not in the utterance"),
         ("1 Pizza // mood: nuts", "not `KIND: words`"),
     ],
 )
-def test_what_cannot_be_meant_is_told(cart: str, told: str, tmp_path: Path) -> None:
+def test_an_impossible_cart_is_reported(cart: str, message: str, tmp_path: Path) -> None:
     file = written(tmp_path, f"[off] {SAID} => {cart}")
     _, (problem,) = read_orders(file.with_suffix(".orders"), read_menu(file))
-    assert told in problem
+    assert message in problem
 
 
 def shop_of(folder: Path) -> TrainingShop:
@@ -103,11 +103,11 @@ def _half(option: str, portion: str) -> dict[str, str]:
     return {"option": option, "portion": portion}
 
 
-def test_a_note_that_was_not_heard_or_not_noted_is_not_learned(tmp_path: Path) -> None:
+def test_a_missing_or_untranscribed_note_excludes_the_order(tmp_path: Path) -> None:
     row = shop_of(tmp_path).rows[0]
-    with pytest.raises(Unspellable):
+    with pytest.raises(UnusableOrder):
         notes_in(row, SAID.replace("nuts", "notes"))
-    with pytest.raises(Unspellable, match="not noted"):
+    with pytest.raises(UnusableOrder, match="without a note"):
         notes_in(replace(row, notes=()), SAID)
 
 
@@ -119,19 +119,17 @@ PAIRS = [
 ]
 
 
-def test_pairs_are_of_orders_that_one_of_them_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_transcript_of_a_pair_has_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pairs.jsonl"
     file.write_text("\n".join(map(json.dumps, PAIRS)))
     monkeypatch.setattr(orders, "PAIRS", file)
-    row = Row("slice-1", "taught/a", "two tacos", [])
-    assert orders._Noted().of(row).pairs == (("two tacos", "Two tacos."), ("to talk was", "two tacos"))
+    row = Row("slice-1", "train/a", "two tacos", [])
+    assert orders._Extras().add(row).pairs == (("two tacos", "Two tacos."), ("to talk was", "two tacos"))
     monkeypatch.setattr(orders, "PAIRS", tmp_path / "none.jsonl")
-    assert orders._Noted().of(row) == row
+    assert orders._Extras().add(row) == row
 
 
-def test_pairs_are_learned_from_either_of_which_may_come_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_are_packed_in_either_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     menu = read_menu(written(tmp_path))
     row = Row(
         "slice-1", "a", "one pizza", [{"sku": "pizza", "quantity": 1}], pairs=(("A pizza", "Apis, ah"),) * 60

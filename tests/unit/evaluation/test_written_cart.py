@@ -1,4 +1,4 @@
-"""Carts as people write them in orders files: one line of plain words."""
+"""The notation for carts in orders files: one line of plain words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from schemas.cart import Line, OptionLine
 from services.decoding.menu_names import Names, Unreadable
 from services.learning.training.written_cart import read_written
-from tests.cafe_of_twins import CAFE
+from tests.ambiguous_menu import CAFE
 
 NAMES = Names(CAFE)
 
@@ -31,15 +31,15 @@ def line(sku: str, *options: OptionLine, quantity: int = 1, size: str | None = N
         ("1 Roll + no ham + light cheese",
          [line("roll", option("fill", "ham", "none"), option("fill", "cheese", "light"))]),
         ("1 Roll + extra ham x3", [line("roll", option("fill", "ham", "extra", 3))]),
-        # A name that begins like an amount, and that amount of it.
+        # A name that starts like an amount, with and without that amount.
         ("1 Latte + extra hot", [line("latte", option("heat", "xhot"))]),
         ("1 Latte + extra extra hot", [line("latte", option("heat", "xhot", "extra"))]),
         ("1 Latte + no extra hot", [line("latte", option("heat", "xhot", "none"))]),
-        # Two groups of one item have a cheese; another item has one of them alone.
+        # Two groups of one item have a cheese; another item has only one of them.
         ("1 Toast Jam + cheese (filling) + Cheese (topping)",
          [line("toast", option("fill", "cheese"), option("top", "grated"))]),
         ("1 Roll + cheese", [line("roll", option("fill", "cheese"))]),
-        # A mark of the notation is left out of a name.
+        # Names omit the notation's own characters.
         ("1 Toast Jam + nuts salted", [line("toast", option("top", "nuts"))]),
     ],
 )  # fmt: skip
@@ -54,7 +54,7 @@ def test_case_and_space_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("Latte", "'Latte' does not begin with a number"),
         ("0 Latte", "'0 Latte' does not begin with a number"),
@@ -68,7 +68,7 @@ def test_case_and_space_do_not_matter() -> None:
         ("1 Roll + extra", "no option of Roll is called 'extra'"),
     ],
 )
-def test_what_is_not_a_cart_says_which_part(text: str, told: str) -> None:
+def test_an_invalid_cart_is_refused_with_its_part(text: str, message: str) -> None:
     with pytest.raises(Unreadable) as raised:
         read_written(text, NAMES)
-    assert str(raised.value).startswith(told)
+    assert str(raised.value).startswith(message)

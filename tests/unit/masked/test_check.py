@@ -135,9 +135,9 @@ def files(tmp_path: Path) -> Path:
         (["good.json"], 0, "0 differences"),
         ([TICKET, "--tokenizer", "tokenizer.json"], 0, "1 differences"),
         (["two.json"], 1, f"{ALLOWED}: /: a value 2"),
-        (["open.json"], "unmaskable_model: /: a text without an end", ""),
-        (["nowhere:Ticket"], 2, "Name MODULE:MODEL"),
-        (["tests.masked_tasks:word"], 2, "Name MODULE:MODEL"),
+        (["open.json"], "unmaskable_model: /: text without a maximum length", ""),
+        (["nowhere:Ticket"], 2, "Pass MODULE:MODEL"),
+        (["tests.masked_tasks:word"], 2, "Pass MODULE:MODEL"),
         ([TICKET, "--tokenizer", "open.json"], 2, "error loading tokenizer"),
     ],
 )

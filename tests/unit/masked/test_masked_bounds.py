@@ -88,21 +88,21 @@ def nested(levels: int) -> Any:
 
 # Type -> where, and words that say why or what to write in its stead.
 REFUSED: dict[str, tuple[Any, str, str]] = {
-    "a text": (str, "/x", "a text without an end: Field(max_length"),
-    "a text with a pattern alone": (Annotated[str, Field(pattern="^a+$")], "/x", "a text without an end"),
-    "a list": (list[bool], "/x", "a list without an end: Field(max_length"),
-    "a text in a list": (Annotated[list[str], Field(max_length=2)], "/x/*", "a text without an end"),
-    "a text in a tuple": (tuple[bool, str], "/x/1", "a text without an end"),
-    "half a bound": (Annotated[int, Field(ge=0)], "/x", "a number without an end: Field(ge="),
-    "a float": (Annotated[float, Field(ge=0, le=1)], "/x", "a fraction without an end: Field(multiple_of"),
-    "a moment": (datetime, "/x", "a text without an end"),
+    "a text": (str, "/x", "text without a maximum length: add Field(max_length"),
+    "a text with a pattern alone": (Annotated[str, Field(pattern="^a+$")], "/x", "without a maximum"),
+    "a list": (list[bool], "/x", "list without a maximum length: add Field(max_length"),
+    "a text in a list": (Annotated[list[str], Field(max_length=2)], "/x/*", "text without a maximum length"),
+    "a text in a tuple": (tuple[bool, str], "/x/1", "text without a maximum length"),
+    "half a bound": (Annotated[int, Field(ge=0)], "/x", "number without bounds: add Field(ge="),
+    "a float": (Annotated[float, Field(ge=0, le=1)], "/x", "fraction without a step: add Field(multiple_of"),
+    "a moment": (datetime, "/x", "text without a maximum length"),
     "a set": (Annotated[set[bool], Field(max_length=2)], "/", "uniqueItems"),
     "a dict": (dict[str, bool], "/x", "fields of any name: use a list of models"),
-    "anything": (Any, "/x", "anything at all may stand here: give it a type"),
-    "a list of anything": (Annotated[list[Any], Field(max_length=2)], "/x/*", "anything at all"),
-    "an optional text": (str | None, "/x/anyOf/0", "a text without an end"),
-    "a model in itself": (Node, "/x/next/anyOf/0", "Node holds itself"),
-    "two models in each other": (Left, "/x/right/*/left/anyOf/0", "Left holds itself"),
+    "anything": (Any, "/x", "any value is allowed here: give it a type"),
+    "a list of anything": (Annotated[list[Any], Field(max_length=2)], "/x/*", "any value"),
+    "an optional text": (str | None, "/x/anyOf/0", "text without a maximum length"),
+    "a model in itself": (Node, "/x/next/anyOf/0", "Node contains itself"),
+    "two models in each other": (Left, "/x/right/*/left/anyOf/0", "Left contains itself"),
     "an unknown format": (
         Annotated[str, Field(max_length=9, json_schema_extra={"format": "uuid4"})], "/", "Unknown format",
     ),
@@ -156,7 +156,7 @@ def test_every_place_is_named_at_once() -> None:
     with pytest.raises(UnmaskableModel) as caught:
         OutputType.of(create_model("Many", a=(str, ...), b=(list[int], ...), c=(Node, ...)))
     assert [at for at, _ in caught.value.problems] == ["/a", "/b", "/c/next/anyOf/0"]
-    assert "/a: a text without an end" in caught.value.detail
+    assert "/a: text without a maximum length" in caught.value.detail
 
 
 # Type -> texts of the field that are allowed, and texts that are not.
@@ -293,7 +293,7 @@ def test_the_bound_is_near_the_longest_text(kind: Any, text: str) -> None:
 
 
 def test_a_tasks_examples_are_held_to_its_mask() -> None:
-    with pytest.raises(ValueError, match="refuses the example"):
+    with pytest.raises(ValueError, match="rejects the example"):
         replace(TICKET, examples=(("help", json.dumps({"priority": "urgent", "needs_human": True})),))
 
 

@@ -73,13 +73,8 @@ def test_there_is_room_after_the_time_told_and_not_much_before(sent: int, later_
     run(steps())
 
 
-def test_what_is_left_of_nothing_sent() -> None:
-    left = left_of(10, 20, (0, 0.0, 0, 60.0))
-    assert (left.remaining, left.wait_s) == (10, 0)
-
-
 def test_memory_is_not_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "MOST_NAMES", 100)
+    monkeypatch.setattr(rates, "MAX_NAMES", 100)
 
     async def steps() -> None:
         counts = Counts()

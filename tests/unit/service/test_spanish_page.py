@@ -24,7 +24,7 @@ from services.web.customers.customer_view import of_order
 from services.web.pages import TEMPLATES
 from tests.stand_ins import in_review, speech
 
-SPANISH = read_menu(REPOSITORY / "tests" / "told" / "es" / "cafe-sol.menu")
+SPANISH = read_menu(REPOSITORY / "tests" / "orders" / "spanish" / "cafe-sol.menu")
 TABLES = {code: tomllib.loads((FOLDER / f"{code}.toml").read_text(encoding="utf-8")) for code in ("en", "es")}
 # Sentences of pages that are told otherwise in the two languages, as far as their first value.
 ENGLISH = {

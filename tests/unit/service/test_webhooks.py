@@ -15,7 +15,7 @@ from infra.webhooks import PostResult, signed
 from saycart_client.errors import InvalidSignature
 from saycart_client.webhooks import verify_signature
 from schemas.shops.webhook import EVENTS, TEST
-from services.workers.courier import Patience
+from services.workers.courier import RetryPolicy
 from services.workers.stack import Stack
 
 # The specification's own example.
@@ -58,7 +58,7 @@ def test_the_client_believes_what_we_sign_and_nothing_that_was_changed(change: d
 
 
 def test_waits_are_drawn_below_a_width_that_doubles_up_to_a_cap() -> None:
-    patience = Patience(attempts=100, first_s=2, cap_s=60)
+    patience = RetryPolicy(attempts=100, first_s=2, cap_s=60)
     failed = PostResult(500, "answered 500")
     for attempt, widest in ((1, 2), (2, 4), (5, 32), (6, 60), (99, 60)):
         drawn = [patience.next_s(attempt, failed) or 0.0 for _ in range(300)]
@@ -77,7 +77,7 @@ def test_waits_are_drawn_below_a_width_that_doubles_up_to_a_cap() -> None:
     ids=["the last try", "gone", "asked to wait", "asked to wait past the cap"],
 )
 def test_when_the_next_try_is(attempt: int, answer: PostResult, wait_s: float | None) -> None:
-    assert Patience(attempts=3, first_s=2, cap_s=60).next_s(attempt, answer) == wait_s
+    assert RetryPolicy(attempts=3, first_s=2, cap_s=60).next_s(attempt, answer) == wait_s
 
 
 def test_the_stack_has_a_courier_where_shops_may_have_endpoints(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An adapter worked into a recogniser's weights, and who hears which language."""
+"""Merging an adapter into a recognizer's weights."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_another_file_is_refused(damage: Any, tmp_path: Path) -> None:
         ctranslate2_file.read(file)
 
 
-def test_a_product_is_added_where_its_layer_lies() -> None:
+def test_a_product_is_added_to_its_layer() -> None:
     tensors, (down, up) = weights().tensors, (array(2, 4), array(4, 2))
     names = [
         f"base_model.model.model.encoder.layers.0.self_attn.v_proj.lora_{letter}.weight" for letter in "AB"
@@ -99,7 +99,7 @@ def test_a_product_is_added_where_its_layer_lies() -> None:
         ("encoder.layers.2.fc1", ("encoder/layer_2/ffn/linear_0", 0, 1)),
     ],
 )
-def test_each_layer_has_its_place(layer: str, part: tuple[str, int, int]) -> None:
+def test_each_layer_maps_to_its_tensor(layer: str, part: tuple[str, int, int]) -> None:
     assert part_of(layer) == part
 
 
@@ -107,12 +107,12 @@ def test_each_layer_has_its_place(layer: str, part: tuple[str, int, int]) -> Non
     "layer",
     ["model.layers.0.self_attn.q_proj", "encoder.layers.0.fc3", "encoder.conv1", "encoder.layers.x.fc1"],
 )
-def test_other_layers_have_none(layer: str) -> None:
+def test_other_layers_are_rejected(layer: str) -> None:
     with pytest.raises(ValueError, match="not a linear layer"):
         part_of(layer)
 
 
-def test_it_is_written_once(tmp_path: Path) -> None:
+def test_merged_weights_are_written_once(tmp_path: Path) -> None:
     base, trained = model(tmp_path / "a-recogniser"), adapter(tmp_path / "an-adapter", LAYERS)
     found = adapted(base, trained, tmp_path / "models")
     assert found == tmp_path / "models" / "adapters" / release(trained)
@@ -131,7 +131,7 @@ def test_it_is_written_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layers", [{"encoder.layers.7.fc2": (4, 16)}, {"encoder.layers.0.fc2": (4, 8)}])
-def test_an_adapter_of_another_model_says_so(layers: dict[str, tuple[int, int]], tmp_path: Path) -> None:
+def test_an_adapter_for_another_model_is_rejected(layers: dict[str, tuple[int, int]], tmp_path: Path) -> None:
     with pytest.raises(EngineMisconfigured, match="can't be merged into"):
         adapted(
             model(tmp_path / "a-recogniser"), adapter(tmp_path / "an-adapter", layers), tmp_path / "models"
@@ -139,12 +139,12 @@ def test_an_adapter_of_another_model_says_so(layers: dict[str, tuple[int, int]],
 
 
 @pytest.mark.parametrize("name", ["faster-whisper-base", "faster-whisper-tiny.en"])
-def test_the_recognisers_of_the_lock_have_one_for_english(name: str) -> None:
+def test_the_locked_recognizers_have_an_english_adapter(name: str) -> None:
     found = adapter_of(name)
     assert found is not None
     assert languages(found) == ("en",)
     assert json.loads((found / CARD).read_text())["base"] in lock().names
 
 
-def test_a_path_has_none() -> None:
+def test_a_path_has_no_adapter() -> None:
     assert adapter_of("/models/faster-whisper-base") is None

@@ -1,4 +1,4 @@
-"""Who hears a recording, by the language of its menu."""
+"""The recognizer for each language."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from services.transcription.by_language import ByLanguage
     ("language", "is_trained"),
     [("en", True), ("en-GB", True), ("EN", True), ("es", False), ("eng", False)],
 )
-def test_a_language_has_its_own(method: str, language: str, is_trained: bool) -> None:
+def test_each_language_has_its_recognizer(method: str, language: str, is_trained: bool) -> None:
     trained, plain, recording = Mock(), Mock(), Mock()
     ears = ByLanguage({"en": trained}, plain)
     asked, other = (trained, plain) if is_trained else (plain, trained)
@@ -23,7 +23,7 @@ def test_a_language_has_its_own(method: str, language: str, is_trained: bool) ->
     assert other.mock_calls == []
 
 
-def test_the_plain_one_is_loaded_when_it_is_needed() -> None:
+def test_the_plain_recognizer_is_loaded_on_first_use() -> None:
     trained, plain = Mock(), Mock()
     ByLanguage({"en": trained}, plain).load()
     trained.load.assert_called_once_with()

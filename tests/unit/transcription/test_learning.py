@@ -1,4 +1,4 @@
-"""What a recogniser learns from: recordings, words, and its first weights."""
+"""Training data of a recognizer: recordings, texts and initial weights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from infra.settings import settings
-from services.learning.training.recogniser.spoken import Writer, orders, pack, recorded, written
-from services.learning.training.recogniser.unpack import unpacked
+from services.learning.training.recognizer.spoken import Targets, as_sentence, orders, pack, recorded
+from services.learning.training.recognizer.unpack import unpacked
 from services.transcription import ctranslate2_file
 
 
@@ -22,8 +22,8 @@ def model(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def writer(model: Path) -> Writer:
-    return Writer(Tokenizer.from_file(str(model / "tokenizer.json")), "en")
+def targets(model: Path) -> Targets:
+    return Targets(Tokenizer.from_file(str(model / "tokenizer.json")), "en")
 
 
 def test_a_folder_of_recordings_is_packed(tmp_path: Path) -> None:
@@ -51,20 +51,20 @@ def test_a_folder_of_recordings_is_packed(tmp_path: Path) -> None:
     ],
 )
 def test_an_order_is_written_as_a_sentence(text: str, sentence: str) -> None:
-    assert written(text) == sentence
+    assert as_sentence(text) == sentence
 
 
-def test_a_text_stands_between_its_times(model: Path, writer: Writer) -> None:
-    first, *words, last, end = writer.text("Two teas.", (0.0, 1.24))
-    assert (first, last, end) == (writer.first_time, writer.first_time + 62, writer.end)
+def test_a_text_stands_between_its_times(model: Path, targets: Targets) -> None:
+    first, *words, last, end = targets.text("Two teas.", (0.0, 1.24))
+    assert (first, last, end) == (targets.first_time, targets.first_time + 62, targets.end)
     assert Tokenizer.from_file(str(model / "tokenizer.json")).decode(words).strip() == "Two teas."
 
 
-def test_only_a_recogniser_of_several_languages_is_told_which(model: Path, writer: Writer) -> None:
-    assert len(writer.start) == (1 if model.name.endswith(".en") else 3)
+def test_only_a_multilingual_recognizer_gets_a_language_token(model: Path, targets: Targets) -> None:
+    assert len(targets.start) == (1 if model.name.endswith(".en") else 3)
 
 
-def test_the_weights_are_taken_apart_as_transformers_names_them(model: Path) -> None:
+def test_weights_are_split_by_the_names_of_transformers(model: Path) -> None:
     tensors = ctranslate2_file.read(model / "model.bin").tensors
     told, found = unpacked(tensors)
     width, layers = told["d_model"], told["decoder_layers"]
@@ -73,7 +73,7 @@ def test_the_weights_are_taken_apart_as_transformers_names_them(model: Path) -> 
         80,
         len(tensors["decoder/embeddings/weight"]),
     )
-    # 15 of a layer of the encoder, 24 of the decoder, 7 and 4 around them.
+    # 15 per encoder layer, 24 per decoder layer, and 7 and 4 others.
     assert len(found) == 39 * layers + 11
     fused = tensors["decoder/layer_0/self_attention/linear_0/weight"]
     parts = [found[f"model.decoder.layers.0.self_attn.{name}_proj.weight"] for name in "qkv"]

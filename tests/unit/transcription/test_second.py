@@ -1,4 +1,4 @@
-"""When a second recognizer is asked, when it agrees, and what is gained by it."""
+"""When a second recognizer is used, when it agrees, and what that adds to the confidence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def asked(first: Transcript, second: ScriptedTranscriber, share: float | None = 
 
 
 def answering(first: Transcript, other: str, share: float | None = AGREEMENT) -> Transcript:
-    """`first`, after the second recognizer heard `other`."""
+    """Return `first` after the second recognizer transcribed `other`."""
     return asked(first, ScriptedTranscriber([speech(other)]), share)
 
 
@@ -44,7 +44,7 @@ def unsure(text: str = SAID, confidence: float = 0.6) -> Transcript:
         ("", SAID, SAID, True, 1),
     ],
 )
-def test_a_fitted_pass_may_agree_and_only_a_whole_one_may_not(
+def test_a_fitted_pass_that_agrees_is_enough(
     fitted: str, whole: str, second: str, agreed: bool, times: int
 ) -> None:
     transcriber = ScriptedTranscriber([speech(whole)], fitted=Transcript(text=fitted, confidence=0.9))
@@ -53,7 +53,7 @@ def test_a_fitted_pass_may_agree_and_only_a_whole_one_may_not(
 
 
 def spoken(text: str, confidence: float = 0.95, **probability: float) -> Transcript:
-    """A transcript whose words have a probability of 0.95 but for those named."""
+    """Return a transcript whose words have a probability of 0.95, except for these."""
     words = tuple(
         Word(text=word, start_s=at, end_s=at + 1, probability=probability.get(word, 0.95))
         for at, word in enumerate(text.split())
@@ -80,7 +80,7 @@ def spoken(text: str, confidence: float = 0.95, **probability: float) -> Transcr
         "an unknown word", "no words' times", "another language", "silence",
     ],
 )  # fmt: skip
-def test_it_is_asked_unless_the_first_is_surely_right(first: Transcript, times: int) -> None:
+def test_it_is_asked_unless_the_first_is_certain(first: Transcript, times: int) -> None:
     transcriber = ScriptedTranscriber([speech(SAID)])
     found = asked(first, transcriber)
     assert len(transcriber.heard) == times
@@ -88,7 +88,7 @@ def test_it_is_asked_unless_the_first_is_surely_right(first: Transcript, times: 
         assert found == first
 
 
-def test_what_was_measured_of_a_recognizer_holds_for_its_fitted_pass() -> None:
+def test_agreement_also_applies_to_fitted_passes() -> None:
     fitted = speech(SAID).model_copy(update={"source": f"{TINY}+fitted"})
     second = ScriptedTranscriber([speech("two mochas")], fitted=fitted)
     first = unsure().model_copy(update={"source": f"{BASE}+fitted"})
@@ -106,7 +106,7 @@ def test_what_was_measured_of_a_recognizer_holds_for_its_fitted_pass() -> None:
         "a large latte with oat and a blueberry muffin",
     ],
 )
-def test_the_same_things_in_other_words_are_as_sure_as_agreement_was_measured(other: str) -> None:
+def test_the_same_things_in_other_words_have_the_measured_confidence(other: str) -> None:
     second = ScriptedTranscriber([speech(other)])
     found = asked(unsure(), second)
     assert second.heard == [(FILE, "en")]
@@ -114,7 +114,7 @@ def test_the_same_things_in_other_words_are_as_sure_as_agreement_was_measured(ot
     assert (found.second, found.agreed, found.confidence) == (other, True, AGREEMENT)
 
 
-def test_agreement_makes_no_transcript_less_sure() -> None:
+def test_agreement_never_lowers_the_confidence() -> None:
     found = answering(unsure(confidence=0.85), SAID, share=0.8)
     assert (found.agreed, found.confidence) == (True, 0.85)
 
@@ -133,14 +133,14 @@ def test_agreement_makes_no_transcript_less_sure() -> None:
         "",
     ],
 )
-def test_another_order_changes_nothing_and_is_kept(other: str) -> None:
+def test_a_different_second_transcript_is_stored_without_effect(other: str) -> None:
     assert answering(unsure(), other) == unsure().model_copy(update={"second": other, "agreement": AGREEMENT})
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        # Either may mean an americano, but they are not the same words.
+        # Both may mean an americano, but the words differ.
         ("a small americana please", "a small americano please", False),
         ("a small americana please", "a small americino please", False),
         ("a small americana please", "a small americana please", True),
@@ -162,9 +162,7 @@ def test_two_transcripts_agree_where_they_name_the_same_things(one: str, other: 
     ],
 )
 @pytest.mark.parametrize("confidence", [0.6, 0.95])
-def test_an_unknown_word_in_the_same_words_is_agreed_and_no_surer(
-    other: str, agreed: bool, confidence: float
-) -> None:
+def test_agreement_on_an_unknown_word_adds_no_confidence(other: str, agreed: bool, confidence: float) -> None:
     first = unsure("a large latte and a flurble", confidence)
     update = {"second": other, "agreed": agreed, "agreement": AGREEMENT}
     assert answering(first, other) == first.model_copy(update=update)
@@ -172,16 +170,16 @@ def test_an_unknown_word_in_the_same_words_is_agreed_and_no_surer(
 
 
 @pytest.mark.parametrize("error", [EngineUnavailable("out of memory"), RuntimeError("a bug")])
-def test_one_that_fails_leaves_the_doubt_and_the_order(error: Exception) -> None:
+def test_a_failing_recognizer_leaves_the_first_transcript(error: Exception) -> None:
     assert asked(unsure(), ScriptedTranscriber([error])) == unsure()
 
 
-def test_a_whole_pass_that_fails_leaves_the_fitted_words_and_the_doubt() -> None:
+def test_a_failing_whole_pass_leaves_the_fitted_transcript() -> None:
     found = asked(unsure(), ScriptedTranscriber([EngineUnavailable("away")], fitted=speech("two mochas")))
     assert (found.second, found.agreed, found.confidence) == ("two mochas", False, 0.6)
 
 
-def test_without_a_second_recognizer_or_its_weights_everything_stays() -> None:
+def test_nothing_changes_without_a_second_recognizer() -> None:
     def missing() -> ScriptedTranscriber:
         raise ModelError("The weights are not there.", hint="Run `make weights`.")
 
@@ -189,11 +187,11 @@ def test_without_a_second_recognizer_or_its_weights_everything_stays() -> None:
         assert with_second(RECORDING, unsure(), NAMES, second, agreement) == unsure()
 
 
-def test_an_empty_setting_is_no_second_recognizer(tmp_path: Path) -> None:
+def test_an_empty_setting_disables_the_second_recognizer(tmp_path: Path) -> None:
     assert bootstrap(Settings(home=tmp_path, whisper_second="")).second_transcriber is None
 
 
-def test_a_pair_that_was_not_measured_gains_nothing() -> None:
+def test_an_unmeasured_pair_adds_no_confidence() -> None:
     assert answering(unsure(), SAID, share=None) == unsure().model_copy(update={"second": SAID})
 
 
@@ -205,14 +203,14 @@ def test_the_shipped_pair_is_measured_one_way_and_under_the_floor() -> None:
     assert unsure().model_copy(update={"source": f"{BASE}+denoised"}).recogniser == BASE
 
 
-def test_agreement_counts_for_more_where_the_first_was_surer() -> None:
+def test_agreement_adds_more_to_a_higher_confidence() -> None:
     first, second = (key.replace("/", "-orders/", 1) for key in (BASE, TINY))
     shares = [agreement(first, second, sure) for sure in (0.0, 0.71, 0.72, 1.0)]
     assert shares == sorted(filter(None, shares))
     assert shares[0] == shares[1] != shares[2] == shares[3]
 
 
-def test_spanish_is_never_as_sure_as_english_with_the_same_probabilities() -> None:
+def test_spanish_has_less_confidence_than_english() -> None:
     spanish = f"faster-whisper-base/{KEY}/es"
     assert not is_measured(spanish)
     for percent in range(1, 101):

@@ -1,4 +1,4 @@
-"""How often a recording is transcribed, and which transcript stands."""
+"""The passes over a recording, and which transcript is used."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def of(text: str, confidence: float = 0.8) -> Transcript:
 
 
 @pytest.mark.parametrize("text", [PLAIN, "", "a large lagoon with soy milk"])
-def test_without_other_passes_the_whole_transcript_stands(text: str) -> None:
+def test_without_other_passes_the_whole_transcript_is_used(text: str) -> None:
     transcriber = ScriptedTranscriber([of(text)])
     assert transcript_of(transcriber) == of(text)
     assert len(transcriber.heard) == 1
 
 
 @pytest.mark.parametrize("text", [PLAIN, "2 lattes", "a kids one"])
-def test_a_plain_fitted_transcript_stands_alone(text: str) -> None:
+def test_a_clear_fitted_transcript_is_enough(text: str) -> None:
     fitted = of(text, FLOOR)
     transcriber = ScriptedTranscriber([of("two mochas", 1)], fitted=fitted)
     assert transcript_of(transcriber) == fitted
@@ -61,7 +61,7 @@ def test_a_plain_fitted_transcript_stands_alone(text: str) -> None:
     ],
     ids=["not sure", "an unknown word", "nothing named", "no item", "only sounds like an item", "silence"],
 )
-def test_a_fitted_transcript_in_doubt_counts_for_nothing(text: str, confidence: float) -> None:
+def test_a_doubtful_fitted_transcript_is_discarded(text: str, confidence: float) -> None:
     whole = of("a large latte with soy milk")
     transcriber = ScriptedTranscriber([whole], fitted=of(text, confidence))
     assert transcript_of(transcriber) == whole
@@ -76,23 +76,21 @@ def test_a_fitted_transcript_in_doubt_counts_for_nothing(text: str, confidence: 
         ("a large latte", "a large latte with oat milk"),  # unsure, and fewer names
     ],
 )
-def test_of_a_doubtful_recording_the_transcript_stands_that_the_menu_explains_better(
-    whole: str, denoised: str
-) -> None:
+def test_in_doubt_the_transcript_that_the_menu_explains_better_is_used(whole: str, denoised: str) -> None:
     noisy, quiet = (of(text, FLOOR - 0.1) for text in (whole, denoised))
     better = transcript_of(ScriptedTranscriber([noisy], denoised=quiet))
     assert better == quiet.model_copy(update={"with_noise": whole})
     assert transcript_of(ScriptedTranscriber([quiet], denoised=noisy)) == quiet
 
 
-def test_with_no_difference_the_first_transcript_stands() -> None:
+def test_on_a_tie_the_first_transcript_is_used() -> None:
     noisy = of("a large latte then", FLOOR - 0.1)
     assert transcript_of(ScriptedTranscriber([noisy], denoised=of("one large latte", FLOOR - 0.1))) == noisy
 
 
 @pytest.mark.parametrize("text", ["", "a flurble"])
-def test_a_denoised_transcript_without_words_never_stands(text: str) -> None:
-    """The fewer words there are, the fewer are unexplained."""
+def test_an_empty_denoised_transcript_is_never_used(text: str) -> None:
+    """Fewer words would mean fewer unexplained ones."""
     noisy = of("a flurble and a florb")
     found = transcript_of(ScriptedTranscriber([noisy], denoised=of(text)))
     assert (found.text == noisy.text) is (text == "")
@@ -101,8 +99,8 @@ def test_a_denoised_transcript_without_words_never_stands(text: str) -> None:
 @pytest.mark.parametrize(
     ("whole", "confidence"), [("a large latte with soy milk", FLOOR), ("", 0.0)], ids=["sure", "silence"]
 )
-def test_noise_does_not_matter_where_nothing_is_in_doubt(whole: str, confidence: float) -> None:
-    """A silence that is transcribed again could become an order."""
+def test_clear_transcripts_are_not_denoised(whole: str, confidence: float) -> None:
+    """Another pass over silence could invent an order."""
     transcriber = ScriptedTranscriber(
         [of(whole, confidence)], denoised=of("two small lattes with soy milk and oat milk", 1)
     )
@@ -110,7 +108,7 @@ def test_noise_does_not_matter_where_nothing_is_in_doubt(whole: str, confidence:
 
 
 @pytest.mark.parametrize("plain", [True, False])
-def test_quiet_speech_is_kept_apart_from_the_order(plain: bool) -> None:
+def test_quiet_speech_is_not_part_of_the_order(plain: bool) -> None:
     said = of("a small latte", 0.95)
     found = transcript_of(ScriptedTranscriber([said], fitted=said if plain else None, quiet="with no milk"))
     assert (found.text, found.quiet) == ("a small latte", "with no milk")

@@ -1,4 +1,4 @@
-{{/* What one value wants of another. Shapes are values.schema.json's; this never shows a secret. All that is wrong is listed at once. */}}
+{{/* Check values against each other, and list all problems, without secrets. values.schema.json checks each value alone. */}}
 {{- define "saycart.checks" -}}
 {{- $v := .Values -}}
 {{- $bad := list -}}
@@ -10,8 +10,8 @@
 {{- range compact (splitList " " $v.secrets.create.SAYCART_SECRET) -}}
 {{- if lt (len .) 32 -}}{{- $bad = append $bad "secrets.create.SAYCART_SECRET: each secret has 32 characters or more; openssl rand -hex 32 makes one" -}}{{- end -}}
 {{- end -}}
-{{- if and $v.decoder.apiKey (not $v.secrets.create.SAYCART_LLM_API_KEY) -}}{{- $bad = append $bad "decoder.apiKey wants secrets.create.SAYCART_LLM_API_KEY" -}}{{- end -}}
-{{- if and $v.limits.shared (not $v.secrets.create.SAYCART_LIMITS_URL) -}}{{- $bad = append $bad "limits.shared wants secrets.create.SAYCART_LIMITS_URL" -}}{{- end -}}
+{{- if and $v.decoder.apiKey (not $v.secrets.create.SAYCART_LLM_API_KEY) -}}{{- $bad = append $bad "decoder.apiKey requires secrets.create.SAYCART_LLM_API_KEY" -}}{{- end -}}
+{{- if and $v.limits.shared (not $v.secrets.create.SAYCART_LIMITS_URL) -}}{{- $bad = append $bad "limits.shared requires secrets.create.SAYCART_LIMITS_URL" -}}{{- end -}}
 {{- end -}}
 {{- $set := dict
   "SAYCART_HOME" "nothing: pods have /data" "SAYCART_MODELS_DIR" "weights" "SAYCART_API_HOST" "nothing: pods have their own address" "SAYCART_API_PORT" "nothing: the Service has port 80"
@@ -44,18 +44,18 @@
 {{- if and (eq $v.recordings.kind "s3") (not $v.recordings.url) -}}{{- $bad = append $bad "recordings.kind is s3: recordings.url names no bucket" -}}{{- end -}}
 {{- if and (eq $v.weights.from "volume") (not $v.weights.existingClaim) -}}{{- $bad = append $bad "weights.from is volume: weights.existingClaim names none" -}}{{- end -}}
 {{- if $v.ingress.enabled -}}
-{{- if not $v.ingress.host -}}{{- $bad = append $bad "ingress.enabled wants ingress.host" -}}{{- end -}}
-{{- if not $v.ingress.tlsSecret -}}{{- $bad = append $bad "ingress.enabled wants ingress.tlsSecret: sign-ins and customers' cookies work by https alone" -}}{{- end -}}
-{{- if and $v.networkPolicy.enabled (not $v.networkPolicy.callers) -}}{{- $bad = append $bad "ingress.enabled wants networkPolicy.callers: the ingress controller's pods, which nothing could reach the API without" -}}{{- end -}}
+{{- if not $v.ingress.host -}}{{- $bad = append $bad "ingress.enabled requires ingress.host" -}}{{- end -}}
+{{- if not $v.ingress.tlsSecret -}}{{- $bad = append $bad "ingress.enabled requires ingress.tlsSecret: sign-ins and customers' cookies work by https alone" -}}{{- end -}}
+{{- if and $v.networkPolicy.enabled (not $v.networkPolicy.callers) -}}{{- $bad = append $bad "ingress.enabled requires networkPolicy.callers: the ingress controller's pods, which nothing could reach the API without" -}}{{- end -}}
 {{- end -}}
 {{- range $name, $worker := $v.workers -}}
 {{- with $worker.keda -}}
-{{- if and .enabled (not $v.keda.serverAddress) -}}{{- $bad = append $bad (printf "workers.%s.keda wants keda.serverAddress: the Prometheus that has the queues' ages" $name) -}}{{- end -}}
+{{- if and .enabled (not $v.keda.serverAddress) -}}{{- $bad = append $bad (printf "workers.%s.keda requires keda.serverAddress: the Prometheus that has the queues' ages" $name) -}}{{- end -}}
 {{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) -}}{{- $bad = append $bad (printf "workers.%s.keda: minReplicas is over maxReplicas" $name) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if and $v.api.autoscaling.enabled (gt (int $v.api.autoscaling.minReplicas) (int $v.api.autoscaling.maxReplicas)) -}}{{- $bad = append $bad "api.autoscaling: minReplicas is over maxReplicas" -}}{{- end -}}
-{{- if and (or $v.monitoring.serviceMonitor.enabled $v.monitoring.database.enabled) (not $v.monitoring.serviceMonitor.keySecret) -}}{{- $bad = append $bad "monitoring.serviceMonitor wants keySecret: a Secret with a key that has the scope metrics" -}}{{- end -}}
-{{- if and $v.monitoring.prometheusRule.enabled (not $v.monitoring.prometheusRule.files) -}}{{- $bad = append $bad "monitoring.prometheusRule wants files: --set-file monitoring.prometheusRule.files.alerts=infra/prometheus/alerts.yml" -}}{{- end -}}
+{{- if and (or $v.monitoring.serviceMonitor.enabled $v.monitoring.database.enabled) (not $v.monitoring.serviceMonitor.keySecret) -}}{{- $bad = append $bad "monitoring.serviceMonitor requires keySecret: a Secret with a key that has the scope metrics" -}}{{- end -}}
+{{- if and $v.monitoring.prometheusRule.enabled (not $v.monitoring.prometheusRule.files) -}}{{- $bad = append $bad "monitoring.prometheusRule requires files: --set-file monitoring.prometheusRule.files.alerts=infra/prometheus/alerts.yml" -}}{{- end -}}
 {{- if $bad -}}{{- fail (printf "\n- %s" (join "\n- " $bad)) -}}{{- end -}}
 {{- end -}}

@@ -24,7 +24,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* Whether there may be something for a courier to do: empty if not. */}}
+{{/* Not empty if shops may have webhook endpoints, so that a courier is needed. */}}
 {{- define "saycart.courier" -}}
 {{- if ne .Values.webhook.endpoints "off" }}yes{{ end -}}
 {{- end -}}
@@ -63,7 +63,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 {{- end -}}
 
-{{/* Names by which the API is asked: Host of a request that names another is refused. */}}
+{{/* The API's host names; requests for others are refused. */}}
 {{- define "saycart.hosts" -}}
 {{- $name := include "saycart.fullname" . -}}
 {{- $space := .Release.Namespace -}}
@@ -71,7 +71,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- join "," (concat $hosts .Values.api.hosts) -}}
 {{- end -}}
 
-{{/* The settings of every part, which are no secrets. */}}
+{{/* The settings of every part, without secrets. */}}
 {{- define "saycart.settings" -}}
 {{- $values := .Values -}}
 {{- $own := dict

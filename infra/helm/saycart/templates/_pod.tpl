@@ -1,4 +1,4 @@
-{{/* What every pod of ours has. */}}
+{{/* Common to all our pods. */}}
 
 {{- define "saycart.podSecurity" -}}
 automountServiceAccountToken: false
@@ -31,7 +31,7 @@ capabilities: { drop: [ALL] }
 seccompProfile: { type: RuntimeDefault }
 {{- end -}}
 
-{{/* (dict "root" $ "part" "api"): labels and annotations. A change of settings rolls the pods. */}}
+{{/* (dict "root" $ "part" "api"): labels and annotations. A change of settings restarts the pods. */}}
 {{- define "saycart.podMetadata" -}}
 labels:
   {{- include "saycart.labels" . | nindent 2 }}
@@ -73,7 +73,7 @@ affinity:
 {{- end }}
 {{- end -}}
 
-{{/* Keys of the Secret that a part reads: no part has what it does not need. */}}
+{{/* The keys of the Secret that a part reads, only those that it needs. */}}
 {{- define "saycart.secretKeys" -}}
 {{- $values := .root.Values -}}
 {{- $keys := list "DATABASE_URL" -}}
@@ -94,7 +94,7 @@ affinity:
 {{- end }}
 {{- end -}}
 
-{{/* (dict "root" $ "part" "api"): whether a part reads or writes recordings; "yes" or nothing. */}}
+{{/* (dict "root" $ "part" "api"): "yes" if a part reads or writes recordings, otherwise empty. */}}
 {{- define "saycart.hasRecordings" -}}
 {{- if has .part (list "api" "transcribe" "sweeper") }}yes{{ end -}}
 {{- end -}}
@@ -130,8 +130,8 @@ affinity:
 {{- end -}}
 
 {{/*
-Waits for weights. The command fetches nothing where they are, and can't write where they are not: it then fails,
-and is tried again until the Job has brought them. (dict "root" $ "names" LIST)
+Wait for weights. The command succeeds if they are there; otherwise it can't write them, fails, and is retried until
+the Job has fetched them. (dict "root" $ "names" LIST)
 */}}
 {{- define "saycart.awaitWeights" -}}
 - name: weights

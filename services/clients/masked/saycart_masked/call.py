@@ -1,7 +1,8 @@
 """One masked call: `masked(Ticket, "The checkout is down.", engine=engine).value` is a `Ticket`.
 
-The mask guarantees form, not meaning: what the model's own validators reject is `AnswerRejected`. Nothing is
-repaired and nothing is asked twice; for another answer ask again, with a temperature and a seed.
+The mask guarantees the form, not the meaning: if the model's own validators reject the answer,
+`AnswerRejected` is raised. There are no repairs or retries; for another answer call again, with a temperature
+and a seed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ Message = Mapping[str, str]
 class How(TypedDict, total=False):
     """Options of one call.
 
-    `temperature` 0, the default, takes the likeliest token that the mask allows; `seed` repeats a draw.
-    `score` has the answer scored without the mask as well. Setting `called_off`, from any thread, ends the
-    call: the connection is closed and the server stops. `timeout_s` replaces the engine's own.
+    `temperature` 0, the default, chooses the likeliest token that the mask allows; `seed` makes sampling
+    repeatable. `score` also scores the answer without the mask. Set `called_off`, from any thread, to cancel:
+    the connection is closed and the server stops. `timeout_s` overrides the engine's.
     """
 
     temperature: float
@@ -36,9 +37,9 @@ class How(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A whole answer under a mask. `grammar` is the version of the mask, `seconds` wall time; of the prompt's
-    tokens `cached_tokens` came from the server's cache. `tokens` are None where no scores were asked for, or
-    the server can't tell them."""
+    """A whole answer under a mask. `grammar` is the version of the mask, `seconds` wall time; `cached_tokens`
+    of the prompt came from the server's cache. `tokens` is None without `score`, or if the server has no
+    scores."""
 
     text: str
     engine: str
@@ -51,12 +52,12 @@ class Completed:
 
     @property
     def overruled(self) -> int | None:
-        """The number of tokens that were not the model's own first choice."""
+        """The number of tokens that were not the model's first choice."""
         return None if self.tokens is None else sum(token.rank > 1 for token in self.tokens)
 
 
 class MaskedEngine(Protocol):
-    """What completes a chat under a mask: an `Engine`, or several behind one name."""
+    """Completes chats under masks: an `Engine`, or several behind one name."""
 
     def complete(self, chat: Sequence[Message], mask: Mask, **how: Unpack[How]) -> Completed:
         """See `Engine.complete`."""
@@ -65,16 +66,15 @@ class MaskedEngine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """A value, and how it came about."""
+    """A value, and the completion that it was read from."""
 
     value: T
     completed: Completed
 
     @property
     def probability(self) -> dict[str, float] | None:
-        """How likely the model held each field's value without the mask, given all before it, by JSON
-        pointer; for a grammar that is not JSON, of the whole text under the empty pointer. None without
-        `score`, or where the server can't tell."""
+        """The probability of each field's value without the mask, given all text before it, by JSON pointer;
+        for a grammar other than JSON that of the whole text, under the empty pointer. None without scores."""
         text, tokens = self.completed.text, self.completed.tokens
         if tokens is None:
             return None
@@ -88,14 +88,14 @@ def masked(
     engine: MaskedEngine,
     **how: Unpack[How],
 ) -> Answer[T]:
-    """Return a whole answer of this Pydantic model or output type, or raise; nothing is streamed.
+    """Return a complete, validated answer of this Pydantic model or output type.
 
     Raises:
-        UnmaskableModel: the model has a field that no mask can hold; nothing was asked.
+        UnmaskableModel: the model has a field that no mask can bound; no request was sent.
         AnswerRejected: well-formed, but the model's own validators reject it.
-        as `Engine.complete`.
+        MaskedCallError: see `Engine.complete`.
     """
-    known: OutputType[T] = OutputType.of(cast(Any, output)) if isinstance(output, type) else output
+    output_type: OutputType[T] = OutputType.of(cast(Any, output)) if isinstance(output, type) else output
     chat = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-    completed = engine.complete(chat, known.mask, **how)
-    return Answer(known.read(completed.text), completed)
+    completed = engine.complete(chat, output_type.mask, **how)
+    return Answer(output_type.read(completed.text), completed)

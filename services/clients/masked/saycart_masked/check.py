@@ -1,8 +1,7 @@
-"""`saycart-masked check our_tasks:Ticket`: does the mask allow what the model does, and no more?
+"""`saycart-masked check our_tasks:Ticket`: compare what the mask allows with what the model accepts.
 
-Valid texts, near ones and random ones of the mask are walked through llguidance's matcher, and read by the
-model, strictly and without further fields. Exit code 1: they disagree, or no mask holds the model, or the
-engine's answer is not one.
+Valid, nearly valid and random texts are fed to llguidance's matcher and to the model, in strict mode without
+extra fields. Exit code 1: they disagree, the model can't be masked, or the engine's answer is invalid.
 """
 
 from __future__ import annotations
@@ -33,26 +32,27 @@ REFUSED = "refused by the mask, and valid"
 ALLOWED = "allowed by the mask, and invalid"
 RULES = "allowed by the mask, and refused by the model's own validators"
 DRAWN = 200
-"""Texts drawn from the mask at random."""
+"""The number of random texts from the mask."""
 Judge = Callable[[str], str]
-"""Returns ALLOWED or RULES for an invalid text, after what the mask does if it allows it; else nothing."""
+"""Returns an empty string for a valid text, otherwise ALLOWED or RULES: the disagreement if the mask allows
+it."""
 
 
 def check(output: OutputType[Any], judge: Judge, tokens: LLTokenizer = BYTES) -> dict[tuple[str, str], str]:
-    """Return the shortest text of each disagreement: what it is, and what and where was tried."""
+    """Return the shortest text of each disagreement, by its kind and what was tried where."""
     schema = output.schema or {}
     cases = samples(schema, schema.get("$defs", {}))
-    whole = cases[0].text
-    cases += [Case(text, ": another end", False) for text in (whole + "?", whole * 2, whole[:-1])]
+    valid = cases[0].text
+    cases += [Case(text, ": another end", False) for text in (valid + "?", valid * 2, valid[:-1])]
     drawn = islice(output.mask.texts(random.Random(1)), DRAWN)  # noqa: S311
     cases += [Case(text.decode(), ": at random") for text in drawn]
-    allows, found = output.mask.walker(tokens), dict[tuple[str, str], str]()
+    allows, differences = output.mask.walker(tokens), dict[tuple[str, str], str]()
     for text, what, plain in cases:
-        wrong = judge(text)
-        if allows(text) == bool(wrong) and (wrong or plain):
-            key = wrong or REFUSED, what
-            found[key] = min(text, found.get(key, text), key=len)
-    return found
+        invalid = judge(text)
+        if allows(text) == bool(invalid) and (invalid or plain):
+            key = invalid or REFUSED, what
+            differences[key] = min(text, differences.get(key, text), key=len)
+    return differences
 
 
 def by_model(model: type[BaseModel]) -> Judge:
@@ -70,7 +70,7 @@ def by_model(model: type[BaseModel]) -> Judge:
 
 
 def by_schemas(*schemas: dict[str, Any]) -> Judge:
-    """Judge by JSON Schemas, all of them, with exact fractions."""
+    """Judge by several JSON Schemas at once, with exact fractions."""
     from jsonschema import Draft202012Validator as Form
 
     exact = partial(json.loads, parse_float=Decimal)
@@ -86,7 +86,7 @@ def by_schemas(*schemas: dict[str, Any]) -> Judge:
 
 
 def loaded(target: str) -> tuple[OutputType[Any], Judge]:
-    """Return what MODULE:MODEL or a JSON Schema's file names; raises UnmaskableModel."""
+    """Load MODULE:MODEL or the file of a JSON Schema; raises UnmaskableModel."""
     if target.endswith(".json"):
         schema = json.loads(Path(target).read_text())
         output = OutputType.by_schema(target, schema)
@@ -102,26 +102,27 @@ def main() -> None:
     parser = argparse.ArgumentParser("saycart-masked", description="Masks of Pydantic models.")
     command = parser.add_subparsers(required=True).add_parser("check", help="compare a mask with its model")
     command.add_argument("target", metavar="MODULE:MODEL", help="or a JSON Schema's file.json")
-    command.add_argument("--tokenizer", help="tokenizer.json of a model, to walk by its tokens")
-    command.add_argument("--url", help="of a running engine, for one live call")
-    command.add_argument("--model", default="", help="its model's name")
+    command.add_argument("--tokenizer", help="tokenizer.json of a model, to test with its tokens")
+    command.add_argument("--url", help="a running engine, for one live call")
+    command.add_argument("--model", default="", help="the name of its model")
     command.add_argument("--dialect", choices=("llama.cpp", "vllm"), default="llama.cpp")
-    given = parser.parse_args()
+    args = parser.parse_args()
     try:
-        output, judge = loaded(given.target)
-        tokens = LLTokenizer(given.tokenizer) if given.tokenizer else BYTES
-        found = check(output, judge, tokens)
-        if given.url:
-            engine = Engine(given.url, model=given.model, dialect=given.dialect)
+        output, judge = loaded(args.target)
+        tokens = LLTokenizer(args.tokenizer) if args.tokenizer else BYTES
+        differences = check(output, judge, tokens)
+        if args.url:
+            engine = Engine(args.url, model=args.model, dialect=args.dialect)
             prompt = f"Write JSON of this schema: {json.dumps(output.schema)}"
             text = masked(output, prompt, engine=engine).completed.text
             print(f"The engine answered {text}")
-            found |= {(wrong, ": the engine's answer"): text for wrong in [judge(text)] if wrong}
+            if invalid := judge(text):
+                differences[invalid, ": the engine's answer"] = text
     except MaskedCallError as error:
         sys.exit(f"{error.code}: {error} {error.quoted}")
     except (ImportError, AttributeError, ValueError, OSError) as error:
-        parser.error(f"{error}. Name MODULE:MODEL or files that are there; a schema's needs jsonschema")
-    for (how, what), text in sorted(found.items()):
-        print(f"{how}: /{what.lstrip('/')} {text:.200}")
-    print(f"{len(found)} differences")
-    sys.exit(int(any(how != RULES for how, _ in found)))
+        parser.error(f"{error}. Pass MODULE:MODEL or a file; checking a schema's file needs jsonschema")
+    for (kind, what), text in sorted(differences.items()):
+        print(f"{kind}: /{what.lstrip('/')} {text:.200}")
+    print(f"{len(differences)} differences")
+    sys.exit(int(any(kind != RULES for kind, _ in differences)))

@@ -1,13 +1,13 @@
-"""Chat completions under a mask, by llama.cpp's server or by vLLM.
+"""Chat completions under a mask, by llama.cpp's server or vLLM.
 
 vLLM (backend `guidance`) takes the grammar as `structured_outputs`, llama.cpp as `grammar`; the rest of the
-request is the same. Both may drop a constraint silently (llama.cpp answers 200 with free text when a grammar
-does not compile; vLLM ignores unknown fields), so each grammar is compiled here first, and each answer is
+request is the same. Both may drop a constraint silently (llama.cpp answers 200 with free text if a grammar
+doesn't compile; vLLM ignores unknown fields), so each grammar is compiled here first, and each answer is
 checked against it. Nothing is streamed.
 
-A blocking HTTP client can't be stopped by another thread. So requests run on one event loop in a thread of
-its own, shared by all engines of a process, and the caller waits. A cancelled request closes its connection,
-upon which both servers stop decoding.
+A blocking HTTP client can't be stopped by another thread. So all engines of a process share an event loop in
+its own thread, and the caller waits. Cancelling a request closes its connection, which makes both servers
+stop decoding.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ Document = dict[str, Any]
 CHAT = "/v1/chat/completions"
 CONNECT_S = 5.0
 LEAST_S = 0.01
-"""The least time that a request gets of a time that is used up."""
+"""The minimum timeout of a follow-up request when the time is used up."""
 IDLE_S = 2.0
-"""After so long a connection is not reused: vLLM and llama.cpp close one that was idle for 5 s, and a request
-that is sent at that moment is lost without an answer."""
+"""Connections idle for longer are not reused: vLLM and llama.cpp close them after 5 s, and a request sent at
+that moment is lost."""
 POLL_S = 0.1
 """How often a waiting caller checks `called_off`."""
 ROOM = 8
-"""Tokens beyond the longest answer: the end itself is one."""
+"""Tokens beyond the longest answer, including the end token."""
 MOST_ASKED = 4_096
-"""The most tokens that vLLM is asked for: it refuses a request for more than its context (400), however short
-the answer would be. Not asked for a number, it goes on to the end of its context."""
+"""The largest `max_tokens` for vLLM, which refuses values beyond its context (400) even for short answers.
+Without `max_tokens` it decodes to the end of its context."""
 
 
 class Sent(TypedDict, total=False):
@@ -68,10 +68,10 @@ class Engine:
     """A model on one server.
 
     Args:
-        url: base of the server, without `/v1`.
-        model: name to ask for.
+        url: the server's base URL, without `/v1`.
+        model: the served name.
         dialect: `llama.cpp` or `vllm`.
-        timeout_s: of one request, however it ends.
+        timeout_s: of one request.
     """
 
     def __init__(
@@ -101,35 +101,36 @@ class Engine:
     def complete(
         self, chat: Sequence[Message], mask: Mask, more: Document | None = None, **how: Unpack[How]
     ) -> Completed:
-        """Return the whole answer, checked against `mask`. `more` are further fields of the request.
+        """Return the complete answer, checked against `mask`. `more` has extra fields of the request.
 
         Raises:
             CallCancelled: `called_off` was set.
             ServerUnavailable: refused, timed out or 5xx.
             RequestRefused: any other 4xx.
-            AnswerTruncated: the server stopped before the answer was whole.
-            OutsideMask: the mask does not compile, or the server did not apply it.
+            AnswerTruncated: the server stopped before the answer was complete.
+            OutsideMask: the mask doesn't compile, or the server didn't apply it.
         """
-        began = time.perf_counter()
+        started = time.perf_counter()
         text, document = self.whole(chat, mask, more, **how)
         if not mask.accepts(text):
             raise OutsideMask("The server's answer is outside the mask", quoted=text[:200])
-        used = document.get("usage") or {}
+        usage = document.get("usage") or {}
         return Completed(
             text=text,
             engine=self.name,
             grammar=mask.version,
-            prompt_tokens=int(used.get("prompt_tokens", 0)),
-            completion_tokens=int(used.get("completion_tokens", 0)),
-            cached_tokens=int((used.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
-            tokens=self._scored(document, began, **how) if how.get("score") else None,
-            seconds=time.perf_counter() - began,
+            prompt_tokens=int(usage.get("prompt_tokens", 0)),
+            completion_tokens=int(usage.get("completion_tokens", 0)),
+            cached_tokens=int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0),
+            tokens=self._scored(document, started, **how) if how.get("score") else None,
+            seconds=time.perf_counter() - started,
         )
 
     def whole(
         self, chat: Sequence[Message], mask: Mask, more: Document | None = None, **how: Unpack[How]
     ) -> tuple[str, Document]:
-        """Return a whole answer, not yet checked against the mask, and its document; raises as `complete`."""
+        """Return the complete answer, not yet checked against the mask, and the response; raises as
+        `complete`."""
         if problem := LLMatcher.validate_grammar(mask.lark):
             raise OutsideMask("The mask does not compile", quoted=problem[:300])
         body = self.prompt(chat) | {"temperature": how.get("temperature", 0.0)}
@@ -156,24 +157,24 @@ class Engine:
         return text, document
 
     def prompt(self, chat: Sequence[Message]) -> Document:
-        """Return a request without a mask, which is all that warming a server's cache takes."""
+        """Return a request without a mask, enough to warm a server's cache."""
         cache = {} if self.dialect == "vllm" else {"cache_prompt": True}
         return {"messages": list(chat), "model": self.model} | cache
 
     def post(self, path: str, body: Document, **how: Unpack[Sent]) -> Document:
-        """Return the answer's document; raises as `send` and `document_of`."""
+        """Return the response's JSON; raises as `send` and `document_of`."""
         return document_of(self.send(path, body, **how))
 
     def send(self, path: str, body: Document, **how: Unpack[Sent]) -> httpx.Response:
-        """Return the server's answer, whatever its status.
+        """Return the server's response, whatever its status.
 
         Raises:
-            ServerUnavailable: no answer in time.
-            CallCancelled: `called_off` was set before the answer came; the connection is closed.
+            ServerUnavailable: no response in time.
+            CallCancelled: `called_off` was set; the connection is closed.
         """
         called_off, timeout_s = how.get("called_off"), how.get("timeout_s") or self._timeout_s
-        sent = self._http.post(path, json=body, headers=how.get("headers"))
-        request = asyncio.run_coroutine_threadsafe(asyncio.wait_for(sent, timeout_s), _loop())
+        response = self._http.post(path, json=body, headers=how.get("headers"))
+        request = asyncio.run_coroutine_threadsafe(asyncio.wait_for(response, timeout_s), _loop())
         while not futures.wait([request], POLL_S if called_off else None).done:
             if called_off and called_off.is_set():
                 request.cancel()
@@ -185,12 +186,12 @@ class Engine:
         except httpx.HTTPError as error:
             raise ServerUnavailable(f"The server did not answer: {error!r:.200}") from error
 
-    def _scored(self, answer: Document, began: float, **how: Unpack[How]) -> tuple[Token, ...] | None:
-        """Return the scored tokens of a whole answer, for which vLLM is asked once more, within the rest of
-        the time; None where that fails, since the answer is good without them."""
+    def _scored(self, answer: Document, started: float, **how: Unpack[How]) -> tuple[Token, ...] | None:
+        """Return the scored tokens of an answer; vLLM needs another request for them. None if that fails,
+        since the answer is valid without scores."""
         timeout_s = how.get("timeout_s")
         if timeout_s is not None:
-            timeout_s = max(LEAST_S, timeout_s - (time.perf_counter() - began))
+            timeout_s = max(LEAST_S, timeout_s - (time.perf_counter() - started))
         try:
             if self.dialect == "llama.cpp":
                 return tuple(scores.llama_tokens(answer))
@@ -206,10 +207,10 @@ class Engine:
 
 
 def document_of(answer: httpx.Response) -> Document:
-    """Return the JSON object of an answer.
+    """Return the JSON object of a response.
 
     Raises:
-        ServerUnavailable: 408, 429 or 5xx, or no JSON object.
+        ServerUnavailable: 408, 429 or 5xx, or not a JSON object.
         RequestRefused: any other 4xx.
     """
     status, quoted = answer.status_code, answer.text[:200]
@@ -231,9 +232,9 @@ _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """Return this process's loop. By process, since a thread does not survive a fork."""
+    """Return this process's event loop; threads don't survive a fork."""
     pid = os.getpid()
-    with _ONE_LOOP:  # threads that start together share one: a client's connections belong to it
+    with _ONE_LOOP:  # a client's connections belong to one loop, so threads must share it
         if pid not in _LOOPS:
             _LOOPS[pid] = asyncio.new_event_loop()
             threading.Thread(target=_LOOPS[pid].run_forever, name="masked-calls", daemon=True).start()

@@ -1,11 +1,11 @@
 """Errors of a masked call.
 
 MaskedCallError
-├── UnmaskableModel     a model that no mask can bound or express; `problems` lists every place
+├── UnmaskableModel     no mask can bound or express the model; `problems` lists every place
 ├── ServerUnavailable   refused, timed out, or 5xx: try again
-├── RequestRefused      any other 4xx, such as an unknown model or a prompt beyond the context
-├── AnswerTruncated     the server's limits ended the answer: never parsed
-├── OutsideMask         the server did not apply the mask
+├── RequestRefused      any other 4xx, such as an unknown model or too long a prompt
+├── AnswerTruncated     the answer hit a limit of the server; it isn't parsed
+├── OutsideMask         the server didn't apply the mask
 ├── CallCancelled       the caller set `called_off`
 └── AnswerRejected      inside the mask, but the model's own validators reject it
 """
@@ -17,7 +17,7 @@ Problems = list[tuple[str, str]]
 
 
 class MaskedCallError(Exception):
-    """`str(error)` repeats no text of a prompt or an answer; `quoted` is what the server sent. `code` is
+    """`str(error)` contains no text of prompts or answers; `quoted` is what the server sent. `code` is
     stable."""
 
     code = "masked_call_error"
@@ -29,7 +29,7 @@ class MaskedCallError(Exception):
 
 
 class UnmaskableModel(MaskedCallError):
-    """Found when a mask is made, never at a call."""
+    """Raised when a mask is built, never by a call."""
 
     code = "unmaskable_model"
 
@@ -60,7 +60,7 @@ class CallCancelled(MaskedCallError):
 
 
 class AnswerRejected(MaskedCallError):
-    """`problems` holds the validators' sentences, without the texts of the answer."""
+    """`problems` has the validators' messages, without text of the answer."""
 
     code = "answer_refused"
 

@@ -1,11 +1,11 @@
-"""What an answer may be: a grammar, checked before it serves, and how its texts are read.
+"""Output types: a grammar, compiled once to check it, and a function that parses its texts.
 
     OutputType.of(Ticket)                        a Pydantic model, as JSON
-    OutputType.by_schema("ticket", schema)       a JSON Schema, read as plain values
+    OutputType.by_schema("ticket", schema)       a JSON Schema, parsed into plain values
     OutputType.by_grammar("query", lark, ...)    any other language, in llguidance's Lark
 
-Cost: 2 ms for a small model, so keep one that is used often; each call compiles the grammar again, here in
-0.6 ms and in the server. A grammar of some thousand words takes 35 ms.
+Cost: 2 ms for a small model, so reuse it; each call compiles the grammar again, in 0.6 ms here and in the
+server. A grammar of a few thousand words takes 35 ms.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """`lark` is the grammar in llguidance's Lark, `version` names it. `longest` is the size in bytes of the
-    longest text that it allows, and so, at one byte a token, of tokens within which any text ends."""
+    """`lark` is the grammar in llguidance's Lark, `version` its digest, and `longest` the size in bytes of
+    its longest text: an upper limit for the tokens of any answer."""
 
     lark: str
     version: str
     longest: int
 
     def accepts(self, text: str) -> bool:
-        """Return whether `text` is whole and inside the mask."""
+        """Return True if `text` is complete and inside the mask."""
         matcher = LLMatcher(BYTES, self.lark)
         try:
             tokens = BYTES.tokenize_str(text)
-        except UnicodeEncodeError:  # half a surrogate pair, as JSON's \u may spell it
+        except UnicodeEncodeError:  # a lone surrogate, from JSON's \u
             return False
         return bool(matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting())
 
     def walker(self, tokens: LLTokenizer = BYTES) -> Callable[[str], bool]:
-        """Return what tells whether a text can be written by these tokens, each allowed when its turn comes;
-        the grammar is compiled once."""
+        """Return a function that tests if a text can be written with these tokens; compiles the grammar
+        once."""
         fresh = LLMatcher(tokens, self.lark)
 
         def allows(text: str) -> bool:
             matcher = fresh.deep_copy()
             for token in tokens.tokenize_str(text):
-                # What alone can follow, a server writes in tokens of its own.
+                # A forced continuation is tokenized by the server.
                 open_to = matcher.compute_ff_bytes() or _has(matcher.compute_bitmask(), token)
                 if not open_to or matcher.try_consume_tokens([token]) != 1:
                     return False
@@ -66,29 +66,29 @@ class Mask:
         return allows
 
     def texts(self, rng: random.Random, on: float = 0.0) -> Iterator[bytes]:
-        """Yield whole texts without end, their bytes drawn from those allowed. Where a text may end or go
-        on, it goes on with probability `on`."""
+        """Yield random texts, endlessly. Where a text may end or continue, it continues with probability
+        `on`."""
         matcher = LLMatcher(BYTES, self.lark)
         while True:
             text = bytearray()
             while not matcher.is_accepting() or rng.random() < on:
                 bits = matcher.compute_bitmask()
-                if not (ways := [byte for byte in range(256) if _has(bits, byte)]):
+                if not (allowed := [byte for byte in range(256) if _has(bits, byte)]):
                     break
-                text.append(rng.choice(ways))
+                text.append(rng.choice(allowed))
                 matcher.consume_token(text[-1])
             yield bytes(text)
             matcher.reset()
 
     def problem(self) -> str:
-        """Return what llguidance has against the grammar; empty where it compiles."""
+        """Return llguidance's error for the grammar; empty if it compiles."""
         return LLMatcher.validate_grammar(self.lark) or LLMatcher(BYTES, self.lark).get_error() or ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputType(Generic[T]):
-    """`read` turns a text that `mask` allows into a value, and raises `AnswerRejected` where it can't.
-    `schema` is the bounded JSON Schema; None for a grammar that is not JSON."""
+    """`read` parses a text that `mask` allows, and may raise `AnswerRejected`. `schema` is the bounded JSON
+    Schema; None for another grammar."""
 
     name: str
     mask: Mask
@@ -102,10 +102,10 @@ class OutputType(Generic[T]):
 
     @staticmethod
     def of(model: type[M]) -> OutputType[M]:
-        """Return the JSON of `model`: its fields in the model's own order, without spaces.
+        """Return the output type of a model: JSON with its fields in order, without spaces.
 
         Raises:
-            UnmaskableModel: with every place that can't be bounded or expressed, and what to write there.
+            UnmaskableModel: lists every place that can't be bounded or expressed, and the fix.
         """
         try:
             schema = model.model_json_schema()
@@ -115,7 +115,7 @@ class OutputType(Generic[T]):
 
     @staticmethod
     def by_schema(name: str, schema: dict[str, Any]) -> OutputType[Any]:
-        """Return the JSON of a JSON Schema, its objects closed and their fields in its order; raises as
+        """Return the output type of a JSON Schema, with closed objects and fields in order; raises as
         `of`."""
         closed, longest = bounded(schema)
         how = {"x-guidance": {"whitespace_flexible": False}}
@@ -124,10 +124,10 @@ class OutputType(Generic[T]):
 
     @staticmethod
     def by_grammar(name: str, lark: str, longest: int, read: Callable[[str], T]) -> OutputType[T]:
-        """Return the texts of a grammar in llguidance's Lark, the longest of `longest` bytes.
+        """Return the output type of a grammar in llguidance's Lark, whose longest text has `longest` bytes.
 
         Raises:
-            UnmaskableModel: llguidance refuses the grammar; its words are passed on.
+            UnmaskableModel: llguidance refuses the grammar; includes its error.
         """
         return OutputType(name, _checked(lark, longest), read)
 
@@ -160,8 +160,8 @@ def _reader(model: type[M]) -> Callable[[str], M]:
 
 
 def _without_texts_of(answer: str) -> Callable[[str], str]:
-    """Return what replaces the answer's texts in a validator's sentence, which may repeat what a customer
-    wrote and is shown where that should not be."""
+    """Return a function that redacts the answer's texts in a validator's message, which may quote a
+    customer."""
     texts = {json.loads(answer[begin:end]) for begin, end in values(answer) if answer[begin] == '"'}
     any_of = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True) if text.strip())
     return lambda sentence: re.sub(rf"(?<!\w)(?:{any_of})(?!\w)", "…", sentence) if any_of else sentence

@@ -1,7 +1,6 @@
-"""Texts for a bounded schema: valid ones up to each bound, and near ones with one thing wrong in one place.
+"""Generate texts for a bounded schema: valid ones at each bound, and others with one mistake in one place.
 
-Which they are is a guess: of two models in a union, one may be the other with a field less. So `check.py` has
-the model judge each.
+A supposed mistake may be valid, for example in a union. So `check.py` has the model judge each text.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from .bounds import FORMATS, Node
 from .output import OutputType
 
 MOST = 500_000
-"""Characters of all texts of one place: of more, every second is left out, or two of three."""
+"""Characters of all texts of one place; above it only every second text is used, or every third."""
 ODD = ("null", "true", "0", "0.5", '"?"', "[]", "{}")
 SIGNS = 'aé🍵"\\\t\x1f'
 FORMS = "2000-02-29 0000-01-01 1900-02-29 2023-02-29 255.255.255.255 256.0.0.1 :: 1::2::3 12345::".split()
@@ -25,7 +24,7 @@ ENDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
 class Case(NamedTuple):
-    """A text, what it tries and where, and whether the mask has to allow it if it is valid."""
+    """A text, what it tests where, and whether the mask must allow it if it is valid."""
 
     text: str
     what: str
@@ -33,7 +32,7 @@ class Case(NamedTuple):
 
 
 def samples(node: Node, definitions: Node, at: str = "") -> list[Case]:
-    """Return the cases of one place of a schema as `bounded` returns it, the first of them valid."""
+    """Return the cases for one place of a bounded schema; the first one is valid."""
     if "$ref" in node:
         return samples(definitions[node["$ref"].removeprefix("#/$defs/")], definitions, at)
     if "anyOf" in node:
@@ -85,7 +84,7 @@ def _leaves(node: Node, _: Node, at: str) -> Iterator[Case]:
         edge = (end / step).to_integral_value() * step
         numbers = (edge, edge - step, edge + step, edge + step / 2, end)
         texts += [f"{number.normalize():f}" for number in numbers]
-    known = node.get("format") in (None, *FORMATS)  # of others a judge takes any text for valid
+    known = node.get("format") in (None, *FORMATS)  # other formats aren't validated
     for text in texts:
         yield Case(text, f"{at}: a value", known)
         for near in (text[:-2] + text[-1:], text[:-1] + "?" + text[-1:], text.swapcase(), _json(text)):

@@ -1,10 +1,10 @@
-"""How likely the model held each field of a finished answer, without the mask.
+"""The probability of each field of an answer, without the mask.
 
-llama.cpp's server tells with each token how likely it was before the mask (`logprobs`). vLLM's `logprobs` are
-taken after the mask, where a forced token always has probability 1: so the tokens of prompt and answer are
-sent once more as a prompt (`prompt_logprobs`), where no mask acts.
+llama.cpp's server returns each token's probability before the mask (`logprobs`). vLLM's `logprobs` are
+computed after the mask, where a forced token always has probability 1: so prompt and answer are sent again as
+a prompt (`prompt_logprobs`), to which no mask applies.
 
-Cost: with llama.cpp about a tenth of a token's time with a 0.5B model. With vLLM one prefill of prompt and
+Cost: with llama.cpp about a tenth of a token's time for a 0.5B model; with vLLM a prefill of prompt and
 answer, without the prefix cache.
 """
 
@@ -21,7 +21,7 @@ Span = tuple[int, int]
 Key = TypeVar("Key")
 
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+')
-_PARTIAL = "\ufffd"  # how a server shows a token that is a part of a character
+_PARTIAL = "\ufffd"  # in the text of a token that is only part of a character
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Token:
 
 
 def score_fields(dialect: str) -> dict[str, Any]:
-    """Return the fields of a request that let its answer be scored."""
+    """Return the fields of a request that its scores need."""
     return {"logprobs": True, "top_logprobs": 1} if dialect == "llama.cpp" else {"return_token_ids": True}
 
 
 def llama_tokens(answer: dict[str, Any]) -> list[Token]:
-    """Read the tokens of llama.cpp's answer. It tells the likeliest token alone, so rank 2 stands for any but
-    the first. Raises KeyError, IndexError or TypeError for any other document."""
+    """Return the tokens of llama.cpp's answer. It names only the likeliest token, so rank 2 means any other.
+    Raises KeyError, IndexError or TypeError for an unexpected document."""
     return [
         Token(one["token"], float(one["logprob"]), 1 if one["top_logprobs"][0]["id"] == one["id"] else 2)
         for one in answer["choices"][0]["logprobs"]["content"]
@@ -48,25 +48,25 @@ def llama_tokens(answer: dict[str, Any]) -> list[Token]:
 
 
 def vllm_request(model: str, prompt: Sequence[int], answer: Sequence[int]) -> dict[str, Any]:
-    """Return the body for vLLM's `/v1/completions`. One token has to be decoded; it is not read."""
+    """Return the body for vLLM's `/v1/completions`, which must decode at least one token."""
     return {
         "model": model,
         "prompt": [*prompt, *answer],
         "max_tokens": 1,
         "temperature": 0,
-        "prompt_logprobs": 0,  # of the given tokens alone; more would be alternatives to them
+        "prompt_logprobs": 0,  # of the given tokens only, without alternatives
     }
 
 
 def vllm_tokens(scored: dict[str, Any], answer: Sequence[int]) -> list[Token]:
-    """Read the answer's tokens from vLLM's scores. Raises as `llama_tokens`."""
-    places = scored["choices"][0]["prompt_logprobs"][-len(answer) :]
-    found = [at[str(token)] for at, token in zip(places, answer, strict=True)]
-    return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in found]
+    """Return the answer's tokens from vLLM's scores. Raises as `llama_tokens`."""
+    logprobs = scored["choices"][0]["prompt_logprobs"][-len(answer) :]
+    tokens = [by_id[str(token)] for by_id, token in zip(logprobs, answer, strict=True)]
+    return [Token(one["decoded_token"] or "", float(one["logprob"]), int(one["rank"])) for one in tokens]
 
 
 def probabilities(text: str, answer: Iterable[Token], spans: Mapping[Span, Key]) -> dict[Key, float]:
-    """Return how likely the model held each span of `text`: a token counts for the one it begins in."""
+    """Return the probability of each span of `text`; a token counts for the span in which it starts."""
     ends = sorted(spans)
     logprobs: defaultdict[Key, float] = defaultdict(float)
     at = 0
@@ -99,8 +99,8 @@ def values(text: str) -> dict[Span, str]:
 
 
 def _place(text: str, piece: str, at: int) -> int:
-    """Return where a token's text stands at or after `at`: a little further on after parts of a character,
-    which have no text of their own."""
+    """Return the position of a token's text at or shortly after `at`: tokens that are part of a character
+    have no text of their own."""
     if not piece or _PARTIAL in piece:
         return at
     place = text.find(piece, at, at + len(piece) + 4)

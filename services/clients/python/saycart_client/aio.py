@@ -1,4 +1,4 @@
-"""The client for asyncio: as `saycart_client.client`, with every call awaited."""
+"""The asyncio client: `saycart_client.client` with awaited calls."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Self
 import httpx
 
 from saycart_client import calls
-from saycart_client.core import Placed, Shop, event_of
-from saycart_client.errors import SaycartError, refused
+from saycart_client.core import BaseOrder, BaseSaycart, parse_event
+from saycart_client.errors import SaycartError, error_of
 from saycart_client.models import OrderEvent
 
 
-class AsyncLiveOrder(Placed[Coroutine[Any, Any, "AsyncLiveOrder"]]):
-    """As `LiveOrder`."""
+class AsyncLiveOrder(BaseOrder[Coroutine[Any, Any, "AsyncLiveOrder"]]):
+    """See `LiveOrder`."""
 
     async def wait(self, timeout_s: float = 120) -> AsyncLiveOrder:
         order, end = self, time.monotonic() + timeout_s
         while call := order._poll(end):
-            order = await self._shop._live(call)
+            order = await self._client._live(call)
         return order
 
     async def events(self) -> AsyncIterator[OrderEvent]:
@@ -29,26 +29,26 @@ class AsyncLiveOrder(Placed[Coroutine[Any, Any, "AsyncLiveOrder"]]):
         while True:
             call, tries = self._events(after), tries + 1
             try:
-                async with self._shop._http.stream(call.method, call.path, **call.sent) as response:
+                async with self._client._http.stream(call.method, call.path, **call.sent) as response:
                     if not response.is_success:
                         await response.aread()
-                        raise refused(response)
+                        raise error_of(response)
                     async for line in response.aiter_lines():
                         tries = 1
-                        if event := event_of(line):
+                        if event := parse_event(line):
                             yield event
                             after = event.seq
                             if event.status in calls.ENDED:
                                 return
                     if response.status_code == 204:
                         return
-                await asyncio.sleep(calls.AGAIN_S)
+                await asyncio.sleep(calls.REOPEN_S)
             except (SaycartError, httpx.TransportError) as error:
                 await asyncio.sleep(calls.pause_s(call, error, tries))
 
 
-class AsyncSaycart(Shop[Coroutine[Any, Any, AsyncLiveOrder]]):
-    """As `Saycart`."""
+class AsyncSaycart(BaseSaycart[Coroutine[Any, Any, AsyncLiveOrder]]):
+    """See `Saycart`."""
 
     def __init__(self, key: str, url: str = calls.URL, *, http: httpx.AsyncClient | None = None) -> None:
         self._http = http or httpx.AsyncClient(timeout=calls.TIMEOUT)
@@ -69,8 +69,8 @@ class AsyncSaycart(Shop[Coroutine[Any, Any, AsyncLiveOrder]]):
                 response = await self._http.request(call.method, call.path, **call.sent)
                 if response.is_success:
                     order = AsyncLiveOrder.model_validate_json(response.content)
-                    order._shop = self
+                    order._client = self
                     return order
-                raise refused(response)
+                raise error_of(response)
             except (SaycartError, httpx.TransportError) as error:
                 await asyncio.sleep(calls.pause_s(call, error, tries))

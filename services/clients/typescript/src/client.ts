@@ -1,62 +1,62 @@
 /** The client: `await (await new Saycart(key).order("a latte", { menu: "cafe" })).wait()`. */
 
-import { NotSettled, ProblemError, refused, Unreachable } from "./errors.js";
+import { errorOf, NotSettled, ProblemError, Unreachable } from "./errors.js";
 import type { CartDraft, Choice, Order, OrderEvent } from "./models.js";
 
 const URL_HERE = "http://127.0.0.1:8420";
 const TIMEOUT_MS = 40_000;
 const POLL_S = 25; // of one long poll; the API allows 30
 const TRIES = 4;
-const LONGEST_PAUSE_S = 30;
-const AGAIN_S = 1; // until a stream of events that ended early is opened again
+const MAX_PAUSE_S = 30;
+const REOPEN_S = 1; // before a stream of events that ended early is reopened
 const MOVING = ["queued", "processing"];
 const ENDED = ["completed", "rejected", "error", "cancelled"];
 
 export interface NewOrder {
-  /** The menu's id; may be left out with a recording if the shop has only one. */
+  /** The menu's id; optional for a recording if the shop has only one. */
   menu?: string;
-  /** Show the cart to the customer before the order is completed. */
+  /** Ask for the customer's confirmation before the order is completed. */
   confirm?: boolean;
-  /** A note of yours of up to 8000 bytes, which comes back with the order. */
+  /** Your own data, up to 8000 bytes, returned with the order. */
   metadata?: Record<string, unknown>;
-  /** The same key and order bring back the first one; by default a new key. */
+  /** Repeating an order with its key returns the first one; default: a new key. */
   idempotencyKey?: string;
 }
 
 interface Call extends RequestInit {
   path: string;
-  /** False where to send it twice is not the same as once. */
+  /** False if sending it twice has another effect than once. */
   repeatable?: boolean;
 }
 
 /**
- * One shop, by its key. Calls reject with the errors of `errors.ts`; what may be repeated is sent again,
- * after the time that the API asks for.
+ * A client of one shop. Calls reject with the errors of `errors.ts`, after retries where these are safe, at the
+ * time that the API asks for.
  */
 export class Saycart {
   readonly #url: string;
   readonly #fetch: typeof fetch;
 
-  /** `url`: by default http://127.0.0.1:8420; `fetch`: one of your own, with a proxy or certificates. */
+  /** `url`: default http://127.0.0.1:8420; `fetch`: your own, for a proxy or certificates. */
   constructor(readonly key: string, options: { url?: string; fetch?: typeof fetch } = {}) {
     this.#url = (options.url ?? URL_HERE).replace(/\/$/, "");
     this.#fetch = options.fetch ?? fetch.bind(globalThis);
   }
 
   /** Order by text, or by a recording. */
-  async order(what: string | Blob, wish: NewOrder = {}): Promise<LiveOrder> {
-    return this.said("/v1/orders", what, wish);
+  async order(content: string | Blob, options: NewOrder = {}): Promise<LiveOrder> {
+    return this.postUtterance("/v1/orders", content, options);
   }
 
-  async said(path: string, what: string | Blob, wish: NewOrder): Promise<LiveOrder> {
-    const { idempotencyKey = crypto.randomUUID(), ...fields } = wish;
+  async postUtterance(path: string, content: string | Blob, options: NewOrder): Promise<LiveOrder> {
+    const { idempotencyKey = crypto.randomUUID(), ...fields } = options;
     const headers = { "Idempotency-Key": idempotencyKey };
-    if (typeof what === "string") {
-      return this.live({ path, ...json({ transcript: what, ...fields }, headers) });
+    if (typeof content === "string") {
+      return this.live({ path, ...json({ transcript: content, ...fields }, headers) });
     }
     const body = new FormData();
-    // The API looks at the first bytes, not at the name, which only says that this is a file.
-    body.set("audio", what, "order");
+    // The name only marks it as a file: the API detects the format by the content.
+    body.set("audio", content, "order");
     for (const [name, value] of Object.entries(fields)) {
       if (value !== undefined) body.set(name, typeof value === "string" ? value : JSON.stringify(value));
     }
@@ -68,7 +68,7 @@ export class Saycart {
     return this.live({ path: `/v1/orders/${id}` });
   }
 
-  /** Send a call, again where that is safe and may help; the answer's JSON. */
+  /** Send a call, with retries if these are safe, and return the response's JSON. */
   async send<T>(call: Call): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -80,12 +80,12 @@ export class Saycart {
     }
   }
 
-  /** Send a call once; the answer, if it is a success. */
+  /** Send a call once, and return a successful response. */
   async open(call: Call, signal?: AbortSignal): Promise<Response> {
     const { path, repeatable, ...init } = call;
     const headers = { ...init.headers, Authorization: `Bearer ${this.key}` };
     const response = await this.#fetch(this.#url + path, { ...init, headers, signal: signal ?? null });
-    if (!response.ok) throw await refused(response);
+    if (!response.ok) throw await errorOf(response);
     return response;
   }
 
@@ -94,7 +94,7 @@ export class Saycart {
   }
 }
 
-/** An order as it was read, and what can be done with it; each call gives it back as it then is. */
+/** An order as of its last response, with methods that return its new state. */
 export class LiveOrder {
   readonly #client: Saycart;
 
@@ -103,37 +103,37 @@ export class LiveOrder {
     Object.assign(this, order);
   }
 
-  /** Wait until it has ended, or waits for its customer or the staff; rejects with NotSettled. */
+  /** Wait until it has ended, or is waiting for its customer or the staff; rejects with NotSettled. */
   async wait(timeoutS = 120): Promise<LiveOrder> {
     const end = Date.now() + timeoutS * 1000;
-    let found: LiveOrder = this;
-    while (MOVING.includes(found.status)) {
-      const left = (end - Date.now()) / 1000;
-      if (left <= 0) throw new NotSettled(`Order ${this.id} is still ${found.status}.`);
-      found = await this.#client.live({ path: `/v1/orders/${this.id}?wait=${Math.min(left, POLL_S)}` });
+    let order: LiveOrder = this;
+    while (MOVING.includes(order.status)) {
+      const remaining = (end - Date.now()) / 1000;
+      if (remaining <= 0) throw new NotSettled(`Order ${this.id} is still ${order.status}.`);
+      order = await this.#client.live({ path: `/v1/orders/${this.id}?wait=${Math.min(remaining, POLL_S)}` });
     }
-    return found;
+    return order;
   }
 
-  /** Answer its question by one of the `answers`, or that one's id. */
+  /** Answer its question with one of the `answers` or its id. */
   answer(choice: Choice | string): Promise<LiveOrder> {
     if (!this.question) throw new TypeError(`Order ${this.id} has no question.`);
     const answer = typeof choice === "string" ? choice : choice.id;
     return this.#post("answer", { question: this.question.id, answer, version: this.version });
   }
 
-  /** Add what the customer says or types next, by text or by a recording. */
-  say(what: string | Blob, more: Pick<NewOrder, "idempotencyKey"> = {}): Promise<LiveOrder> {
-    return this.#client.said(`/v1/orders/${this.id}/utterances`, what, more);
+  /** Add another utterance, as text or a recording. */
+  say(content: string | Blob, options: Pick<NewOrder, "idempotencyKey"> = {}): Promise<LiveOrder> {
+    return this.#client.postUtterance(`/v1/orders/${this.id}/utterances`, content, options);
   }
 
-  /** Say the customer's yes to this cart and total, or to the `cart` they made of it. */
+  /** Confirm this cart and total for the customer, or the `cart` as they edited it. */
   confirm(cart?: CartDraft): Promise<LiveOrder> {
-    const seen = cart ? { cart } : { total: this.cart?.total };
-    return this.#post("confirm", { version: this.version, ...seen });
+    const confirmed = cart ? { cart } : { total: this.cart?.total };
+    return this.#post("confirm", { version: this.version, ...confirmed });
   }
 
-  /** Take it: the shop makes it now, and it can't be cancelled any more. */
+  /** Mark it as being made: it can't be cancelled any more. */
   take(): Promise<LiveOrder> {
     return this.#client.live({ path: `/v1/orders/${this.id}/taken`, method: "POST" });
   }
@@ -142,14 +142,14 @@ export class LiveOrder {
     return this.#client.live({ path: `/v1/orders/${this.id}/cancel`, method: "POST" });
   }
 
-  /** Follow it from its first event to its end, over as many streams as that takes. */
+  /** Yield its events from the first to the last, reopening the stream if needed. */
   async *events(): AsyncGenerator<OrderEvent, void> {
     let after = 0;
     for (let tries = 1; ; tries++) {
       const call: Call = { path: `/v1/orders/${this.id}/events`, headers: { "Last-Event-ID": String(after) } };
       try {
         const response = await this.#client.open(call);
-        if (response.status === 204 || !response.body) return; // it had ended before
+        if (response.status === 204 || !response.body) return; // it had already ended
         for await (const line of lines(response.body)) {
           tries = 1;
           if (!line.startsWith("data:")) continue;
@@ -158,7 +158,7 @@ export class LiveOrder {
           after = event.seq;
           if (ENDED.includes(event.status)) return;
         }
-        await sleep(AGAIN_S);
+        await sleep(REOPEN_S);
       } catch (error) {
         await pause(call, error, tries);
       }
@@ -170,7 +170,7 @@ export class LiveOrder {
   }
 }
 
-// All that the API shows of it.
+// The fields of the API.
 export interface LiveOrder extends Order {}
 
 function json(body: object, headers: Record<string, string> = {}): RequestInit {
@@ -180,19 +180,20 @@ function json(body: object, headers: Record<string, string> = {}): RequestInit {
 async function* lines(body: ReadableStream<BufferSource>): AsyncGenerator<string, void> {
   let rest = "";
   for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
-    const found = (rest + chunk).split("\n");
-    rest = found.pop() ?? "";
-    yield* found;
+    const complete = (rest + chunk).split("\n");
+    rest = complete.pop() ?? "";
+    yield* complete;
   }
 }
 
-/** Wait before `call` is sent again; rejects where it should not be, or not so soon. */
+/** Wait before a retry of `call`; rejects with the error if it shouldn't be retried. */
 async function pause(call: Call, error: unknown, tries: number): Promise<void> {
-  const refusal = error instanceof ProblemError ? error : undefined;
-  const wrong = refusal ?? new Unreachable(String(error), { cause: error });
-  const again = refusal ? refusal.retryable : call.repeatable !== false; // it may have happened
-  const seconds = refusal?.retryAfter ?? 2 ** (tries - 1) * (0.5 + Math.random() / 2);
-  if (!again || tries >= TRIES || seconds > LONGEST_PAUSE_S) throw wrong;
+  const problem = error instanceof ProblemError ? error : undefined;
+  const retry = problem ? problem.retryable : call.repeatable !== false; // it may have been processed
+  const seconds = problem?.retryAfter ?? 2 ** (tries - 1) * (0.5 + Math.random() / 2);
+  if (!retry || tries >= TRIES || seconds > MAX_PAUSE_S) {
+    throw problem ?? new Unreachable(String(error), { cause: error });
+  }
   await sleep(seconds);
 }
 

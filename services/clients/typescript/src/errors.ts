@@ -1,4 +1,4 @@
-/** Every error of the client. Each says what to do (`hint`) and whether to try again (`retryable`). */
+/** The errors of the client. Each says what to do (`hint`) and whether to try again (`retryable`). */
 
 import type { Order, Problem } from "./models.js";
 
@@ -7,24 +7,24 @@ export class SaycartError extends Error {
   readonly hint: string = "";
 }
 
-/** No answer of saycart's came. */
+/** No response from saycart. */
 export class Unreachable extends SaycartError {
   override readonly retryable = true;
   override readonly hint = "Check the address, that saycart is running, and any proxy in between.";
 }
 
-/** `wait` gave up; the order goes on. */
+/** `wait` timed out; the order is still being processed. */
 export class NotSettled extends SaycartError {
   override readonly retryable = true;
-  override readonly hint = "Wait again, follow its events, or take its webhooks.";
+  override readonly hint = "Wait again, follow its events, or use webhooks.";
 }
 
-/** A webhook that saycart did not sign, or an old one. */
+/** A webhook not signed by saycart, or too old. */
 export class InvalidSignature extends SaycartError {
-  override readonly hint = "Answer 401. If it should fit: check the secret, and this machine's clock.";
+  override readonly hint = "Answer with 401. If it is genuine, check the secret and this machine's clock.";
 }
 
-/** saycart refused, with an RFC 9457 problem. `retryAfter`: seconds, if the answer names a time. */
+/** An RFC 9457 problem. `retryAfter`: seconds, from the Retry-After header. */
 export class ProblemError extends SaycartError {
   override readonly retryable: boolean;
   override readonly hint: string;
@@ -40,27 +40,27 @@ export class ProblemError extends SaycartError {
 /** Any other 4xx: `problem.errors` names the fields. */
 export class InvalidRequest extends ProblemError {}
 
-/** 401, 403: the key is unknown, expired or lacks the scope. */
+/** 401, 403: the key is unknown or expired, or lacks the scope. */
 export class NotAllowed extends ProblemError {}
 
 /** 404: not in this shop. */
 export class NotFound extends ProblemError {}
 
-/** 409: it changed since it was read; `order` is how it is now. */
+/** 409: it has changed; `order` is its current state. */
 export class Conflict extends ProblemError {}
 
-/** 429, 5xx: come back after `retryAfter`. */
+/** 429, 5xx: try again after `retryAfter`. */
 export class Unavailable extends ProblemError {}
 
 type Kind = typeof ProblemError;
 const KINDS: Record<number, Kind> = { 401: NotAllowed, 403: NotAllowed, 404: NotFound, 409: Conflict, 429: Unavailable };
 
-/** The error of an answer that is not a success. */
-export async function refused(response: Response): Promise<ProblemError | Unreachable> {
+/** Return the error for an unsuccessful response. */
+export async function errorOf(response: Response): Promise<ProblemError | Unreachable> {
   const { status, headers } = response;
   const text = await response.text();
   if (!headers.get("Content-Type")?.startsWith("application/problem+json")) {
-    return new Unreachable(`Something else answered: ${status} ${text.slice(0, 200)}`);
+    return new Unreachable(`The response is not from saycart: ${status} ${text.slice(0, 200)}`);
   }
   const problem = JSON.parse(text) as Problem & { order?: Order };
   const after = headers.get("Retry-After") ?? "";

@@ -1,4 +1,4 @@
-/** Names for what the API sends and takes; the shapes are generated (`schema.ts`). */
+/** Names for the API's types, which are generated (`schema.ts`). */
 
 import type { components } from "./schema.js";
 

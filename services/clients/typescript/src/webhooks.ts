@@ -1,4 +1,4 @@
-/** Verifies the webhooks that saycart sends (Standard Webhooks: HMAC-SHA256 over id, time and body). */
+/** Verify saycart's webhooks (Standard Webhooks: HMAC-SHA256 over id, time and body). */
 
 import { InvalidSignature } from "./errors.js";
 import type { WebhookMessage } from "./models.js";
@@ -6,10 +6,10 @@ import type { WebhookMessage } from "./models.js";
 const TOLERANCE_S = 300;
 
 /**
- * The message of a webhook, once its signature fits; throws InvalidSignature.
+ * Verify a webhook and return its message; throws InvalidSignature.
  *
- * `body` is the text as it came, not parsed and written again; `secret` is `whsec_…`, as
- * `saycart webhooks add` printed it.
+ * `body` is the raw text, not parsed and serialized again; `secret` is `whsec_…`, as printed by
+ * `saycart webhooks add`.
  */
 export async function verify(
   body: string | Uint8Array<ArrayBuffer>,
@@ -35,7 +35,7 @@ export async function verify(
       return JSON.parse(new TextDecoder().decode(bytes)) as WebhookMessage;
     }
   }
-  throw new InvalidSignature("No signature fits.");
+  throw new InvalidSignature("No signature matches.");
 }
 
 function decoded(base64: string): Uint8Array<ArrayBuffer> {

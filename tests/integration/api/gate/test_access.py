@@ -78,13 +78,15 @@ def ask(world: World, method: str, path: str, header: Header) -> httpx.Response:
     return answer
 
 
-def test_an_app_with_an_open_route_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_app_with_an_unprotected_route_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("services.api.gate.access.PUBLIC", frozenset())
-    with pytest.raises(RuntimeError, match=r"ask for no scope: .*/livez"):
+    with pytest.raises(RuntimeError, match=r"without a scope: .*/livez"):
         create_app(bootstrap(Settings(home=tmp_path)))
 
 
-def test_bad_credentials_are_no_credentials(world: World) -> None:
+def test_invalid_credentials_are_rejected(world: World) -> None:
     good = world.bearing("ada")["Authorization"].removeprefix("Bearer ")
     key_id, secret = good.split("_", 2)[1:]
     for token in (
@@ -102,7 +104,7 @@ def test_bad_credentials_are_no_credentials(world: World) -> None:
 
 
 @pytest.mark.parametrize("scope", sorted(ALL_SCOPES))
-def test_a_key_opens_its_own_scope_alone(world: World, scope: Scope) -> None:
+def test_a_key_has_only_its_scopes(world: World, scope: Scope) -> None:
     header = header_for(world.parts.database, scope)
     for method, path, wanted in of_every_route(world):
         if not path.startswith(("/v1/", "/metrics")):
@@ -114,7 +116,7 @@ def test_a_key_opens_its_own_scope_alone(world: World, scope: Scope) -> None:
             assert "scope" in expect_problem(answer, 403, "forbidden")["detail"], (method, path)
 
 
-def test_another_shops_things_are_not_there(world: World, stranger: Header) -> None:
+def test_objects_of_another_shop_are_not_found(world: World, stranger: Header) -> None:
     order_id, review_id = _things(world)
     for method, path, _ in of_every_route(world):
         of_nobody = method == "PUT" or path.startswith(("/v1/schema", "/v1/masked"))
@@ -140,7 +142,7 @@ def test_another_shops_things_are_not_there(world: World, stranger: Header) -> N
     assert world.parts.orders.get(order_id).state.value == "in_review"
 
 
-def test_lists_show_the_own_shop_alone(world: World, stranger: Header) -> None:
+def test_lists_show_only_the_own_shop(world: World, stranger: Header) -> None:
     _things(world)
     for path, name in (("/v1/orders", "orders"), ("/v1/reviews", "reviews"), ("/v1/menus", "menus")):
         assert world.http.get(path, headers=stranger).json()[name] == []
@@ -149,7 +151,7 @@ def test_lists_show_the_own_shop_alone(world: World, stranger: Header) -> None:
     expect_problem(world.http.post("/v1/orders", json=text, headers=stranger), 422, "unknown_menu")
 
 
-def test_two_shops_may_call_their_menus_alike(world: World, stranger: Header) -> None:
+def test_two_shops_may_use_the_same_menu_id(world: World, stranger: Header) -> None:
     dear = {**MENU, "id": "same", "name": "Dear", "items": [{"sku": "latte", "name": "latte", "price": 999}]}
     cheap = {**MENU, "id": "same", "name": "Cheap", "items": [{"sku": "latte", "name": "latte", "price": 1}]}
     for header, document in ((stranger, cheap), (world.bearing("ada"), dear)):
@@ -165,7 +167,7 @@ def test_two_shops_may_call_their_menus_alike(world: World, stranger: Header) ->
         assert tools.menu(order.shop, order.menu_id, order.menu_version).menu.items[0].price == price
 
 
-def test_one_shops_idempotency_keys_are_not_anothers(world: World, stranger: Header) -> None:
+def test_idempotency_keys_belong_to_a_shop(world: World, stranger: Header) -> None:
     world.parts.menus.of(OTHER).put(Menu.parse(MENU), by=BY)
     body, key = {"transcript": "a latte", "menu": MENU["id"]}, {"Idempotency-Key": "order-1"}
     made = [
@@ -175,13 +177,13 @@ def test_one_shops_idempotency_keys_are_not_anothers(world: World, stranger: Hea
     assert len(set(made)) == 3
 
 
-def test_a_reviewer_is_who_the_credential_says(world: World) -> None:
+def test_the_credential_names_the_reviewer(world: World) -> None:
     _, review_id = _things(world)
     taken = world.http.post(f"/v1/reviews/{review_id}/claim", headers=world.bearing("ada"))
     assert taken.json()["claimed_by"] == "ada"
 
 
-def test_a_customer_holds_their_own_order_alone(world: World) -> None:
+def test_a_customer_can_only_open_their_own_order(world: World) -> None:
     form = {"transcript": "a latte", "menu": MENU["id"]}
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as ann:
         made = ann.post("/orders", data=form)
@@ -199,7 +201,7 @@ def test_a_customer_holds_their_own_order_alone(world: World) -> None:
             assert ann.post(f"/orders/{other}/{call}", data={"version": "1"}).status_code == 404
 
 
-def test_a_capability_that_was_made_by_others_or_is_old_opens_nothing(world: World) -> None:
+def test_forged_and_expired_capabilities_are_rejected(world: World) -> None:
     order_id, _ = _things(world)
     box, good = world.parts, capability(world.parts, "main", _things(world)[0])
     forged = URLSafeTimedSerializer("0" * 64, salt="saycart order").dumps(["main", order_id])
@@ -222,7 +224,7 @@ def test_a_capability_that_was_made_by_others_or_is_old_opens_nothing(world: Wor
         assert "set-cookie" not in answer.headers
 
 
-def test_a_link_becomes_a_cookie_and_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_becomes_a_cookie_and_expires(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     order_id, _ = _things(world)
     made = world.http.post(f"/v1/orders/{order_id}/link", headers=world.bearing("ada")).json()
     with httpx.Client(base_url=world.url) as guest:
@@ -236,7 +238,7 @@ def test_a_link_becomes_a_cookie_and_ends(world: World, monkeypatch: pytest.Monk
         assert late.get(path).status_code == 404
 
 
-def test_a_page_key_opens_its_shops_page(world: World) -> None:
+def test_a_page_key_opens_only_its_shops_page(world: World) -> None:
     page_key = world.parts.keys.add_page(OTHER, "kiosk", by=BY)
     world.parts.menus.of(OTHER).put(Menu.parse({**MENU, "name": "The Other Menu"}), by=BY)
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as kiosk:
@@ -255,7 +257,7 @@ def test_a_page_key_opens_its_shops_page(world: World) -> None:
         assert world.http.get(f"/at/{bad}").status_code == 404
 
 
-def test_a_deployment_may_have_no_page_of_its_own(tmp_path: Path) -> None:
+def test_the_order_page_can_be_disabled(tmp_path: Path) -> None:
     with running(tmp_path, page_shop="") as world:
         assert world.http.get("/").status_code == 404
         assert world.http.get("/menu").status_code == 404
@@ -264,7 +266,7 @@ def test_a_deployment_may_have_no_page_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("role", "review", "edit"), [("reviewer", 200, 403), ("manager", 200, 200), ("admin", 200, 200)]
 )
-def test_a_role_opens_its_pages(world: World, role: str, review: int, edit: int) -> None:
+def test_a_role_opens_only_its_pages(world: World, role: str, review: int, edit: int) -> None:
     world.parts.staff.add(f"the {role}", "correct horse battery", role=Role(role))
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as http:
         http.post("/sign-in", data={"name": f"the {role}", "password": "correct horse battery"})
@@ -279,7 +281,7 @@ def test_a_role_opens_its_pages(world: World, role: str, review: int, edit: int)
             assert http.get(f"/menu/{MENU['id']}/edit?sku=latte").status_code == 403
 
 
-def test_staff_of_another_shop_see_their_own(world: World) -> None:
+def test_staff_see_only_their_shop(world: World) -> None:
     world.parts.staff.add("oscar", "correct horse battery", shop=OTHER, role=Role.ADMIN)
     order_id, review_id = _things(world)
     with httpx.Client(base_url=world.url, headers={"Origin": world.url}) as http:
@@ -290,13 +292,13 @@ def test_staff_of_another_shop_see_their_own(world: World) -> None:
         assert review_id not in http.get("/review").text
 
 
-def test_no_credential_is_for_every_shop() -> None:
+def test_no_credential_covers_all_shops() -> None:
     for shop in ("*", ""):
         with pytest.raises(ValueError, match="one shop"):
             Access(shop, "key:x", frozenset())
 
 
-def test_scopes_stand_in_the_openapi_document(world: World) -> None:
+def test_the_openapi_document_has_the_scopes(world: World) -> None:
     document = world.http.get("/openapi.json").json()
     for path, methods, scopes in declared(world.server._app):
         if path.startswith("/v1/"):

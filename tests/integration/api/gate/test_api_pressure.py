@@ -69,7 +69,7 @@ def test_too_many_of_all_clients_together(small: World) -> None:
     assert 'saycart_orders_refused_total{code="too_many_orders"} 0.0' in shown
 
 
-def test_a_repeat_of_an_accepted_key_is_answered_all_the_same(small: World) -> None:
+def test_a_repeated_key_is_accepted_under_pressure(small: World) -> None:
     first = post(small, key="k").json()["id"]
     for _ in range(2):
         post(small)
@@ -83,7 +83,7 @@ def test_a_repeat_of_an_accepted_key_is_answered_all_the_same(small: World) -> N
     expect_problem(post(small, "carl", key="k"), 503, "overloaded")
 
 
-def test_the_body_is_not_waited_for(small: World) -> None:
+def test_a_refusal_does_not_wait_for_the_body(small: World) -> None:
     for _ in range(3):
         post(small)
     with begun(small) as line:
@@ -91,7 +91,7 @@ def test_the_body_is_not_waited_for(small: World) -> None:
     assert small.recordings == []
 
 
-def test_zero_means_any_number(tmp_path: Path) -> None:
+def test_zero_means_unlimited(tmp_path: Path) -> None:
     with running(tmp_path, client_backlog=0, shop_backlog=0, max_backlog=0) as world:
         world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # asked by nobody
         for _ in range(4):
@@ -108,13 +108,13 @@ def test_zero_means_any_number(tmp_path: Path) -> None:
         (50, 0, 12, 18),  # nothing measured
     ],
 )
-def test_the_wait_follows_backlog_and_throughput(waiting: int, left: int, low: int, high: int) -> None:
+def test_retry_after_follows_backlog_and_throughput(waiting: int, left: int, low: int, high: int) -> None:
     seen = {pressure.wait_s(Load(waiting, left=left)) for _ in range(200)}
     assert low <= min(seen) <= max(seen) <= high
     assert len(seen) > 1 or low == high, "all would come back at once"
 
 
-def test_what_is_counted(small: World) -> None:
+def test_waiting_orders_are_counted(small: World) -> None:
     orders = [post(small, client).json()["id"] for client in ("ann", "ann", "bob")]
     small.advance(orders[1], Event.DOUBTED, reasons=())
     counted = small.parts.load.load()
@@ -123,7 +123,7 @@ def test_what_is_counted(small: World) -> None:
     assert counted.per_second == pytest.approx(1 / 60)
 
 
-def test_a_key_is_free_again_after_a_refusal_and_after_a_client_that_left(lone_world: World) -> None:
+def test_a_key_is_released_after_refusals_and_disconnects(lone_world: World) -> None:
     headers = {"Idempotency-Key": "k"}
     bad = lone_world.http.post("/v1/orders", json={"transcript": "x", "menu": "nowhere"}, headers=headers)
     expect_problem(bad, 422, "unknown_menu")

@@ -35,7 +35,7 @@ def test_a_get_takes_no_body(world: World, path: str, framing: str) -> None:
         assert statuses(line) == [400]
 
 
-def test_an_answered_body_that_does_come_keeps_the_connection(world: World) -> None:
+def test_a_late_body_keeps_the_connection(world: World) -> None:
     with socket.create_connection(("127.0.0.1", world.port), HANGS_S) as line:
         line.sendall(
             b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
@@ -57,5 +57,5 @@ def test_an_answered_body_that_does_come_keeps_the_connection(world: World) -> N
         ("testclient", "testclient"),
     ],
 )
-def test_whom_a_limit_counts_as_one(host: str, key: str) -> None:
+def test_limits_group_addresses(host: str, key: str) -> None:
     assert counted_as(host) == key

@@ -65,7 +65,7 @@ def shown(world: World, kind: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_opens_nothing_is_answered_as_nothing(world: World, kind: str) -> None:
+def test_useless_credentials_are_treated_as_none(world: World, kind: str) -> None:
     header, tried = shown(world, kind), 0
     for method, path, _ in of_every_route(world):
         answer, bare = ask(world, method, path, header), ask(world, method, path, {})

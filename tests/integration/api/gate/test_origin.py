@@ -47,7 +47,7 @@ def get(world: World, *hosts: str, target: str = "/v1/menus", version: str = "1.
     "host",
     ["localhost", "LOCALHOST:80", "localhost.", "127.0.0.1:8420", "127.9.9.9", "[::1]:1", "[0:0::0:1]"],
 )
-def test_loopback_names_are_ours(world: World, host: str) -> None:
+def test_loopback_host_names_are_accepted(world: World, host: str) -> None:
     assert get(world, host)[0] == 200
 
 
@@ -59,7 +59,7 @@ def test_loopback_names_are_ours(world: World, host: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("target", ["/v1/menus", "/", "/metrics", "/docs", "/static/none", "/readyz"])
-def test_other_names_are_not(world: World, host: str, target: str) -> None:
+def test_other_host_names_are_rejected(world: World, host: str, target: str) -> None:
     status, body = get(world, host, target=target)
     assert status == 421
     assert json.loads(body)["code"] == "misdirected"
@@ -85,11 +85,11 @@ def test_a_target_is_a_path(world: World, target: str) -> None:
     assert get(world, "localhost", target=target)[0] == 400
 
 
-def test_a_probe_may_ask_by_address(world: World) -> None:
+def test_a_probe_may_use_an_address_as_host(world: World) -> None:
     assert get(world, "10.1.2.3:8420", target="/livez") == (200, '{"status":"ok"}')
 
 
-def test_hosts_that_are_named_and_the_public_one(tmp_path: Path) -> None:
+def test_configured_hosts_are_accepted(tmp_path: Path) -> None:
     with running(tmp_path, hosts="till.local, 192.168.7.7,[fd00::7]", public_url=HOME) as named:
         for host in (
             "till.local",
@@ -104,7 +104,7 @@ def test_hosts_that_are_named_and_the_public_one(tmp_path: Path) -> None:
             assert get(named, host)[0] == 421, host
 
 
-def test_any_host_only_when_said(tmp_path: Path) -> None:
+def test_any_host_only_if_configured(tmp_path: Path) -> None:
     with running(tmp_path, hosts="*") as open_to_all:
         assert get(open_to_all, "evil.example")[0] == 200
         assert get(open_to_all)[0] == 400
@@ -122,7 +122,7 @@ def test_any_host_only_when_said(tmp_path: Path) -> None:
         ("proxies", "proxy.local", "SAYCART_PROXIES"),
     ],
 )
-def test_what_can_not_be_read_ends_the_start(tmp_path: Path, field: str, value: str, variable: str) -> None:
+def test_invalid_settings_prevent_the_start(tmp_path: Path, field: str, value: str, variable: str) -> None:
     with pytest.raises(ValueError, match=variable), running(tmp_path, **{field: value}):
         pass
 
@@ -151,7 +151,7 @@ def post(world: World, path: str, *headers: str, host: str = "127.0.0.1:{port}")
         (f"Origin: {OURS}",),
     ],
 )
-def test_our_own_pages_may(world: World, path: str, headers: tuple[str, ...]) -> None:
+def test_own_pages_may_post(world: World, path: str, headers: tuple[str, ...]) -> None:
     assert post(world, path, *headers) in (202, 303)
 
 
@@ -177,20 +177,20 @@ def test_our_own_pages_may(world: World, path: str, headers: tuple[str, ...]) ->
         (f"Origin: {OURS}", "Origin: https://evil.example"),
     ],
 )
-def test_other_pages_may_not(world: World, path: str, headers: tuple[str, ...]) -> None:
+def test_cross_site_pages_may_not_post(world: World, path: str, headers: tuple[str, ...]) -> None:
     before = sum(world.parts.orders.counts().values())
     assert post(world, path, *headers) == 403
     assert sum(world.parts.orders.counts().values()) == before
 
 
-def test_a_program_need_say_nothing_to_the_api_alone(world: World) -> None:
+def test_programs_need_no_origin_for_the_api(world: World) -> None:
     assert post(world, API) == 202
     assert post(world, PAGE) == 403
     assert post(world, "/sign-in") == 403
     assert say(world, "GET / HTTP/1.1\nHost: localhost")[0] == 200
 
 
-def test_a_proxy_that_ends_tls_unknown_to_us(world: World) -> None:
+def test_an_unknown_tls_proxy_keeps_the_host(world: World) -> None:
     """It keeps the Host, and nobody said that it is to be believed."""
     assert post(world, PAGE, "Origin: https://localhost", host="localhost") == 303
     assert post(world, PAGE, "Origin: https://localhost:444", host="localhost") == 403
@@ -205,7 +205,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield found
 
 
-def test_the_public_address_is_our_origin(public: World) -> None:
+def test_the_public_url_is_our_origin(public: World) -> None:
     assert post(public, PAGE, f"Origin: {HOME}") == 303  # whatever Host the proxy sends
     assert post(public, PAGE, f"Origin: {HOME}", host="order.example") == 303
     assert post(public, PAGE, f"Origin: {HOME}:443", host="order.example") == 303
@@ -226,7 +226,7 @@ def secure(answer: httpx.Response) -> bool:
     return "; Secure" in answer.headers["set-cookie"]
 
 
-def test_the_public_address_makes_cookies_secure(public: World) -> None:
+def test_the_public_url_makes_cookies_secure(public: World) -> None:
     assert secure(signed_in(public, Origin=HOME, Host="order.example"))
     assert secure(signed_in(public, Origin=HOME))
 
@@ -242,7 +242,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 FORWARDED = {"X_Forwarded_Proto": "https", "X_Forwarded_For": "203.0.113.7"}
 
 
-def test_the_proxy_is_believed_and_others_are_not(behind: World) -> None:
+def test_only_the_proxy_is_trusted(behind: World) -> None:
     proxied = {"Origin": behind.url.replace("http:", "https:")}
     assert secure(signed_in(behind, "127.0.0.9", **FORWARDED, **proxied))
     for source in ("127.0.0.1", "127.0.0.8"):
@@ -251,12 +251,12 @@ def test_the_proxy_is_believed_and_others_are_not(behind: World) -> None:
     assert not secure(signed_in(behind, "127.0.0.9", X_Forwarded_For="203.0.113.7"))
 
 
-def test_nobody_is_believed_unless_said(world: World) -> None:
+def test_no_proxy_is_trusted_by_default(world: World) -> None:
     world.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
     assert not secure(signed_in(world, **FORWARDED))
 
 
-def test_the_address_that_limits_count_is_not_the_spoofed_one(tmp_path: Path) -> None:
+def test_limits_ignore_spoofed_addresses(tmp_path: Path) -> None:
     with running(tmp_path, proxies="127.0.0.9", address_requests_per_minute=1) as behind:
 
         def asked(source: str, *forwarded: str) -> list[int]:

@@ -91,7 +91,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         process.wait(30)
 
 
-def test_what_all_parts_write_is_their_users_alone(
+def test_files_are_private_to_their_user(
     home: Path, tmp_path: Path, start: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     server = EmbeddedRedis(tmp_path / "redis", any_free(), tmp_path / "redis.log")
@@ -124,7 +124,7 @@ def test_what_all_parts_write_is_their_users_alone(
     assert wider(home) == []
 
 
-def test_the_first_command_on_a_new_home_closes_it_too(home: Path) -> None:
+def test_the_first_command_makes_a_home_private(home: Path) -> None:
     """Before any stack has run there."""
     done = subprocess.run(
         [sys.executable, "-m", "services.cli.main", "staff", "list"],
@@ -137,7 +137,7 @@ def test_the_first_command_on_a_new_home_closes_it_too(home: Path) -> None:
     assert wider(home) == []
 
 
-def test_what_the_supervisor_starts_inherits_it(home: Path) -> None:
+def test_children_inherit_the_umask(home: Path) -> None:
     """Redis, logs, passwords, records, and whatever a child makes that knows nothing of it."""
     done = subprocess.run(
         [sys.executable, "-c", SUPERVISED, home], umask=OPEN, check=False, capture_output=True

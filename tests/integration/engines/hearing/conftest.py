@@ -1,4 +1,4 @@
-"""The decoding child, made to misbehave."""
+"""A decoding child that misbehaves."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from services.transcription.audio import audio, audio_child
 
 @pytest.fixture
 def child_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Have the child do something once it is confined, before it decodes."""
+    """Return a function that injects code into the child between confinement and decoding."""
 
     source = Path(audio_child.__file__).read_text()
 
     def tampered(code: str) -> None:
-        before = "    room = int("
+        before = "    remaining = int("
         assert source.count(before) == 1
         program = tmp_path / "child.py"
         program.write_text(source.replace(before, f"    {code}\n{before}"))
         monkeypatch.setattr(audio_child, "__file__", str(program))
-        monkeypatch.setattr(audio._Child, "_ahead", None)  # it may have been started without the code
+        monkeypatch.setattr(audio._Child, "_ahead", None)  # the original may be running
 
     return tampered

@@ -1,4 +1,4 @@
-"""Both recognisers with their adapters, on the shipped samples and on what is no order."""
+"""Both recognizers with their adapters, on the samples and on noise."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ears(request: pytest.FixtureRequest, parts: Container) -> Transcriber:
     return found
 
 
-def test_the_samples_are_heard(ears: Transcriber) -> None:
+def test_the_samples_are_transcribed(ears: Transcriber) -> None:
     wrong = said = 0
     for row in GOLD:
         if row["utterance"]:
@@ -51,19 +51,19 @@ def test_the_samples_are_heard(ears: Transcriber) -> None:
 
 
 @pytest.mark.parametrize("noise", NOTHING)
-def test_nothing_is_heard_where_nothing_is_said(noise: str, ears: Transcriber) -> None:
+def test_noise_has_no_transcript(noise: str, ears: Transcriber) -> None:
     recording = Recording(RECORDINGS, lambda _: NOTHING[noise].astype(np.float32))
     assert ears.transcribe(recording, "en").nothing_was_said
 
 
-def test_other_languages_are_heard_without_it(parts: Container) -> None:
+def test_other_languages_use_the_plain_model(parts: Container) -> None:
     heard = parts.transcriber.transcribe(stored(SPANISH / "taqueria-luna-21.flac"), "es-MX")
     assert heard.source.startswith("faster-whisper-base/")
     assert (heard.language, heard.source.rpartition("/")[2]) == ("es", "es")
     assert "burrito" in heard.text.casefold()
 
 
-def test_how_sure_it_is_was_measured(parts: Container) -> None:
+def test_its_confidence_was_measured(parts: Container) -> None:
     second = parts.second_transcriber
     assert second is not None
     keys = [
@@ -74,7 +74,7 @@ def test_how_sure_it_is_was_measured(parts: Container) -> None:
     assert agreement(*keys, 0.5) is not None
 
 
-def test_they_are_written_when_weights_are_fetched(parts: Container) -> None:
+def test_merged_weights_are_written_when_models_are_fetched(parts: Container) -> None:
     written = settings().models_dir / "adapters"
     parts.write_adapted(["faster-whisper-tiny.en"])
     adapter = adapter_of("faster-whisper-tiny.en")

@@ -48,7 +48,7 @@ LIVE = {  # as browsers' recorders write: a pipe, no seeking back to fill in len
 
 
 class Pipe:
-    """A file to write that can't seek."""
+    """A writable file without seek."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("wb")
@@ -94,7 +94,7 @@ def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hear(path: Path, limits: DecodeLimits | None = None) -> audio.Samples:
-    """What comes before a recogniser listens."""
+    """Decode as before transcription."""
     return read(path, limits or DecodeLimits())
 
 
@@ -118,7 +118,7 @@ def test_a_cut_off_upload_is_refused(tones: Path, tmp_path: Path, name: str, kep
 
 
 @pytest.mark.parametrize("container", list(AudioContainer))
-def test_text_under_a_forced_demuxer_opens_nothing(tmp_path: Path, container: AudioContainer) -> None:
+def test_a_playlist_under_a_forced_demuxer_opens_nothing(tmp_path: Path, container: AudioContainer) -> None:
     secret = tmp_path / "secret.flac"
     record(secret, "flac", "flac", 16_000)
     file = tmp_path / "order.wav"
@@ -127,7 +127,7 @@ def test_text_under_a_forced_demuxer_opens_nothing(tmp_path: Path, container: Au
         decode(file, container, DecodeLimits())
 
 
-def test_exactly_the_limit_is_taken(tones: Path) -> None:
+def test_exactly_the_limit_is_accepted(tones: Path) -> None:
     assert hear(tones / "pcm.wav", DecodeLimits(max_audio_s=SECONDS + 0.01)).size
     with pytest.raises(AudioTooLong):
         hear(tones / "pcm.wav", DecodeLimits(max_audio_s=SECONDS - 0.1))
@@ -161,7 +161,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_headers_hurt_no_one(tmp_path: Path, name: str) -> None:
+def test_hostile_headers_are_harmless(tmp_path: Path, name: str) -> None:
     file = tmp_path / "order"
     file.write_bytes(HOSTILE[name]())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -178,7 +178,7 @@ def test_a_codec_that_no_recorder_uses_is_refused(tmp_path: Path) -> None:
     assert refusal.value.code in ("unsupported_audio", "audio_damaged")
 
 
-def test_floats_that_are_no_sound_are_tamed(tmp_path: Path) -> None:
+def test_invalid_float_samples_are_clipped(tmp_path: Path) -> None:
     wild = np.tile(np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.5], np.float32), 1000)
     file = tmp_path / "order.wav"
     file.write_bytes(wav_header(rate=RATE, channels=1, bits=32, size=wild.nbytes, tag=3) + wild.tobytes())
@@ -188,14 +188,12 @@ def test_floats_that_are_no_sound_are_tamed(tmp_path: Path) -> None:
 
 
 def test_memory_is_limited(tones: Path) -> None:
-    """Too little for the libraries alone: the child fails, the order may be tried again."""
+    """Too little even for the libraries: the child fails, and the order may be retried."""
     with pytest.raises((AudioTooCostly, AudioDamaged, EngineUnavailable)):
         hear(tones / "pcm.wav", DecodeLimits(memory_bytes=40_000_000))
 
 
-def test_a_next_child_that_can_not_be_started_costs_no_recording(
-    tones: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_early_start_fails_no_recording(tones: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     popen, started = subprocess.Popen, list[object]()
 
     def one_alone(*command: Any, **options: Any) -> subprocess.Popen[bytes]:
@@ -210,7 +208,7 @@ def test_a_next_child_that_can_not_be_started_costs_no_recording(
     assert (len(started), audio._Child._ahead) == (2, None)
 
 
-def test_a_slow_machine_is_not_the_recordings_fault(tones: Path, child_that: Callable[[str], None]) -> None:
+def test_a_slow_machine_is_an_outage(tones: Path, child_that: Callable[[str], None]) -> None:
     child_that("import time; time.sleep(60)")
     began = time.monotonic()
     with pytest.raises(EngineUnavailable, match="took longer"):
@@ -251,7 +249,7 @@ def test_the_child_has_no_secrets(
 
 
 def test_the_child_is_confined(tones: Path, child_that: Callable[[str], None]) -> None:
-    """Its own limits, whatever its parent's are, and no way to its parent but its exit status."""
+    """It has its own limits, and no way to its parent but stdout and its exit status."""
     tests = (
         "resource.getrlimit(resource.RLIMIT_AS) == (500_000_000, 500_000_000)",
         "resource.getrlimit(resource.RLIMIT_CPU) == (3, 4)",
@@ -274,7 +272,7 @@ def test_the_child_is_confined(tones: Path, child_that: Callable[[str], None]) -
 
 
 def test_the_child_can_open_nothing(tmp_path: Path, child_that: Callable[[str], None]) -> None:
-    """With its descriptors used up, the decoder itself can't reach a file, even if it is taken over."""
+    """Without free descriptors even a compromised decoder can't open a file."""
     child_that('open("/etc/hostname")')
     file = tmp_path / "order.flac"
     record(file, "flac", "flac", 16_000)

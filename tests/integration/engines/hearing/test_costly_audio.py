@@ -1,4 +1,4 @@
-"""Recordings made to burn the transcriber: each is refused once, soon, and for good."""
+"""Recordings that are expensive to decode: each is rejected early, and not retried."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from services.transcription.audio import audio, audio_child
 from services.transcription.audio.audio import RATE, DecodeLimits
 from services.transcription.ports import Recording
 from tests import hostile_audio
-from tests.stand_ins import ScriptedTranscriber, Works
+from tests.stand_ins import Pipeline, ScriptedTranscriber
 
-# What a refusal may take on a busy machine, under half of what one try used to.
+# Limit for a rejection on a busy machine; one try used to take twice as long.
 SOON_S = 9.0
 COSTLY: dict[str, tuple[Callable[[], bytes], type[AudioRefused]]] = {
     "mono and stereo by turns": (lambda: hostile_audio.alternating_channels(50_000), AudioTooCostly),
@@ -36,7 +36,7 @@ COSTLY: dict[str, tuple[Callable[[], bytes], type[AudioRefused]]] = {
 
 
 class Ears(ScriptedTranscriber):
-    """Only has the recording decoded, for real."""
+    """Only decodes the recording."""
 
     def transcribe(self, recording: Recording, language: str) -> Transcript:
         heard = super().transcribe(recording, language)
@@ -49,7 +49,7 @@ class Ears(ScriptedTranscriber):
 def test_the_order_ends_once_and_soon(database: Database, tmp_path: Path, name: str) -> None:
     content, error = COSTLY[name]
     data = content()
-    world, limits = Works(database, BlobFolder(tmp_path / "blobs")), DecodeLimits()
+    world, limits = Pipeline(database, BlobFolder(tmp_path / "blobs")), DecodeLimits()
     ears = Ears([Transcript(text="", confidence=0.0)])
     with world.blobs.open() as writer:
         writer.write(data)
@@ -73,27 +73,28 @@ def test_the_order_ends_once_and_soon(database: Database, tmp_path: Path, name: 
 
 
 def test_small_frames_of_one_form_are_a_recording(tmp_path: Path) -> None:
-    """Odd, but whole: two seconds in two thousand frames."""
+    """Unusual but valid: two seconds in two thousand frames."""
     file = tmp_path / "order"
     file.write_bytes(hostile_audio.tiny_frames(2_000))
     assert audio.read(file, DecodeLimits()).size == 2 * RATE
 
 
 def test_a_chain_of_recordings_is_still_one(tmp_path: Path) -> None:
-    """Each link may have a form of its own, and there are never many."""
+    """Each link may have its own format, within a limit."""
     file = tmp_path / "order"
     frames = (
-        hostile_audio.flac_frame(n, channels=1 + n // 100 % 2) for n in range(100 * (audio_child.FORMS - 1))
+        hostile_audio.flac_frame(n, channels=1 + n // 100 % 2)
+        for n in range(100 * (audio_child.MAX_FORMATS - 1))
     )
     file.write_bytes(hostile_audio.flac(frames))
     assert audio.read(file, DecodeLimits()).size >= RATE
 
 
 @pytest.mark.parametrize("limits", [DecodeLimits(child_s=20, cpu_s=1), DecodeLimits(child_s=4, cpu_s=60)])
-def test_time_that_a_recording_burns_is_its_own_fault(
+def test_a_recording_over_the_cpu_limit_is_rejected(
     tmp_path: Path, child_that: Callable[[str], None], limits: DecodeLimits
 ) -> None:
-    """The limit of CPU time comes first, whatever the settings say, so that the verdict is final."""
+    """The CPU limit is reached first, whatever the settings, so the rejection is final."""
     child_that("while True: pass")
     file = tmp_path / "order"
     file.write_bytes(hostile_audio.tiny_frames(100))

@@ -1,4 +1,4 @@
-"""The real denoiser on the shipped samples, alone and in babble, and before the real recogniser."""
+"""The denoiser on the samples, clean and in babble, and with the recognizer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ears(**more: object) -> WhisperTranscriber:
     return WhisperTranscriber(resolve(MODEL, settings().models_dir), name=MODEL, **more)  # type: ignore[arg-type]
 
 
-def test_babble_is_turned_down_and_speech_is_not(denoiser: Denoiser, clean: Samples) -> None:
+def test_babble_is_reduced_and_speech_is_not(denoiser: Denoiser, clean: Samples) -> None:
     noisy = degrade(clean, BABBLE_DB, SAMPLE.name, 1)
     alone, among = denoiser(clean), denoiser(noisy)
     assert not alone.was_noisy
@@ -54,9 +54,9 @@ def test_babble_is_turned_down_and_speech_is_not(denoiser: Denoiser, clean: Samp
     for heard, made in ((clean, alone), (noisy, among)):
         assert made.samples.shape == heard.shape
         assert made.samples.dtype == np.float32
-    # What is left of a clean recording is that recording, in its place.
+    # A clean recording stays nearly the same.
     assert np.corrcoef(clean, alone.samples)[0, 1] > 0.995
-    # Nearer to what was said than before, and never turned down by more than was asked for.
+    # Closer to the clean recording, and never reduced by more than the limit.
     scale = float(np.dot(noisy, clean) / np.dot(clean, clean))
     assert power(among.samples - scale * clean) < 0.5 * power(noisy - scale * clean)
     assert power(among.samples) > power(noisy) * 10 ** (-AT_MOST_DB / 10) * 0.9
@@ -70,7 +70,7 @@ def test_silence_of_any_length_stays_silence(denoiser: Denoiser, length: int) ->
     assert not made.was_noisy
 
 
-def test_the_recogniser_hears_what_is_noisy_once_more(denoiser: Denoiser, clean: Samples) -> None:
+def test_noisy_recordings_are_transcribed_again(denoiser: Denoiser, clean: Samples) -> None:
     hears = ears(denoiser=denoiser)
     noisy = degrade(clean, BABBLE_DB, SAMPLE.name, 1)
     assert hears.transcribe_denoised(given(clean), "en-US") is None
@@ -82,7 +82,7 @@ def test_the_recogniser_hears_what_is_noisy_once_more(denoiser: Denoiser, clean:
     assert "large latte" in quieter.text.casefold()
 
 
-def test_where_it_was_not_measured_or_is_not_there_nothing_is_heard_so(
+def test_there_is_no_denoised_pass_without_a_table_or_a_denoiser(
     denoiser: Denoiser, clean: Samples, tmp_path: Path
 ) -> None:
     noisy = given(degrade(clean, BABBLE_DB, SAMPLE.name, 1))
@@ -90,7 +90,7 @@ def test_where_it_was_not_measured_or_is_not_there_nothing_is_heard_so(
     hears = ears(denoiser=denoiser)
     assert hears.transcribe_denoised(noisy, "es") is None
     long = np.tile(noisy.samples, 1 + int(LONGEST_S * RATE / noisy.samples.size))
-    assert hears.transcribe_denoised(given(long), "en") is None, "its networks would hold too much memory"
+    assert hears.transcribe_denoised(given(long), "en") is None, "it would take too much memory"
     gone = ears(denoiser=Denoiser(lambda: tmp_path / "none.tar.gz"))
     with capture_logs() as logs:
         assert gone.transcribe_denoised(noisy, "en") is None

@@ -1,4 +1,4 @@
-"""The real recogniser on silence, noise and the shipped samples."""
+"""The recognizer on silence, noise and the samples."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_no_order_is_invented(ears: WhisperTranscriber, tmp_path: Path, name: st
     assert heard.duration_s == pytest.approx(NOTHING[name].size / RATE)
 
 
-def test_words_of_a_voice_that_drops_are_no_silence(ears: WhisperTranscriber, tmp_path: Path) -> None:
-    """A muffin said at a sixteenth of the loudness: cut off, it leaves an order without a muffin."""
+def test_words_of_a_fading_voice_are_not_silence(ears: WhisperTranscriber, tmp_path: Path) -> None:
+    """The muffin is said at a sixteenth of the volume; if it were cut, the order would lack it."""
     voice = decode_audio(str(RECORDINGS / "hc-02.flac"), RATE).copy()
     loud = stored(save(tmp_path / "loud.wav", voice))
     voice[int(4.3 * RATE) :] *= 10 ** (-24 / 20)
@@ -107,10 +107,10 @@ def samples() -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("snr", "agreed"), [(5, True), (0, False)])
-def test_a_second_recognizer_agrees_where_it_hears_the_same(
+def test_a_second_recognizer_agrees_on_the_same_words(
     ears: WhisperTranscriber, second: WhisperTranscriber, tmp_path: Path, snr: int, agreed: bool
 ) -> None:
-    """Two cappuccinos and a muffin in hiss, which the first recogniser hears rightly and is unsure of."""
+    """Two cappuccinos and a muffin in hiss: the first recognizer is right but unsure."""
     clean = decode_audio(str(RECORDINGS / "hc-02.flac"), RATE)
     hiss = np.random.default_rng(3).standard_normal(clean.size)
     mixed = clean + hiss * np.sqrt(np.mean(clean**2) / np.mean(hiss**2) / 10 ** (snr / 10))
@@ -129,17 +129,17 @@ def test_a_second_recognizer_agrees_where_it_hears_the_same(
     ("frames", "left"),
     [(1, 300), (100, 300), (101, 400), (799, 1000), (2800, 3000), (2801, 3000), (3000, 3000)],
 )
-def test_a_fitted_window_keeps_all_that_was_said_and_two_seconds(frames: int, left: int) -> None:
+def test_a_fitted_window_keeps_the_speech_and_two_seconds(frames: int, left: int) -> None:
     window = np.zeros((80, 3000), np.float32)
     window[:, :frames] = 1
     kept = fitting(window)
     assert kept.shape == (80, left)
     assert kept.sum() == window.sum()
-    assert kept.flags.c_contiguous, "the library reads the memory as it lies"
+    assert kept.flags.c_contiguous, "CTranslate2 reads the memory directly"
 
 
-def test_what_one_thread_hears_fitted_another_hears_whole() -> None:
-    """As when several orders are evaluated at once, by one model."""
+def test_fitted_windows_are_set_per_thread() -> None:
+    """Several orders may share one model."""
     encoded: list[int] = []
     encoder = FittedEncoder(lambda features: encoded.append(features.shape[1]))
     with encoder.fitted(True), ThreadPoolExecutor(1) as other:
@@ -148,13 +148,13 @@ def test_what_one_thread_hears_fitted_another_hears_whole() -> None:
     assert encoded == [3000, 200]
 
 
-def test_a_fitted_hearing_hears_the_samples_too(ears: WhisperTranscriber) -> None:
+def test_a_fitted_pass_transcribes_the_samples(ears: WhisperTranscriber) -> None:
     for row in samples():
         recording = stored(RECORDINGS / row["audio"])
         fitted, whole = ears.transcribe_fitted(recording, "en-US"), ears.transcribe(recording, "en-US")
         assert fitted is not None
         assert fitted.source == f"{whole.source}+fitted"
-        assert fitted.recogniser == whole.source, "what was measured of this recogniser holds"
+        assert fitted.recogniser == whole.source, "its measured agreement applies"
         assert fitted.duration_s == whole.duration_s
         one, other = (
             {word.text.strip(",.?!").casefold() for word in heard.words} for heard in (fitted, whole)
@@ -163,14 +163,14 @@ def test_a_fitted_hearing_hears_the_samples_too(ears: WhisperTranscriber) -> Non
         assert abs(fitted.words[-1].end_s - whole.words[-1].end_s) < 1
 
 
-def test_a_fitted_hearing_is_only_had_where_it_was_measured(ears: WhisperTranscriber) -> None:
+def test_there_is_no_fitted_pass_without_a_table(ears: WhisperTranscriber) -> None:
     sample = stored(RECORDINGS / samples()[0]["audio"])
     assert ears.transcribe_fitted(sample, "es") is None
     unknown = WhisperTranscriber(resolve(MODEL, settings().models_dir), name="another")
     assert unknown.transcribe_fitted(sample, "en") is None
 
 
-def test_a_worker_has_both_recognisers_before_its_first_order(
+def test_a_worker_loads_both_recognizers_before_its_first_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = Mock(wraps=WhisperModel.__init__)
@@ -181,16 +181,14 @@ def test_a_worker_has_both_recognisers_before_its_first_order(
     for ears in (parts.transcriber, parts.second_transcriber):
         assert ears is not None
         assert ears.transcribe(stored(RECORDINGS / "hc-01.flac"), "en").text
-    assert loaded.call_count == 2, "the orders found them there"
+    assert loaded.call_count == 2, "before any order"
 
 
-def test_a_language_that_the_model_lacks_is_a_matter_of_settings(
-    ears: WhisperTranscriber, tmp_path: Path
-) -> None:
+def test_an_unsupported_language_is_a_configuration_error(ears: WhisperTranscriber, tmp_path: Path) -> None:
     with pytest.raises(EngineMisconfigured, match="doesn't support"):
         ears.transcribe(stored(save(tmp_path / "order.wav", noise(0.1))), "xx")
 
 
-def test_weights_that_are_none_say_so(tmp_path: Path) -> None:
+def test_invalid_weights_are_a_configuration_error(tmp_path: Path) -> None:
     with pytest.raises(EngineMisconfigured, match="can't be loaded"):
         WhisperTranscriber(str(tmp_path), name="empty").load()

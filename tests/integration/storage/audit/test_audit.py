@@ -1,4 +1,4 @@
-"""The audit log in storage, on SQLite and on PostgreSQL: append only, gapless, one with the act."""
+"""The audit log: append-only, without gaps, in the transaction of the act."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def entries(database: Database) -> list[Entry]:
     return list(AuditLog(database).entries())
 
 
-def test_an_entry_says_who_what_and_which(database: Database) -> None:
+def test_an_entry_has_actor_action_and_object(database: Database) -> None:
     act(database, 7)
     [entry] = entries(database)
     assert (entry.shop_id, entry.seq) == ("main", 1)
@@ -49,7 +49,7 @@ _ANY = [
     "DELETE FROM audit_log WHERE seq = 3",
     "INSERT INTO audit_log SELECT * FROM audit_log WHERE seq = 3 "
     "ON CONFLICT (shop_id, seq) DO UPDATE SET actor = 'staff:bob'",
-    # A gap, a number that is taken, and a first entry that is not.
+    # A gap, a duplicate number, and a log that does not begin at 1.
     "INSERT INTO audit_log SELECT shop_id, 5, at, actor, address, request_id, action, object_type, "
     "object_id, before, after FROM audit_log WHERE seq = 3",
     "INSERT INTO audit_log SELECT shop_id, 2, at, actor, address, request_id, action, object_type, "
@@ -59,7 +59,7 @@ _ANY = [
 ]
 _REFUSED = [
     *(("sqlite", statement) for statement in _ANY),
-    # It takes the old row away without asking the triggers of DELETE.
+    # REPLACE deletes the old row without firing DELETE triggers.
     ("sqlite", "REPLACE INTO audit_log SELECT * FROM audit_log WHERE seq = 3"),
     *(("postgresql", statement) for statement in _ANY),
     ("postgresql", "TRUNCATE audit_log"),
@@ -67,7 +67,7 @@ _REFUSED = [
 
 
 @pytest.mark.parametrize(("database_url", "statement"), _REFUSED, indirect=["database_url"])
-def test_the_database_refuses_all_but_the_next_entry(database: Database, statement: str) -> None:
+def test_the_database_accepts_only_the_next_entry(database: Database, statement: str) -> None:
     for number in range(3):
         act(database, number)
     before = entries(database)
@@ -76,7 +76,7 @@ def test_the_database_refuses_all_but_the_next_entry(database: Database, stateme
     assert entries(database) == before
 
 
-def test_an_entry_is_there_with_its_act_or_not_at_all(
+def test_an_entry_and_its_act_are_one_transaction(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     menus, staff = MenuStore(database, "main"), StaffStore(database)
@@ -110,8 +110,8 @@ def test_many_writers_leave_no_gaps(database: Database, race: Any) -> None:
     assert ([head.rpartition(":")[0] for head in heads], faults) == (["main:48", "other:16"], [])
 
 
-def test_what_is_listed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAGE", 2)  # pages that begin inside a shop's log
+def test_listing_entries(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAGE", 2)  # pages start within a shop's log
     for number in range(5):
         act(database, number)
         act(database, number, shop="other")
@@ -142,7 +142,7 @@ TAMPERED = [
 
 
 @pytest.mark.parametrize("statement", TAMPERED)
-def test_a_changed_entry_or_a_cut_end_is_found_by_a_noted_head(database: Database, statement: str) -> None:
+def test_a_recorded_head_reveals_changes_and_truncation(database: Database, statement: str) -> None:
     for number in range(6):
         act(database, number)
     log = AuditLog(database)
@@ -172,7 +172,7 @@ def test_a_gap_is_found_without_a_head(database: Database, statement: str, fault
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("change", ["actor = X'616e6e'", "seq = X'616e6e'", "seq = 4.5"])
-def test_what_sqlite_lets_stand_anywhere_is_found(database: Database, change: str) -> None:
+def test_changes_that_sqlite_allows_are_found(database: Database, change: str) -> None:
     for number in range(4):
         act(database, number)
     noted = AuditLog(database).verify().heads

@@ -1,4 +1,4 @@
-"""What each act leaves in the audit log: in storage, by the API and the pages, and on the command line."""
+"""Audit entries of acts in storage, the API, the pages and the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PASSWORD = "correct horse battery"
 
 
 def logged(database: Database) -> list[tuple[str, str, Any, Any]]:
-    """Action, object, before and after of every entry."""
+    """Return action, object, before and after of all entries."""
     return [
         (e.action, f"{e.object_type} {e.object_id}", _parsed(e.before), _parsed(e.after))
         for e in AuditLog(database).entries()
@@ -46,14 +46,14 @@ def dearer(**changes: Any) -> Menu:
 def test_a_new_version_is_logged_by_the_digests_of_both(database: Database) -> None:
     menus = MenuStore(database, "main")
     first, _ = menus.put(Menu.parse(MENU), by=ANN)
-    menus.put(Menu.parse(MENU), by=ANN)  # says the same: no act
+    menus.put(Menu.parse(MENU), by=ANN)  # unchanged: not an act
     second, _ = menus.put(dearer(name="Renamed"), by=ANN, after=1, edited=True)
     was, is_now = ({"version": one.version, "digest": one.digest} for one in (first, second))
     about = f"menu {MENU['id']}"
     assert logged(database) == [("menu.imported", about, None, was), ("menu.edited", about, was, is_now)]
 
 
-def test_accounts_are_logged_and_passwords_are_not(database: Database) -> None:
+def test_accounts_are_audited_without_passwords(database: Database) -> None:
     staff = StaffStore(database)
     staff.add("ann", PASSWORD, by=ANN)
     staff.set_password("ann", PASSWORD + "!", by=ANN)
@@ -71,7 +71,7 @@ def test_accounts_are_logged_and_passwords_are_not(database: Database) -> None:
 
 
 def decided(database: Database) -> str:
-    """A review that ann has decided: 5.00 were proposed, she wants 4.10."""
+    """A review in which Ann corrected 5.00 to 4.10."""
     desk = Desk(database)
     held = desk.reviews.claim(desk.doubt(500).id, "ann", 60)
     desk.decide(held, "ann", Outcome(Event.APPROVED, cart=cart(410)))
@@ -87,7 +87,7 @@ def test_a_decision_is_logged_without_the_cart(database: Database) -> None:
     assert after == {"decision": "approve", "reviewer": "ann", "order": review.order_id, "total": 410}
 
 
-def test_the_api_says_whose_request_it_was(lone_world: World) -> None:
+def test_the_api_names_the_actor(lone_world: World) -> None:
     document = dearer(name="Renamed").model_dump(mode="json", exclude_none=True)
     headers = {"X-Request-ID": "a-request-of-mine"}
     answer = lone_world.http.put(f"/v1/menus/{MENU['id']}", json=document, headers=headers)

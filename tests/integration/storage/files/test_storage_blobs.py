@@ -25,14 +25,14 @@ def files(blobs: BlobFolder) -> list[Path]:
     return [path for path in blobs._root.rglob("*") if path.is_file()]
 
 
-def test_leftovers_of_the_dead_are_cleared(blobs: BlobFolder) -> None:
+def test_abandoned_uploads_are_deleted(blobs: BlobFolder) -> None:
     code = (
         "import os, sys; from pathlib import Path; from infra.blobs.folder import BlobFolder\n"
         "w = BlobFolder(Path(sys.argv[1])).open(); w.write(b'x'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code, blobs._root]).returncode == 9
     (left,) = files(blobs)
-    long_ago = time.time() - 2 * folder._LEFT_S
+    long_ago = time.time() - 2 * folder._ABANDONED_S
     os.utime(left, (long_ago, long_ago))
     living = blobs.open()
     BlobFolder(blobs._root)
@@ -41,7 +41,7 @@ def test_leftovers_of_the_dead_are_cleared(blobs: BlobFolder) -> None:
     assert files(blobs) == [blobs.path(key)]
 
 
-def test_a_disk_that_is_full_at_a_write(blobs: BlobFolder) -> None:
+def test_a_full_disk_during_a_write(blobs: BlobFolder) -> None:
     with blobs.open() as writer, writer._file, open("/dev/full", "wb", buffering=0) as device:
         writer._file = device
         with pytest.raises(StorageFull):
@@ -52,7 +52,7 @@ def test_a_disk_that_is_full_at_a_write(blobs: BlobFolder) -> None:
 @pytest.mark.parametrize(
     ("code", "error"), [(errno.ENOSPC, StorageFull), (errno.EDQUOT, StorageFull), (errno.EIO, OSError)]
 )
-def test_a_disk_that_refuses_at_the_end(
+def test_a_disk_error_at_commit(
     blobs: BlobFolder, monkeypatch: pytest.MonkeyPatch, code: int, error: type[Exception]
 ) -> None:
     def refuses(_handle: object) -> None:

@@ -1,4 +1,4 @@
-"""What every store of recordings keeps to: the folder, and a bucket on a real S3 server."""
+"""The contract of recording stores: a folder, and a bucket on a real S3 server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from services.recordings import store_of
 from tests.servers.object_store import ObjectStore
 
 HOUR_S = 3600.0
-# The net under the sweeper.
+# A safety net for the sweeper.
 LIFECYCLE = REPOSITORY / "infra/s3/lifecycle.json"
 
 
@@ -56,7 +56,7 @@ def left_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_what_was_written_is_there_until_it_is_removed(blobs: Blobs) -> None:
+def test_a_recording_is_readable_until_removed(blobs: Blobs) -> None:
     blobs.check()
     with blobs.open() as writer:
         writer.write(b"one ")
@@ -78,7 +78,7 @@ def test_what_was_written_is_there_until_it_is_removed(blobs: Blobs) -> None:
     blobs.clear_leftovers()
 
 
-def test_what_was_not_committed_is_nowhere(blobs: Blobs, tmp_path: Path) -> None:
+def test_an_uncommitted_recording_does_not_exist(blobs: Blobs, tmp_path: Path) -> None:
     with blobs.open() as writer:
         writer.write(b"half")
     with blobs.open() as writer:
@@ -88,27 +88,27 @@ def test_what_was_not_committed_is_nowhere(blobs: Blobs, tmp_path: Path) -> None
     assert left_in(tmp_path) == []
 
 
-def test_an_empty_one_and_a_long_one(blobs: Blobs) -> None:
-    sound = secrets.token_bytes(2_500_000)  # several pieces, and not at their edges
+def test_empty_and_long_recordings(blobs: Blobs) -> None:
+    sound = secrets.token_bytes(2_500_000)  # several pieces, the last one partial
     long, empty = stored(blobs, sound), stored(blobs, b"")
     assert read(blobs, long) == sound
     assert read(blobs, empty) == b""
 
 
 @pytest.mark.parametrize("key", ["", "../../etc/passwd", "A" * 32, "a" * 32 + "\n", "a" * 31 + "/", "probe"])
-def test_only_our_keys_name_anything(blobs: Blobs, key: str) -> None:
+def test_only_valid_keys_are_accepted(blobs: Blobs, key: str) -> None:
     with pytest.raises(ValueError, match="not a blob key"):
         blobs.delete(key)
     with pytest.raises(ValueError, match="not a blob key"), blobs.local(key):
         pass
 
 
-def test_many_at_once(blobs: Blobs, race: Callable[..., list[Any]]) -> None:
+def test_concurrent_writes(blobs: Blobs, race: Callable[..., list[Any]]) -> None:
     keys = race(8, lambda number: stored(blobs, str(number).encode() * 1000))
     assert race(8, lambda number: read(blobs, keys[number])) == [str(n).encode() * 1000 for n in range(8)]
 
 
-def test_nothing_is_ever_written_over(
+def test_nothing_is_overwritten(
     bucket: BlobBucket, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secrets, "token_hex", lambda _: "ab" * 16)
@@ -117,7 +117,7 @@ def test_nothing_is_ever_written_over(
     assert read(bucket, key) == b"first"
 
 
-def test_a_server_that_writes_over_is_not_taken(bucket: BlobBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_overwrites_is_rejected(bucket: BlobBucket, monkeypatch: pytest.MonkeyPatch) -> None:
     import obstore
 
     real = obstore.put
@@ -126,7 +126,7 @@ def test_a_server_that_writes_over_is_not_taken(bucket: BlobBucket, monkeypatch:
         bucket.check()
 
 
-def test_it_holds_our_names_under_the_prefix_alone(bucket: BlobBucket, object_store: ObjectStore) -> None:
+def test_only_names_under_the_prefix_are_used(bucket: BlobBucket, object_store: ObjectStore) -> None:
     key, name = stored(bucket), bucket._bucket
     bucket.check()
     assert object_store.names(name) == [f"shops/one/{key[:2]}/{key}"], "no probe is left"
@@ -137,7 +137,7 @@ def test_it_holds_our_names_under_the_prefix_alone(bucket: BlobBucket, object_st
     assert list(bucket.older_than(-HOUR_S)) == [key]
 
 
-def test_no_copy_is_left_by_a_process_that_is_killed_with_it(bucket: BlobBucket, tmp_path: Path) -> None:
+def test_a_killed_process_leaves_no_copy(bucket: BlobBucket, tmp_path: Path) -> None:
     key = stored(bucket)
     code = (
         "import os, sys; from pathlib import Path; from infra.blobs.bucket import BlobBucket\n"
@@ -152,7 +152,7 @@ def test_no_copy_is_left_by_a_process_that_is_killed_with_it(bucket: BlobBucket,
     assert left_in(tmp_path) == []
 
 
-def test_away_refused_and_full_differ_from_gone(
+def test_errors_differ_from_missing_recordings(
     bucket: BlobBucket, object_store: ObjectStore, tmp_path: Path
 ) -> None:
     key = stored(bucket)
@@ -190,7 +190,7 @@ def test_away_refused_and_full_differ_from_gone(
         ("s3://b", "host:9000"),
     ],
 )
-def test_what_names_no_bucket_is_said_at_once(tmp_path: Path, url: str, endpoint: str) -> None:
+def test_an_invalid_bucket_is_reported_at_once(tmp_path: Path, url: str, endpoint: str) -> None:
     with pytest.raises(ValueError, match=r"it is not s3|its server's address"):
         BlobBucket(url, endpoint, tmp_path)
     with pytest.raises(InputError, match="SAYCART_RECORDINGS_URL") as caught:
@@ -198,10 +198,8 @@ def test_what_names_no_bucket_is_said_at_once(tmp_path: Path, url: str, endpoint
     assert "secret" not in caught.value.detail
 
 
-def test_the_buckets_own_rule_is_taken_and_holds_for_recordings_alone(
-    object_store: ObjectStore, tmp_path: Path
-) -> None:
-    """Whether they expire is the server's affair; moto removes nothing."""
+def test_the_expiry_rule_applies_to_recordings_only(object_store: ObjectStore, tmp_path: Path) -> None:
+    """Expiry itself is up to the server; moto deletes nothing."""
     bucket, rule = object_store.bucket(), json.loads(LIFECYCLE.read_text())
     object_store.client.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration=rule)
     kept = object_store.client.get_bucket_lifecycle_configuration(Bucket=bucket)
@@ -216,9 +214,9 @@ def test_the_buckets_own_rule_is_taken_and_holds_for_recordings_alone(
     assert name.startswith(kept["Rules"][0]["Filter"]["Prefix"])
 
 
-def test_that_rule_waits_longer_than_recordings_are_kept_by_default() -> None:
+def test_the_expiry_rule_is_longer_than_default_retention() -> None:
     (rule,) = json.loads(LIFECYCLE.read_text())["Rules"]
-    # A month more: an order's days are counted from its end, and a bucket's from the upload.
+    # One month more: retention counts from an order's end, a bucket from the upload.
     kept = KeepDays.of(Settings.model_fields["keep_days"].default).recordings
     assert kept != "forever"
     assert rule["Expiration"]["Days"] >= kept + 30

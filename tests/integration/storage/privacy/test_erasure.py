@@ -1,4 +1,4 @@
-"""What a customer said is gone everywhere once it is erased; what an order cost is not."""
+"""Erasure removes a customer's words everywhere and keeps an order's prices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schemas.shops.webhook import WebhookMessage
 from services.bootstrap import bootstrap
 from services.cli import client
 from services.cli.main import app
-from services.storage.base.mapping import as_stored
+from services.storage.base.mapping import raw_documents
 from services.storage.base.tables import OrderRow
 from services.storage.privacy.erasure import ErasureStore
 from services.storage.privacy.retention import RetentionStore
@@ -45,12 +45,12 @@ WHERE = TEXTS | {f"{table}.{name}" for table, names in COLUMNS.items() for name 
 
 
 def lines_of(order: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the books need."""
+    """Return what accounting needs."""
     kept = ("kind", "sku", "quantity", "size", "options", "unit_price", "line_total")
     return [{name: line[name] for name in kept} for line in order["cart"]["lines"]]
 
 
-def test_after_erasing_the_word_stands_nowhere(marked: Marked) -> None:
+def test_erasure_removes_the_word_everywhere(marked: Marked) -> None:
     world, made = marked.world, marked.all()
     database, recordings = world.parts.database, world.parts.settings.blobs
     assert places(database) == WHERE
@@ -78,7 +78,7 @@ def test_after_erasing_the_word_stands_nowhere(marked: Marked) -> None:
     assert (again.actions, again.people) == (counted.actions, counted.people)
 
 
-def test_it_is_in_the_audit_log_once(marked: Marked) -> None:
+def test_erasure_is_audited_once(marked: Marked) -> None:
     world, (order_id, *_) = marked.world, marked.all()
     first = world.http.delete(f"/v1/orders/{order_id}/data").json()
     assert world.http.delete(f"/v1/orders/{order_id}/data").json() == first, "twice is once"
@@ -88,11 +88,11 @@ def test_it_is_in_the_audit_log_once(marked: Marked) -> None:
     assert json.loads(str(entry.after)) == {"recording": True}
 
 
-def test_everything_still_shows_an_erased_order(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_erased_order_is_still_shown(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
     cheap(monkeypatch)
     world, made = marked.world, marked.all()
     world.parts.staff.add("Zoe", PASSWORD)
-    reviews = {order_id: marked.works.reviews.by_order(order_id) for order_id in made}
+    reviews = {order_id: marked.pipeline.reviews.by_order(order_id) for order_id in made}
     for order_id in made:
         world.http.delete(f"/v1/orders/{order_id}/data")
     listed = world.http.get("/v1/orders").json()["orders"]
@@ -123,13 +123,13 @@ def test_everything_still_shows_an_erased_order(marked: Marked, monkeypatch: pyt
         world.parts.orders.replay(made[3])
 
 
-def test_an_order_under_way_or_in_review_is_left_alone(marked: Marked) -> None:
+def test_unsettled_orders_are_not_erased(marked: Marked) -> None:
     world, order_id = marked.world, marked.submit()
     for reached in (State.TRANSCRIBED, State.IN_REVIEW):
         if reached is State.IN_REVIEW:
-            marked.works.until_settled(order_id)
+            marked.pipeline.until_settled(order_id)
         before = world.http.get(f"/v1/orders/{order_id}").json()
-        assert marked.works.orders.get(order_id).state is reached
+        assert marked.pipeline.orders.get(order_id).state is reached
         found = expect_problem(world.http.delete(f"/v1/orders/{order_id}/data"), 409, "conflict")
         assert "Cancel it first" in found["hint"]
         assert world.http.get(f"/v1/orders/{order_id}").json() == before
@@ -137,7 +137,7 @@ def test_an_order_under_way_or_in_review_is_left_alone(marked: Marked) -> None:
     assert world.http.delete(f"/v1/orders/{order_id}/data").status_code == 200
 
 
-def test_a_customer_is_found_by_exactly_what_the_shop_wrote(marked: Marked) -> None:
+def test_a_customer_is_found_by_exact_metadata(marked: Marked) -> None:
     world = marked.world
     parts = world.parts
     values: list[dict[str, Any]] = [
@@ -152,7 +152,7 @@ def test_a_customer_is_found_by_exactly_what_the_shop_wrote(marked: Marked) -> N
     ]
     made = [world.text(metadata=value)["id"] for value in values]
     world.text()
-    # What an earlier release may have stored, and PostgreSQL's operators of JSON can't read.
+    # An earlier release may have stored this; PostgreSQL's JSON operators can't read it.
     parts.orders.create(NewOrder("corner-cafe", 1, "en", transcript=speech(SAID), metadata={"x": "a\0b"}))
     found = ErasureStore(parts.database, "main")
     assert found.of_customer("customer", 'a"b\\ü ☃%_') == made[:2]
@@ -160,7 +160,7 @@ def test_a_customer_is_found_by_exactly_what_the_shop_wrote(marked: Marked) -> N
     assert ErasureStore(parts.database, "other").of_customer("customer", 'a"b\\ü ☃%_') == []
 
 
-def test_a_customer_is_handed_out_and_then_erased(
+def test_a_customer_is_exported_and_then_erased(
     marked: Marked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, order_id, waiting = marked.world, marked.corrected(), marked.submit(key=2)
@@ -192,7 +192,7 @@ def test_a_customer_is_handed_out_and_then_erased(
     } == {"operator"}
 
 
-def test_a_courier_on_its_way_writes_nothing_back(marked: Marked) -> None:
+def test_a_courier_in_flight_restores_nothing(marked: Marked) -> None:
     world, order_id = marked.world, marked.corrected()
     outbox = world.parts.outbox
     (message, *_) = [
@@ -211,7 +211,7 @@ def test_a_courier_on_its_way_writes_nothing_back(marked: Marked) -> None:
     assert later.payload["data"].keys() == message.payload["data"].keys()
 
 
-def test_two_erase_at_once(marked: Marked, race: Any) -> None:
+def test_concurrent_erasure(marked: Marked, race: Any) -> None:
     order_id = marked.corrected()
     store = ErasureStore(marked.world.parts.database, "main")
     found = race(4, lambda number: store.erase(order_id, by=Actor(f"operator:{number}")))
@@ -221,7 +221,7 @@ def test_two_erase_at_once(marked: Marked, race: Any) -> None:
 
 
 def test_not_even_in_the_bytes_of_the_file(marked: Marked) -> None:
-    """SQLite leaves what is deleted where it was, unless it is set to write it over."""
+    """SQLite leaves deleted bytes in the file unless it is told to overwrite them."""
     database = marked.world.parts.database
     if not database.is_sqlite:
         pytest.skip("PostgreSQL keeps old rows until it vacuums: docs/operations.md")
@@ -257,16 +257,16 @@ def test_a_later_releases_cart_keeps_its_prices(marked: Marked) -> None:
     for step in (store.recordings, store.words):
         assert step(86_400.0) == 1
         with database.read() as session:
-            found.append(as_stored(session, [order_id], OrderRow.cart, OrderRow.utterances)[order_id])
+            found.append(raw_documents(session, [order_id], OrderRow.cart, OrderRow.utterances)[order_id])
     recordings, words = found
     assert (recordings.utterances, words.utterances) == ([utterances[0] | {"audio_key": None}], [])
     assert (words.cart["total"], words.cart["lines"][0]["kind"]) == (cart["total"], "later")
 
 
-def test_what_is_not_known_here_goes_too(marked: Marked) -> None:
-    """The next release may write fields that this one does not name."""
+def test_unknown_fields_are_erased_too(marked: Marked) -> None:
+    """A later release may write fields that are unknown here."""
     database, order_id = marked.world.parts.database.everywhere(), marked.corrected()
-    more = {"orders": "engine", "review_records": "detail"}  # hold no words today
+    more = {"orders": "engine", "review_records": "detail"}  # no words today
     written = COLUMNS | {table: (*COLUMNS[table], column) for table, column in more.items()}
     poison = f'{{"lines": ["{WORD}"], "data": "{WORD}", "reader": ["{WORD}"]}}'
     with database.write() as session:

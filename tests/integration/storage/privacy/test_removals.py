@@ -1,4 +1,4 @@
-"""Recordings that are not needed any more: gone at once, or by the sweeper after whatever went wrong."""
+"""Recordings that are no longer needed are deleted at once, or by the sweeper after a failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from services.transcription.ports import Recording
 from services.workers import sweeper
 from services.workers.sweeper import collect_orphans
 from tests.integration.api_world import World, expect_problem, own_world, wav
-from tests.stand_ins import Works
+from tests.stand_ins import Pipeline
 
 own_world = own_world
 
@@ -28,11 +28,11 @@ def spoken(world: World) -> str:
     return str(answer.json()["id"])
 
 
-def files(world: Works) -> list[Path]:
+def files(world: Pipeline) -> list[Path]:
     return [path for path in world.blobs._root.rglob("*") if path.is_file()]
 
 
-def test_a_cancelled_order_stays_and_its_recording_goes(own_world: World) -> None:
+def test_cancelling_deletes_the_recording_and_keeps_the_order(own_world: World) -> None:
     http, cancelled, kept = own_world.http, spoken(own_world), spoken(own_world)
     answer = http.get(f"/v1/orders/{cancelled}/audio")
     assert (answer.status_code, answer.content) == (200, wav())
@@ -47,7 +47,7 @@ def test_a_cancelled_order_stays_and_its_recording_goes(own_world: World) -> Non
     assert "<audio" in http.get(own_world.link(kept), follow_redirects=True).text
 
 
-def test_taken_back_on_its_page_it_goes_too(own_world: World) -> None:
+def test_cancelling_on_the_page_deletes_the_recording(own_world: World) -> None:
     order = spoken(own_world)
     own_world.http.get(own_world.link(order))
     answer = own_world.http.post(f"/orders/{order}/again", headers={"Sec-Fetch-Site": "same-origin"})
@@ -56,7 +56,7 @@ def test_taken_back_on_its_page_it_goes_too(own_world: World) -> None:
 
 
 @pytest.mark.parametrize("error", [AudioDamaged("cut off"), AudioTooCostly("it burns")])
-def test_an_unplayable_recording_is_not_kept(world: Works, error: Exception) -> None:
+def test_an_unplayable_recording_is_deleted(world: Pipeline, error: Exception) -> None:
     world.transcriber.script = [error]
     order_id = world.spoken()
     order = world.until_settled(order_id)
@@ -66,7 +66,7 @@ def test_an_unplayable_recording_is_not_kept(world: Works, error: Exception) -> 
         world.orders.replay(order_id)
 
 
-def test_what_a_human_may_still_want_is_kept(world: Works) -> None:
+def test_a_recording_is_kept_for_reviewers(world: Pipeline) -> None:
     world.transcriber.script = [RuntimeError("a fault of ours")]
     reviewed = world.spoken()
     assert world.until_settled(reviewed).state is State.IN_REVIEW
@@ -74,7 +74,7 @@ def test_what_a_human_may_still_want_is_kept(world: Works) -> None:
     assert len(files(world)) == 1
 
 
-def test_a_disk_that_refuses_keeps_no_order_and_no_recording(
+def test_a_failing_disk_stores_no_order_and_no_recording(
     own_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = spoken(own_world)
@@ -92,8 +92,8 @@ def test_a_disk_that_refuses_keeps_no_order_and_no_recording(
     assert own_world.recordings == []
 
 
-def test_a_worker_that_reads_it_right_now_is_not_hurt(world: Works) -> None:
-    """The file may go before it is opened, while it is read, or after it was heard: its result is dropped."""
+def test_cancelling_during_transcription_is_safe(world: Pipeline) -> None:
+    """The file may disappear before, during or after transcription: the result is dropped."""
     order_id, opened = world.spoken(), []
     hear = world.transcriber.transcribe
 
@@ -113,7 +113,7 @@ def test_a_worker_that_reads_it_right_now_is_not_hurt(world: Works) -> None:
     assert world.types(order_id) == ["received", "cancelled"]
 
 
-def test_cancelled_by_many_at_once(world: Works, race: Callable[..., list[Any]]) -> None:
+def test_concurrent_cancellation(world: Pipeline, race: Callable[..., list[Any]]) -> None:
     order_id = world.spoken()
     assert race(6, lambda _: world.cancel(order_id)) == [None] * 6
     assert files(world) == []

@@ -1,4 +1,4 @@
-"""What a shop has kept for long enough goes by itself: recordings, then words, then whole orders."""
+"""Retention deletes recordings, then words, then whole orders."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from services.storage.privacy import retention
 from services.storage.privacy.retention import RetentionStore
 from services.storage.shops.store import ShopStore
 from services.workers import sweeper
-from services.workers.sweeper import collect_orphans, keep
+from services.workers.sweeper import apply_retention, collect_orphans
 from tests.integration.marked import WORD, Marked, age, places
 from tests.plans import plans
 from tests.stand_ins import TESTER, speech
 
 DAY = 86_400.0
-# Orders of many shops that retention is through with: of a nearly empty table PostgreSQL takes any index that
-# could serve.
+# Orders of many shops that retention has already processed: on a nearly empty table PostgreSQL would use any
+# index.
 MORE_SHOPS = """
     INSERT INTO shops (id, name, created_at, needs_second_step)
     SELECT 'shop_' || n, 'Shop', now(), false FROM generate_series(0, 49) AS n
@@ -62,7 +62,7 @@ def rows(database: Database) -> dict[str, int]:
 
 
 def done(marked: Marked) -> Counter[str]:
-    """What the sweeper has written down that it carried out."""
+    """Return what the sweeper recorded as done."""
     found = Counter[str]()
     for entry in marked.world.parts.audit.newest(100, action="retention.carried_out"):
         assert entry.actor == "system:sweeper"
@@ -70,20 +70,20 @@ def done(marked: Marked) -> Counter[str]:
     return found
 
 
-def test_each_goes_when_its_time_is_over(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_part_is_deleted_when_its_time_is_over(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
     world, box, order_id = marked.world, marked.world.parts, marked.corrected()
     database = box.database
-    assert not keep(box)
+    assert not apply_retention(box)
     assert done(marked) == {}
     before = world.http.get(f"/v1/orders/{order_id}").json()
 
     age(database, 29)
-    keep(box)
+    apply_retention(box)
     assert done(marked) == {}
     assert len(world.recordings) == 1
 
     age(database, 2)
-    keep(box)
+    apply_retention(box)
     monkeypatch.setattr(sweeper, "AGE_S", -DAY)
     assert collect_orphans(box) == 1
     assert world.recordings == []
@@ -94,7 +94,7 @@ def test_each_goes_when_its_time_is_over(marked: Marked, monkeypatch: pytest.Mon
     assert done(marked) == {"recordings": 1}
 
     age(database, 60)
-    keep(box)
+    apply_retention(box)
     assert places(database) == set()
     order = world.http.get(f"/v1/orders/{order_id}").json()
     assert order["erased_at"] is not None
@@ -103,33 +103,35 @@ def test_each_goes_when_its_time_is_over(marked: Marked, monkeypatch: pytest.Mon
     assert box.audit.verify().faults == []
 
     age(database, 640)
-    keep(box)
+    apply_retention(box)
     assert world.http.get(f"/v1/orders/{order_id}").status_code == 404
     assert set(rows(database).values()) == {0}
     assert done(marked) == {"recordings": 1, "transcripts": 1, "orders": 1}
     assert box.audit.verify().faults == []
-    keep(box)
+    apply_retention(box)
     assert done(marked)["orders"] == 1, "nothing is left to do"
 
 
-def test_what_is_under_way_or_in_review_has_no_time(marked: Marked) -> None:
-    box, works = marked.world.parts, marked.works
+def test_unsettled_orders_are_kept(marked: Marked) -> None:
+    box, pipeline = marked.world.parts, marked.pipeline
     waiting, reviewed = marked.submit(spoken=True, key=1), marked.submit(spoken=True, key=2)
-    assert works.until_settled(reviewed).state is State.IN_REVIEW
-    proposed, _ = works.orders.create(NewOrder("trap-cafe", 1, "en", transcript=speech(WORD), confirm=True))
+    assert pipeline.until_settled(reviewed).state is State.IN_REVIEW
+    proposed, _ = pipeline.orders.create(
+        NewOrder("trap-cafe", 1, "en", transcript=speech(WORD), confirm=True)
+    )
     with box.database.everywhere().write() as session:
         session.execute(text("UPDATE orders SET state = 'proposed' WHERE id = :id"), {"id": proposed.id})
     age(box.database, 4000)
     before = (rows(box.database), places(box.database), len(marked.world.recordings))
-    assert not keep(box)
+    assert not apply_retention(box)
     assert (rows(box.database), places(box.database), len(marked.world.recordings)) == before
     assert done(marked) == {}
     marked.world.http.post(f"/v1/orders/{waiting}/cancel")
-    assert not keep(box)
+    assert not apply_retention(box)
     assert done(marked) == {}, "its time begins now"
 
 
-def test_shops_say_for_themselves(marked: Marked) -> None:
+def test_each_shop_has_its_own_retention(marked: Marked) -> None:
     box, database = marked.world.parts, marked.world.parts.database
     made = {}
     for shop in ("short", "long", "main"):
@@ -139,8 +141,8 @@ def test_shops_say_for_themselves(marked: Marked) -> None:
         order, _ = store.create(NewOrder("x", 1, "en", transcript=speech(WORD), metadata={"a": WORD}))
         store.cancel(order.id)
         made[shop] = order.id
-    box.shops.keep("short", {"transcripts": 1, "orders": 3}, by=TESTER)
-    kept = box.shops.keep("long", {"transcripts": FOREVER, "orders": FOREVER}, by=TESTER).keeps
+    box.shops.set_retention("short", {"transcripts": 1, "orders": 3}, by=TESTER)
+    kept = box.shops.set_retention("long", {"transcripts": FOREVER, "orders": FOREVER}, by=TESTER).keeps
     assert kept.shown() == {"recordings": "default", "transcripts": "forever", "orders": "forever"}
 
     def erased() -> set[str]:
@@ -148,42 +150,40 @@ def test_shops_say_for_themselves(marked: Marked) -> None:
             return set(session.scalars(select(OrderRow.id).where(OrderRow.erased_at.is_not(None))))
 
     age(database, 2)
-    keep(box)
+    apply_retention(box)
     assert erased() == {made["short"]}
     age(database, 100)
-    keep(box)
+    apply_retention(box)
     assert erased() == {made["main"]}
     age(database, 1000)
-    keep(box)
+    apply_retention(box)
     with database.everywhere().read() as session:
         assert list(session.scalars(select(OrderRow.id))) == [made["long"]]
     (entry,) = box.audit.newest(5, shop="long", action="shop.keeps")
     assert entry.before == '{"orders":"default","recordings":"default","transcripts":"default"}'
     assert entry.after == '{"orders":"forever","recordings":"default","transcripts":"forever"}'
-    box.shops.keep("long", {"transcripts": None}, by=TESTER)
-    keep(box)
+    box.shops.set_retention("long", {"transcripts": None}, by=TESTER)
+    apply_retention(box)
     assert erased() == {made["long"]}
 
 
-def test_steps_are_small_and_one_that_dies_is_done_again(
-    marked: Marked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database, works = marked.world.parts.database, marked.works
-    orders = [works.spoken() for _ in range(25)]
+def test_steps_are_small_and_repeated_after_a_crash(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+    database, pipeline = marked.world.parts.database, marked.pipeline
+    orders = [pipeline.spoken() for _ in range(25)]
     for order_id in orders:
-        works.orders.commit(works.orders.get(order_id), Outcome(Event.BROKE))
+        pipeline.orders.commit(pipeline.orders.get(order_id), Outcome(Event.BROKE))
     age(database, 4000)
     store = RetentionStore(database, "main")
     assert store.recordings(DAY, limit=10) == 10
 
-    # Dead in the middle: nothing has happened, and the next finds the same.
+    # Killed midway: nothing has changed, and the next run finds the same.
     before, entries = rows(database), done(marked)
 
     def dies(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(retention, "record", dies)  # the last thing that it does
+        patched.setattr(retention, "record", dies)  # its last step
         for step in (store.recordings, store.words, store.orders):
             with pytest.raises(KeyboardInterrupt):
                 step(DAY, limit=10)
@@ -196,8 +196,8 @@ def test_steps_are_small_and_one_that_dies_is_done_again(
     assert rows(database)["orders"] == 0
 
 
-def test_what_it_looks_for_is_found_by_index(database: Database) -> None:
-    """At a million orders a look must not read them."""
+def test_retention_queries_use_indexes(database: Database) -> None:
+    """With a million orders, a query must not read them all."""
     if not database.is_sqlite:
         with database.everywhere().write() as session:
             session.execute(text(MORE_SHOPS))
@@ -228,7 +228,7 @@ DAYS = ("0", "-1", "1.5", "36501", "never", "", "1 day", "٣")
 @pytest.mark.parametrize(
     "given", [*(f"orders={days}" for days in DAYS), "", "7", "orders=7, orders=8", "carts=7"]
 )
-def test_what_could_be_taken_for_two_things_is_refused(given: str) -> None:
+def test_ambiguous_values_are_rejected(given: str) -> None:
     with pytest.raises(ValueError, match="keep_days"):
         Settings(keep_days=given)
 
@@ -247,7 +247,7 @@ def test_the_command_line_sets_and_shows(saycart: Callable[..., Result], databas
     assert "second step: required" in run("set", "main", "--second-step")[1]
     assert "forever" in run("list")[1]
     with pytest.raises(NotFound):
-        ShopStore(database).keep("no-shop", {"orders": 1}, by=TESTER)
+        ShopStore(database).set_retention("no-shop", {"orders": 1}, by=TESTER)
 
 
 @pytest.mark.parametrize(
@@ -257,5 +257,5 @@ def test_the_command_line_sets_and_shows(saycart: Callable[..., Result], databas
         ("orders=forever, transcripts=1", KeepDays(transcripts=1, orders="forever")),
     ],
 )
-def test_what_the_setting_leaves_out_has_its_default(given: str, kept: KeepDays) -> None:
+def test_omitted_parts_have_their_defaults(given: str, kept: KeepDays) -> None:
     assert Settings(keep_days=given).keeps == kept

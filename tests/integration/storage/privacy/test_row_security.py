@@ -1,4 +1,4 @@
-"""PostgreSQL's own lock between shops, for a role that it holds: what a query that forgot its shop gets."""
+"""PostgreSQL's row-level security between shops: what a query without its shop returns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.integration.api_world import MENU, World, running
 from tests.servers.postgresql import ROLE, PostgreSQL
 from tests.stand_ins import TESTER
 
-# Attempts to sign in, by hashes: rows of no shop.
+# Sign-in attempts by hash belong to no shop.
 OF_NO_SHOP = {"sign_in_attempts"}
 TABLES = {name: table for name, table in Base.metadata.tables.items() if name not in OF_NO_SHOP}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,14 +60,13 @@ def value(column: Column[Any], shop: str, number: int) -> Any:
 
 
 def row(table: Table, shop: str, number: int = 1) -> dict[str, Any]:
-    """One of the shop's, whatever the table: a table that is new is tried without a word here."""
+    """A row of the shop for any table, so that new tables are tested without changes here."""
     return {column.name: value(column, shop, number) for column in table.columns}
 
 
 @pytest.fixture(scope="module")
 def filled(postgresql: PostgreSQL) -> Iterator[Database]:
-    """A database of this module's own, with a row for each of two shops in each table. Tests undo what they
-    write."""
+    """A database with a row of two shops in each table. Tests roll back their changes."""
     database = Database(postgresql.create("two_shops"))
     database.migrate()
     with database.everywhere().write() as session:
@@ -80,14 +79,14 @@ def filled(postgresql: PostgreSQL) -> Iterator[Database]:
 
 @contextmanager
 def taken_back(handle: Database) -> Iterator[Session]:
-    """A write transaction that does not count."""
+    """A write transaction that is rolled back."""
     with handle.write() as session:
         yield session
         session.rollback()
 
 
 def keys(database: Database, table: Table) -> set[tuple[Any, ...]]:
-    """Of all rows, as asked for in each of the three ways."""
+    """Return the keys of all rows, read in each of three ways."""
     query = select(*table.primary_key.columns)
     found = []
     for way in (database.read, database.write, database.glance):
@@ -102,14 +101,14 @@ def key(table: Table, shop: str) -> tuple[Any, ...]:
 
 
 def test_every_table_with_rows_of_shops_has_a_policy(filled: Database) -> None:
-    """New here? `add_policy` in the migration that makes it (`infra/migrations/policies.py`)."""
+    """For a new table, call `add_policy` in its migration (`infra/migrations/policies.py`)."""
     found = filled.row_security()
-    assert set(found.held) == set(TABLES)
-    assert (found.open, found.walks_past, found.fault) == ((), False, None)
+    assert set(found.enforced) == set(TABLES)
+    assert (found.open, found.bypasses, found.fault) == ((), False, None)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_query_that_forgets_its_shop_gets_that_shops_rows(name: str, filled: Database) -> None:
+def test_a_query_without_a_shop_gets_only_its_own_rows(name: str, filled: Database) -> None:
     table = TABLES[name]
     assert keys(filled, table) == set(), "who says nothing sees nothing"
     for shop in ("a", "b"):
@@ -124,7 +123,7 @@ def test_writes_for_another_shop_are_refused(name: str, filled: Database) -> Non
     for handle in (mine, filled):
         with REFUSED, handle.write() as session:
             session.execute(insert(table).values(theirs))
-    if name == "audit_log":  # where nothing is ever changed
+    if name == "audit_log":  # append-only
         return
     first = next(iter(table.primary_key.columns))
     with taken_back(mine) as session:
@@ -143,7 +142,7 @@ def _rows(session: Session, statement: Any) -> int:
     return int(session.execute(statement).rowcount)  # type: ignore[attr-defined]
 
 
-def test_nothing_is_left_in_a_session(filled: Database) -> None:
+def test_no_shop_is_left_in_a_session(filled: Database) -> None:
     query = select(func.count()).select_from(TABLES["orders"])
     for _ in range(30):  # more than the pool has connections
         with filled.bound("a").write() as session, filled.bound("b").glance() as other:
@@ -152,7 +151,7 @@ def test_nothing_is_left_in_a_session(filled: Database) -> None:
             assert session.scalar(query) == 0
 
 
-def test_a_handle_is_not_widened(filled: Database) -> None:
+def test_a_database_handle_can_not_be_widened(filled: Database) -> None:
     mine = filled.everywhere().bound("a")
     for widen in (mine.everywhere, lambda: mine.bound("b"), lambda: filled.bound(EVERYWHERE)):
         with pytest.raises(ValueError, match="bound to"):
@@ -165,8 +164,8 @@ def test_a_name_is_no_sql(filled: Database) -> None:
         assert keys(filled.bound(name), TABLES["orders"]) == set()
 
 
-def test_values_reach_a_glance_as_they_are(filled: Database) -> None:
-    """They are written into the message by the driver."""
+def test_values_are_escaped_in_unprepared_statements(filled: Database) -> None:
+    """The driver interpolates them into the statement."""
     said = {"text": "100% 'é' \\ \" %s %(a)s ; --", "at": NOW, "none": None, "number": 7}
     query = (
         "SELECT CAST(:text AS text), CAST(:at AS timestamptz), CAST(:none AS text), CAST(:number AS int), '%'"
@@ -177,7 +176,7 @@ def test_values_reach_a_glance_as_they_are(filled: Database) -> None:
 
 @pytest.fixture
 def careless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first lock is broken: no store adds its shop to a query, or looks whose a row is."""
+    """Break the first lock: no store filters by shop or checks a row's owner."""
     from services.storage.orders import claims
     from services.storage.orders import store as orders
     from services.storage.reviews import log as review_log
@@ -198,7 +197,7 @@ def careless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def two(tmp_path: Path, database_url: str) -> Iterator[tuple[World, dict[str, str]]]:
-    """The API, and the headers of a second shop."""
+    """The API, and the header of a second shop."""
     with running(tmp_path, database_url) as world:
         ShopStore(world.parts.database).add("b", "B", by=TESTER)
         MenuStore(world.parts.database, "b").put(Menu.parse(MENU), by=TESTER)
@@ -206,7 +205,7 @@ def two(tmp_path: Path, database_url: str) -> Iterator[tuple[World, dict[str, st
 
 
 @POSTGRESQL
-def test_the_api_is_held_where_its_own_lock_is_broken(
+def test_row_security_holds_if_the_api_forgets_the_shop(
     two: tuple[World, dict[str, str]], careless: None
 ) -> None:
     world, other = two
@@ -226,7 +225,7 @@ def test_the_api_is_held_where_its_own_lock_is_broken(
     assert world.http.post(f"{path}/cancel").status_code == 200
 
 
-def test_a_role_that_walks_past_is_reported(
+def test_a_role_that_bypasses_row_security_is_reported(
     postgresql: PostgreSQL, migrated_postgresql: str, tmp_path: Path
 ) -> None:
     for role, shown in (("saycart", "policies of "), ("postgres", "is a superuser")):
@@ -237,7 +236,7 @@ def test_a_role_that_walks_past_is_reported(
 
 
 def test_the_role_of_the_docs_takes_orders(postgresql: PostgreSQL, tmp_path: Path) -> None:
-    """One that owns nothing, as operations.md makes it; the owner alone migrates."""
+    """A role that owns nothing, as in operations.md; only the owner migrates."""
     lines = re.search(
         r"```sql\n(CREATE ROLE.*?)```", (REPOSITORY / "docs/operations.md").read_text(), re.DOTALL
     )

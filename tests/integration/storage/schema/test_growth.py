@@ -1,4 +1,4 @@
-"""With much that waits, what waits is found by indexes; and which message is next, on both databases."""
+"""Queries for waiting orders and messages use indexes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Asked = list[tuple[str, Any]]
 
 @pytest.fixture(autouse=True)
 def _no_statistics(request: pytest.FixtureRequest, database_url: str) -> None:
-    """Forget what PostgreSQL knows of rows that earlier tests removed: it would plan by them."""
+    """Reset PostgreSQL's statistics of rows that earlier tests deleted."""
     if database_url.startswith("sqlite"):
         return
     server: PostgreSQL = request.getfixturevalue("postgresql")
@@ -45,7 +45,7 @@ def _no_statistics(request: pytest.FixtureRequest, database_url: str) -> None:
 
 @contextmanager
 def asked() -> Iterator[Asked]:
-    """The statements of the block that read a table."""
+    """Collect the block's statements that read a table."""
     found: Asked = []
 
     def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
@@ -60,7 +60,7 @@ def asked() -> Iterator[Asked]:
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)  # SQLite has one writer at a time
-def test_a_message_that_comes_while_the_one_before_is_closed_goes(
+def test_a_message_added_while_the_previous_one_is_closed_is_sent(
     database: Database, orders: OrderStore, outbox: Outbox
 ) -> None:
     order = moved(orders, *PROPOSED)
@@ -74,7 +74,7 @@ def test_a_message_that_comes_while_the_one_before_is_closed_goes(
         changes.move(session, now, order, Event.CONFIRMED)
         closing.start()
         end = time.monotonic() + 20
-        # It waits for this transaction, or is done before it.
+        # It waits for this transaction, or finishes before it.
         while closing.is_alive() and time.monotonic() < end:
             with database.read() as other:
                 if other.scalar(blocked):
@@ -84,9 +84,9 @@ def test_a_message_that_comes_while_the_one_before_is_closed_goes(
     assert [(one.order_id, one.seq) for one in claim(outbox)] == [(order.id, first.seq + 1)]
 
 
-def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders: OrderStore) -> None:
+def test_waiting_rows_are_found_by_partial_indexes(database: Database, orders: OrderStore) -> None:
     outbox, reviews = Outbox(database), ReviewStore(database, "main")
-    # SQLite takes the index of all messages of an order, which are few, for as good.
+    # SQLite considers the index of an order's messages, which are few, as good.
     first_of_order = "ix_outbox_place" if database.is_sqlite else "ix_outbox_first"
     wanted: dict[str, Callable[[], object]] = {
         "ix_orders_waiting": lambda: orders.due(limit=10, idle_s=1),
@@ -115,7 +115,7 @@ def test_what_waits_is_found_by_indexes_of_what_waits(database: Database, orders
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # whose plans do not go by sizes
-def test_statistics_read_decisions_and_orders_by_their_time(database: Database) -> None:
+def test_statistics_use_time_indexes(database: Database) -> None:
     with asked() as statements:
         decided(database, "main", 24)
         order_statistics(database, "main", 24, "UTC")

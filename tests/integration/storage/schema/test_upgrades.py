@@ -1,4 +1,4 @@
-"""Tables that are not there yet, tables of a later release, and who brings them up to date."""
+"""Missing tables, tables of a later release, and migrations by several processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def empty(empty_url: str) -> Iterator[Database]:
     made.close()
 
 
-def test_from_nothing_to_the_newest_and_no_further(empty: Database) -> None:
+def test_migrations_run_to_the_newest_version(empty: Database) -> None:
     assert empty.revision() == ""
     assert empty.migrate() == ""
     assert empty.revision() == empty.migrate() == HEAD
@@ -57,7 +57,7 @@ def test_tables_of_a_later_release_are_refused(database: Database) -> None:
             session.execute(text(f"UPDATE alembic_version SET version_num = '{HEAD}'"))
 
 
-def test_who_comes_too_early_waits_or_says_what_to_do(empty: Database) -> None:
+def test_a_process_waits_for_tables_or_says_what_to_do(empty: Database) -> None:
     with pytest.raises(InputError, match=f"at none, and this release needs {HEAD}") as refused:
         prepare(empty, at_start=False, await_s=0)
     assert "saycart migrate" in refused.value.hint
@@ -76,7 +76,7 @@ def test_who_comes_too_early_waits_or_says_what_to_do(empty: Database) -> None:
     assert [one["event"] for one in logged] == ["database.too_old"]
 
 
-def test_another_process_that_migrates_is_waited_for_and_not_for_ever(
+def test_a_concurrent_migration_is_awaited_for_a_limited_time(
     postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Database(postgresql.create("migrated_by_another"))
@@ -91,7 +91,7 @@ def test_another_process_that_migrates_is_waited_for_and_not_for_ever(
 
 @pytest.fixture
 def saycart(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """`saycart` with these words, in this process, for these settings."""
+    """Run `saycart` in process with these settings."""
 
     def run(settings: Settings, *words: str) -> Result:
         for command in (services.cli.commands.migrate, services.cli.client):
@@ -133,5 +133,5 @@ def test_the_role_of_the_guides_step_three_makes_the_tables_and_is_held_to_a_sho
     with closing(Database(postgresql.url("grown", role="grown"))) as database:
         database.migrate()
         found = database.row_security()
-        assert found.held
+        assert found.enforced
         assert found.fault is None

@@ -1,4 +1,4 @@
-"""Logs of children that write without end: put aside while they run, in whole lines."""
+"""Log files of child processes are rotated while they are written, in whole lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from infra.processes.supervisor import Supervisor
 from tests.waiting import until
 
 CAP = 100_000
-# Numbered lines, by itself and by a child of its own that has inherited the file.
+# Writes numbered lines, as does a child that inherits the file.
 CHATTY = """
 import os, subprocess, sys, time
 name = sys.argv[1]
@@ -40,7 +40,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "LOG_CAP", CAP)
 
 
-def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
+def test_a_log_is_rotated_while_it_is_written(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "chatty.log"
     supervisor = Supervisor(tmp_path)
     supervisor.start([Child("chatty", (sys.executable, "-c", CHATTY, "outer", CHATTY), log, log.exists)])
@@ -66,9 +66,7 @@ def test_a_log_is_put_aside_while_its_writers_go_on(tmp_path: Path) -> None:
         assert counts == sorted(set(counts)), "in order, and none twice"
 
 
-def test_with_no_room_for_a_copy_the_log_is_cut_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_is_truncated_if_it_can_not_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "part.log"
     log.write_bytes(b"line\n" * CAP)
 
@@ -82,7 +80,7 @@ def test_with_no_room_for_a_copy_the_log_is_cut_all_the_same(
     assert not rotate(tmp_path / "nothing.log")
 
 
-def test_the_last_words_are_found_after_the_log_was_put_aside(tmp_path: Path) -> None:
+def test_the_last_line_is_found_after_rotation(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "dies.log"
     log.parent.mkdir()
     log.write_bytes(b"an earlier life\n" * 5_000)

@@ -1,4 +1,4 @@
-"""What workers measure: each stage and engine by its outcome, and each kind of trouble by its name."""
+"""Metrics of workers: stages and engines by outcome, and problems by kind."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from schemas.errors import AudioDamaged, DecodeTruncated, EngineUnavailable, Sta
 from schemas.lifecycle import State
 from schemas.transcript import Transcript
 from services.pipeline.heartbeat import Heartbeat
-from services.workers.sweeper import _done
+from services.workers.sweeper import _run
 from tests.servers.staged_server import Answer, model, spelled, staged_server
 from tests.shown import shown_by
-from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, ScriptedTranscriber, Works, speech
+from tests.stand_ins import AWAY, CAFE, RIGHT, SAID, Pipeline, ScriptedTranscriber, speech
 
 STAGES, SETTLED = "saycart_stage_seconds_count", "saycart_order_settled_seconds"
 ENGINES, PROBLEMS = "saycart_engine_seconds_count", "saycart_problems_total"
 
 
 def measured(name: str, **labels: str) -> float:
-    """A number of what was measured since this test began."""
+    """Return a metric's change since this test began."""
     return shown_by(measures.REGISTRY)(name, **labels)
 
 
@@ -36,17 +36,17 @@ def measured(name: str, **labels: str) -> float:
 def begun() -> Iterator[None]:
     for metric in set(measures.REGISTRY._collector_to_names):
         metric.clear()  # type: ignore[attr-defined]
-    measures.begin("decode")
+    measures.set_part("decode")
     yield
-    measures.begin("")
+    measures.set_part("")
 
 
 @pytest.fixture
-def world(database: Database, tmp_path: Path) -> Works:
-    return Works(database, BlobFolder(tmp_path / "blobs"))
+def world(database: Database, tmp_path: Path) -> Pipeline:
+    return Pipeline(database, BlobFolder(tmp_path / "blobs"))
 
 
-def test_an_order_that_goes_through(world: Works) -> None:
+def test_an_order_that_goes_through(world: Pipeline) -> None:
     world.transcriber = ScriptedTranscriber([speech(SAID).model_copy(update={"duration_s": 3600.0})])
     assert world.until_settled(world.spoken()).state is State.COMPLETED
     for stage in ("transcribe", "decode", "validate"):
@@ -74,8 +74,8 @@ def test_an_order_that_goes_through(world: Works) -> None:
         ("transcribe", [ZeroDivisionError("secret words")], "review", "fault/internal", 3),
     ],
 )
-def test_each_kind_of_trouble_is_counted_by_its_name(
-    world: Works, stage: str, script: list[Any], outcome: str, trouble: str, times: int
+def test_each_problem_is_counted_by_kind(
+    world: Pipeline, stage: str, script: list[Any], outcome: str, trouble: str, times: int
 ) -> None:
     kind, code = trouble.split("/")
     decoded = kind in ("outage", "syntax", "meaning")
@@ -86,7 +86,7 @@ def test_each_kind_of_trouble_is_counted_by_its_name(
     assert measured(STAGES, outcome="retry") == times - 1
 
 
-def test_leases_in_trouble(world: Works) -> None:
+def test_leases_in_trouble(world: Pipeline) -> None:
     order = world.orders.claim(world.typed(), State.TRANSCRIBED, owner="a", lease_s=9)
     assert order is not None
 
@@ -105,7 +105,7 @@ def test_leases_in_trouble(world: Works) -> None:
     assert measured("saycart_lease_troubles_total", stage="decode", trouble="timed_out") == 1
 
 
-def test_a_decode_by_a_server(world: Works) -> None:
+def test_a_decode_by_a_server(world: Pipeline) -> None:
     order_id = world.typed()
     answers: list[Callable[[dict[str, Any]], Answer]] = [lambda _: (503, b""), model(spelled(RIGHT, CAFE))]
     with staged_server(lambda body: answers[0](body)) as server:
@@ -144,14 +144,14 @@ def test_connections_and_rounds(database: Database) -> None:
     def away() -> int:
         raise StaleState("none of its errors")
 
-    assert _done("keep", lambda: 7) == 7
-    assert _done("keep", away) is None
+    assert _run("keep", lambda: 7) == 7
+    assert _run("keep", away) is None
     assert measured("saycart_sweeper_seconds_count", step="keep", outcome="done") == 1
     assert measured("saycart_sweeper_seconds_count", step="keep", outcome="fault") == 1
 
 
-def test_no_label_is_taken_from_an_order(world: Works) -> None:
-    """However odd an order is, what is exported has no word and no id of it."""
+def test_no_label_comes_from_an_order(world: Pipeline) -> None:
+    """Metrics never contain an order's words or id."""
     odd = "a zyzzyva latte and 17 quuxes"
     world.decoder.script = [EngineUnavailable(odd), ValueError(odd), RIGHT]
     order_id = world.typed(odd)

@@ -1,4 +1,4 @@
-"""How metrics reach Prometheus: from processes of a machine, replicas of the API, and the database."""
+"""Metrics from a machine's processes, replicas of the API, and the database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from infra.sql.database import Database
 from schemas.lifecycle import State
 from services.storage.base.tables import OrderRow, OutboxRow
 from services.workers.stack import Stack
-from services.workers.worker import WORKERS
 from tests.integration import api_world
 from tests.integration.api_world import World, running
 from tests.processes.parts import program
@@ -32,13 +31,13 @@ from tests.waiting import answers, until
 
 own_world = api_world.own_world
 
-# A part that counts one stage in itself and one in a child, and waits to be killed with one in hand.
+# Counts one stage itself and one in a child, and waits to be killed during another.
 PART = """
 import os, sys, time
 from infra.observability import measures
-measures.begin("decode")
+measures.set_part("decode")
 def stage():
-    with measures.stage_took("decode") as took:
+    with measures.time_stage("decode") as took:
         took.outcome = "done"
 stage()
 if sys.argv[1] == "forks":
@@ -46,7 +45,7 @@ if sys.argv[1] == "forks":
         stage()
         os._exit(0)
     os.waitpid(child, 0)
-with measures.stage_took("decode"):
+with measures.time_stage("decode"):
     print("begun", flush=True)
     time.sleep(600)
 """
@@ -54,7 +53,7 @@ with measures.stage_took("decode"):
 
 def part(folder: Path, how: str = "forks") -> subprocess.Popen[str]:
     folder.mkdir(exist_ok=True)
-    environment = os.environ | {metrics.MEASURED: str(folder)}
+    environment = os.environ | {metrics.MULTIPROC_DIR: str(folder)}
     process = subprocess.Popen(
         [sys.executable, "-c", PART, how], env=environment, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
     )
@@ -65,14 +64,14 @@ def part(folder: Path, how: str = "forks") -> subprocess.Popen[str]:
 
 def read(folder: Path) -> Shown:
     registry = CollectorRegistry()
-    registry.register(metrics.Parts(folder))
+    registry.register(metrics.FolderCollector(folder))
     return shown_by(registry)
 
 
 STAGES, BUSY = "saycart_stage_seconds_count", "saycart_worker_slots_busy"
 
 
-def test_the_dead_leave_their_counts_and_nothing_in_hand(tmp_path: Path) -> None:
+def test_killed_processes_keep_counts_but_no_gauges(tmp_path: Path) -> None:
     with part(tmp_path) as one, part(tmp_path, "alone") as two:
         found = read(tmp_path)
         assert (found(STAGES, stage="decode", outcome="done"), found(BUSY)) == (3, 2)
@@ -85,17 +84,17 @@ def test_the_dead_leave_their_counts_and_nothing_in_hand(tmp_path: Path) -> None
     assert (found(STAGES), found(BUSY)) == (3, 0)
     (tmp_path / "histogram_1.db").touch()  # of one that was killed as it began
     assert read(tmp_path)(STAGES) == 3
-    assert list(metrics.empty(tmp_path).iterdir()) == []
+    assert list(metrics.recreate(tmp_path).iterdir()) == []
 
 
-def test_a_port_that_is_taken_costs_no_orders() -> None:
+def test_an_occupied_metrics_port_is_harmless() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert not metrics.serve("127.0.0.1", taken.getsockname()[1])
 
 
 @pytest.fixture
 def children(tmp_path: Path) -> list[Child]:
-    """The parts of a stack. URLs of others: nothing of ours is started for this."""
+    """The parts of a stack with URLs of external services, so that none is started."""
     wanted = Settings(
         home=tmp_path, redis_url="redis://127.0.0.1:1", llm_url="http://127.0.0.1:1", metrics_port=9100
     )
@@ -107,17 +106,9 @@ def test_only_transcription_runs_at_a_lower_priority(children: list[Child]) -> N
     assert [child.name for child in children if child.nice] == ["transcribe"]
 
 
-def test_the_stack_gives_its_parts_one_folder_and_no_port(tmp_path: Path, children: list[Child]) -> None:
-    folder = str(tmp_path / "run" / "metrics")
-    found = {child.name: child.env.get(metrics.MEASURED) or child.env[metrics.SHOWN] for child in children}
-    assert set(found.values()) == {folder}
-    assert {child.env["SAYCART_METRICS_PORT"] for child in children} == {"0"}
-    assert {child.name for child in children} == {*WORKERS, "sweeper", "api"}
-
-
-def test_the_api_shows_the_parts_of_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_api_exports_its_machines_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "parts"
-    monkeypatch.setenv(metrics.SHOWN, str(folder))
+    monkeypatch.setenv(metrics.SHOWN_DIR, str(folder))
     with running(tmp_path / "home") as world:
         assert shown(world.http.get("/metrics").text)(STAGES) == 0
         with part(folder, "alone") as process:
@@ -159,7 +150,7 @@ def test_ages_in_the_database(own_world: World) -> None:
     assert 100 <= found("saycart_lease_oldest_seconds", stage="decode") < 160
     assert 50 <= found("saycart_webhooks_oldest_seconds") < 110
     assert found("saycart_queue_oldest_seconds", stage="validate") == 0
-    # What waits for its next try does not wait for a worker.
+    # Orders waiting for a retry don't wait for a worker.
     with parts.database.everywhere().write() as session:
         later = parts.database.now(session) + timedelta(seconds=60)
         session.execute(update(OrderRow).where(OrderRow.id == old).values(next_attempt_at=later))

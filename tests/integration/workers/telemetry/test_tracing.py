@@ -1,4 +1,4 @@
-"""Traces, as a real collector gets them: what belongs together, who is believed, and what it may cost."""
+"""Traces at a real collector: parents and links, trusted callers, and cost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from infra.settings import REPOSITORY, Settings
 from schemas.errors import DecodeInvalid, EngineUnavailable, InputError
 from services.bootstrap import Container
 from services.decoding.completion import Completions
-from services.decoding.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, DecodedCart
 from tests.integration import api_world
 from tests.integration.api_world import MENU, World
 from tests.servers.collector import Collector, collecting, traced
-from tests.stand_ins import Works
+from tests.stand_ins import Pipeline
 
 world, lone_world = api_world.world, api_world.lone_world
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -43,7 +43,7 @@ def order(world: World, **headers: str) -> str:
     return str(answer.json()["id"])
 
 
-def test_a_request_is_a_trace_of_its_own_and_its_order_keeps_it(world: World, collector: Collector) -> None:
+def test_a_request_starts_a_trace_that_its_order_continues(world: World, collector: Collector) -> None:
     with traced(collector):
         order_id = order(world)
         assert world.http.get("/v1/orders/ord_none").status_code == 404
@@ -64,7 +64,7 @@ def test_a_request_is_a_trace_of_its_own_and_its_order_keeps_it(world: World, co
     assert len(collector.spans) == 4, "the probe has no span"
 
 
-def test_a_callers_traceparent_is_not_taken(world: World, collector: Collector) -> None:
+def test_a_callers_traceparent_is_ignored(world: World, collector: Collector) -> None:
     with traced(collector):
         order(world, traceparent=CALLER)
         collector.until_received("POST /v1/orders")
@@ -72,9 +72,7 @@ def test_a_callers_traceparent_is_not_taken(world: World, collector: Collector) 
     assert collector.one("POST /v1/orders").parent == ""
 
 
-def test_what_follows_an_order_outside_of_the_sample_is_outside_too(
-    world: World, collector: Collector
-) -> None:
+def test_an_unsampled_order_has_no_spans(world: World, collector: Collector) -> None:
     with traced(collector, sample=0.0):
         kept = world.parts.orders.get(order(world)).traceparent
     assert kept is not None
@@ -82,28 +80,26 @@ def test_what_follows_an_order_outside_of_the_sample_is_outside_too(
     assert collector.spans == []
 
 
-def test_every_attempt_is_below_the_acceptance_also_when_it_is_replayed(
-    world: World, collector: Collector
-) -> None:
-    works = Works(world.parts.database, world.parts.blobs)
+def test_every_attempt_is_a_child_of_the_acceptance(world: World, collector: Collector) -> None:
+    pipeline = Pipeline(world.parts.database, world.parts.blobs)
     with traced(collector):
         with tracing.continued(None), tracing.span("accept", kind="server"):
-            order_id = works.typed("a large latte with oat milk and a blueberry muffin, in a trace")
+            order_id = pipeline.typed("a large latte with oat milk and a blueberry muffin and a napkin")
             traceparent = tracing.current_traceparent()
-        works._set(order_id, f"traceparent = '{traceparent}'")
+        pipeline._set(order_id, f"traceparent = '{traceparent}'")
         failures = [EngineUnavailable("away"), DecodeInvalid("outside", quoted="a latte")]
-        decode = works.decoder.decode
+        decode = pipeline.decoder.decode
 
-        def failing(asked: CartRequest, *more: Any, **how: Any) -> Reading:
-            # Other tests' orders may wait in this database, and be decoded first.
-            if failures and asked.transcript.endswith("in a trace"):
+        def failing(asked: CartRequest, *more: Any, **how: Any) -> DecodedCart:
+            # Orders of other tests may be decoded first.
+            if failures and asked.transcript.endswith("and a napkin"):
                 raise failures.pop(0)
             return decode(asked, *more, **how)
 
-        works.decoder.decode = failing  # type: ignore[method-assign]
-        assert works.until_settled(order_id).state.value == "in_review"
-        works.orders.replay(order_id)
-        assert works.until_settled(order_id).state.value == "completed"
+        pipeline.decoder.decode = failing  # type: ignore[method-assign]
+        assert pipeline.until_settled(order_id).state.value == "in_review"
+        pipeline.orders.replay(order_id)
+        assert pipeline.until_settled(order_id).state.value == "completed"
     accept, stages = collector.one("accept"), collector.of(order_id)
     assert {(span.parent, span.trace, span.kind) for span in stages} == {
         (accept.id, accept.trace, "consumer")
@@ -140,7 +136,7 @@ def test_a_review_is_linked_to_the_orders_trace(world: World, collector: Collect
 
 
 def test_requests_to_a_decode_server_carry_the_trace(collector: Collector) -> None:
-    """The stand-in collector takes any POST; it is a bad decode server, and a span says so."""
+    """The collector accepts any POST, so it serves as a bad decode server, and a span says so."""
     calls = Completions(collector.url, model="m", timeout_s=5)
     heard: list[str | None] = []
     send = calls._http.build_request
@@ -166,7 +162,7 @@ def test_requests_to_a_decode_server_carry_the_trace(collector: Collector) -> No
     assert (asked.failed, asked.attributes["error.type"]) == (True, "engine_misconfigured")
 
 
-def test_lines_of_a_span_carry_its_trace(capsys: pytest.CaptureFixture[str], collector: Collector) -> None:
+def test_log_lines_have_the_trace_id(capsys: pytest.CaptureFixture[str], collector: Collector) -> None:
     known = structlog.get_config()
     configure_logging("INFO", as_json=False)
     try:
@@ -182,7 +178,7 @@ def test_lines_of_a_span_carry_its_trace(capsys: pytest.CaptureFixture[str], col
 
 
 @pytest.mark.parametrize("how", ["refuses", "hangs"])
-def test_a_collector_that_is_away_costs_no_order_anything(
+def test_an_unavailable_collector_delays_no_order(
     lone_world: World, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tracing, "CLOSE_S", 0.5)
@@ -199,7 +195,7 @@ def test_a_collector_that_is_away_costs_no_order_anything(
         assert time.monotonic() - began < 10
 
 
-def test_what_is_off_imports_no_sdk_and_makes_nothing() -> None:
+def test_without_tracing_no_sdk_is_loaded() -> None:
     code = """
 import sys
 import infra.observability.tracing as tracing, services.decoding.completion
@@ -227,12 +223,12 @@ print(sorted(name for name in sys.modules if name.startswith(ours)))
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-3000:]
 
 
-def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_url_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="SAYCART_TRACES_URL is not an http address"):
         Container(Settings(home=tmp_path, traces_url="collector:4317"))
 
 
-def test_fastapis_own_telemetry_is_off(world: World) -> None:
-    """It tells whole addresses, with page keys and customers' links in them."""
+def test_fastapis_telemetry_is_off(world: World) -> None:
+    """It would export full URLs with page keys and customers' links."""
     app: Any = world.server._app
     assert {app._telemetry[name] for name in ("tracing", "metrics", "logs", "auto_configure")} == {False}

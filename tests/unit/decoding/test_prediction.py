@@ -1,11 +1,11 @@
-"""The first guess at a cart: the names in the words, and nothing clever."""
+"""The predicted cart: the names in the words, and nothing clever."""
 
 from __future__ import annotations
 
 import pytest
 
 from services.decoding import wire
-from services.decoding.guess import guess
+from services.decoding.prediction import predict_cart
 from services.decoding.wire_mask import wire_mask
 from services.retrieval.names import MenuNames
 from services.retrieval.retrieval import retrieve
@@ -32,7 +32,7 @@ LOOKUP = MenuNames(MENU)
         ("a large lattee", '[{"item":"Latte","size":"large"}]'),
     ],
 )  # fmt: skip
-def test_an_item_begins_a_line_and_takes_what_was_said_nearest(said: str, cart: str) -> None:
-    written = wire.write(guess(retrieve(said, LOOKUP), MENU), NAMES)
+def test_each_item_gets_the_nearest_sizes_and_options(said: str, cart: str) -> None:
+    written = wire.write(predict_cart(retrieve(said, LOOKUP), MENU), NAMES)
     assert written == f'{{"lines":{cart}}}'
     assert wire_mask(NAMES, said).accepts(written)

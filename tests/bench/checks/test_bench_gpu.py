@@ -1,4 +1,4 @@
-"""What goes along to a GPU without a network; to unpack needs the package gguf, which is not here."""
+"""Unpacking weights on the GPU machine, without the package gguf."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.bench.lent import unpack
+from tests.bench.gpu import unpack
 
 
 def test_bfloat16_is_rounded_to_the_nearest_even() -> None:

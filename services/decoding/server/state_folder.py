@@ -1,8 +1,8 @@
-"""States of menus in a folder: a restart of the engine takes each up in milliseconds, in place of reading it.
+"""Saved KV states of menu prompts in a folder, so that a restarted engine need not evaluate menus again.
 
-A file is good for the model, adapter and package that wrote it, which its name says, and is believed only as
-it was written: llama.cpp ends the process on a state that makes no sense. What can't be read or written costs
-time and nothing else. States hold the menu's words alone, nothing that a customer said.
+A file's name depends on model, adapter and package, and its content is checked against a hash: llama.cpp
+aborts the process on a malformed state. A file that can't be read or written only costs time. States contain
+the menu's text, nothing that a customer said.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import structlog
 
 log = structlog.get_logger()
 
-MOST_BYTES = 1_000_000_000
-"""Some 25 menus of 1,400 tokens."""
+MAX_BYTES = 1_000_000_000
+"""About 25 menus of 1,400 tokens."""
 _DIGEST = hashlib.sha256().digest_size
 
 
 class StateFolder:
-    """States of prompts, up to `most_bytes`; the one that was used longest ago goes first.
+    """States of prompts, up to `max_bytes`; the least recently used is deleted first.
 
     Args:
-        folder: is created with the first state, and holds nothing else.
-        about: names package, model and adapter, whose states are not each other's.
+        folder: holds nothing else; created with the first state.
+        owner: identifies package, model and adapter.
     """
 
-    def __init__(self, folder: Path, about: str, most_bytes: int = MOST_BYTES) -> None:
-        self._folder, self._about, self._room = folder, about, most_bytes
+    def __init__(self, folder: Path, owner: str, max_bytes: int = MAX_BYTES) -> None:
+        self._folder, self._owner, self._max_bytes = folder, owner, max_bytes
 
     def get(self, adapted: bool, tokens: Sequence[int]) -> bytes | None:
-        """Return the state of these tokens, read with the adapter at work or without it."""
+        """Return the state of a prompt, evaluated with or without the adapter."""
         file = self._file(adapted, tokens)
         try:
             data = file.read_bytes()
@@ -51,12 +51,12 @@ class StateFolder:
         return None
 
     def put(self, adapted: bool, tokens: Sequence[int], state: bytes) -> None:
-        """Write a state, and make room for it first."""
+        """Write a state, after deleting old ones if the folder is full."""
         file = self._file(adapted, tokens)
         unfinished = file.with_suffix(f".{os.getpid()}.part")
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._make_room(_DIGEST + len(state))
+            self._make_space(_DIGEST + len(state))
             with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
                 out.write(hashlib.sha256(state).digest())
                 out.write(state)
@@ -66,20 +66,20 @@ class StateFolder:
             with suppress(OSError):
                 unfinished.unlink()
 
-    def used(self, adapted: bool, tokens: Sequence[int]) -> None:
-        """Count a state as used now, though it was taken up from memory."""
+    def touch(self, adapted: bool, tokens: Sequence[int]) -> None:
+        """Mark a state as used that was restored from memory."""
         with suppress(OSError):
             os.utime(self._file(adapted, tokens))
 
-    def _make_room(self, needed: int) -> None:
+    def _make_space(self, needed: int) -> None:
         files = [(file.stat(), file) for file in self._folder.iterdir() if file.suffix in (".state", ".part")]
-        taken = needed + sum(about.st_size for about, _ in files)
-        for about, file in sorted(files, key=lambda one: one[0].st_mtime):
-            if taken <= self._room:
+        total = needed + sum(stat.st_size for stat, _ in files)
+        for stat, file in sorted(files, key=lambda entry: entry[0].st_mtime):
+            if total <= self._max_bytes:
                 break
             file.unlink(missing_ok=True)
-            taken -= about.st_size
+            total -= stat.st_size
 
     def _file(self, adapted: bool, tokens: Sequence[int]) -> Path:
-        key = f"{self._about} {adapted} ".encode() + array("i", tokens).tobytes()
+        key = f"{self._owner} {adapted} ".encode() + array("i", tokens).tobytes()
         return self._folder / f"{hashlib.sha256(key).hexdigest()}.state"

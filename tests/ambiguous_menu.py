@@ -1,4 +1,4 @@
-"""A menu with names that are easily mixed up, for tests of how a cart writes them."""
+"""A menu with ambiguous names, for tests of how carts write them."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
-"""The compact spelling of `CartDraft`: its shape as a small tree, made by walking the Pydantic schema.
+"""The schema of the wire format: a small tree, derived from the JSON Schema of `CartDraft`.
 
     {"lines":[{"item":"Latte","quantity":2,"options":["oat milk",{"option":"foam","amount":"none"}]},
               {"not_on_menu":"a spaceship"}],
      "notes":[{"allergy":"I'm allergic to nuts"}]}
 
-It is the same model in JSON that takes a decoder half the tokens. Four rules, all read off the schema, so
-that a new field is spelled, masked and read without a word here:
+The same model in half as many tokens. Four rules are read from the schema, so that a new field is written,
+masked and read without a change here:
 
-1. A line's `kind` is the key of its first field, so that it is decided before all else. So is a note's, as
-   the value of the field that `x-key-from` names is in any object.
-2. The menu's names stand for its ids. `x-named-by` fields are known by another's name, `x-aligned` ones are
-   found afterwards; neither is written.
-3. A field at its default, or at `x-implied`, is left out. A number may be spelled out all the same: a model
-   that means 1 and may not write it would be driven to 10.
-4. An object with an `x-key` that has only its first field is that field's value: most options are a string.
+1. A line's `kind` is the key of its first field, so that it is decoded first. The same holds for a note's
+   kind, and for any field that an `x-key-from` names.
+2. Menu names replace ids. Fields with `x-named-by` follow from another field's name, and fields with
+   `x-aligned` are found later; neither is written.
+3. A field at its default, or at `x-implied`, is omitted. A number may be written nevertheless: a model that
+   means 1 and may not write it would be driven to 10.
+4. An object with `x-key` and only its first field is written as that field's value: most options are strings.
 
-`wire.py` writes and reads it, `wire_mask.py` makes the grammar. The tree's bounds are those of the schema.
+`wire.py` writes and reads the format, `wire_mask.py` builds its grammar. Bounds are the schema's.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MenuName:
-    """A name that the menu has for one of its items, sizes or options."""
+    """The name of an item, size or option."""
 
     part: MenuPart
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """An exact piece of the transcript, of at most `longest` characters."""
+    """A literal piece of the transcript, of at most `max_length` characters."""
 
-    longest: int
+    max_length: int
 
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number from `least` to `most`."""
+    """A whole number from `minimum` to `maximum`."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +67,35 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """At most `most` of one node; `some` where an empty one is left out."""
+    """At most `max_items` elements; at least one if `nonempty`, since an empty one is omitted."""
 
-    each: Node
-    most: int
-    some: bool
+    element: Node
+    max_items: int
+    nonempty: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an object: its name in the model, its key in the spelling, and the value that it has when it
-    is left out (`optional`). Only options of groups with the mark `where` have it."""
+    """A field of an object: its name in the model, its key in the wire format, and the value that an omitted
+    (`optional`) field has. With `group_flag` only options of groups with this flag have the field."""
 
     name: str
     key: str
     node: Node
     optional: bool = False
     implied: Any = None
-    where: str | None = None
+    group_flag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Fields in the order of writing. `kind` is the discriminator's name and value, `bare` whether the first
-    field's value may stand alone, `per_item` whether the object is written once for each item of the menu."""
+    """Fields in writing order, and name and value of the discriminator (`kind`). With `shorthand` the first
+    field's value may replace the object; with `per_item` the grammar has a variant for each shape of item."""
 
     title: str
     fields: tuple[Field, ...]
     kind: tuple[str, str] | None = None
-    bare: bool = False
+    shorthand: bool = False
     per_item: bool = False
 
 
@@ -109,16 +109,16 @@ class Union:
 Node = MenuName | Words | Integer | OneOf | Array | Object | Union
 
 
-def spelling_of(schema: Schema) -> Object:
-    """The tree of a draft's JSON Schema.
+def wire_schema(schema: Schema) -> Object:
+    """Return the tree of a draft's JSON Schema.
 
     Raises:
-        TypeError: a part of the schema has no spelling.
+        TypeError: a part of the schema has no wire format.
     """
-    return _Walk(schema).object(schema)
+    return _SchemaWalker(schema).object(schema)
 
 
-class _Walk:
+class _SchemaWalker:
     def __init__(self, schema: Schema) -> None:
         self._definitions: Schema = schema.get("$defs", {})
 
@@ -152,15 +152,15 @@ class _Walk:
         if "enum" in schema:
             return OneOf(tuple(value for value in schema["enum"] if value != implied))
         if schema.get("type") == "array":
-            return Array(self._element(schema["items"]), schema["maxItems"], some="default" in schema)
-        raise TypeError(f"No compact spelling for this part of CartDraft: {schema}")
+            return Array(self._element(schema["items"]), schema["maxItems"], nonempty="default" in schema)
+        raise TypeError(f"No wire format for this part of CartDraft: {schema}")
 
     def _element(self, schema: Schema) -> Node:
-        """An object of a list, or one of several, each with its kind before all else."""
+        """Return the node of an array's elements: one object, or a union with the kind first."""
         if "oneOf" in schema:
             name = schema["discriminator"]["propertyName"]
-            ways = map(self._resolved, schema["oneOf"])
-            return Union(tuple(self.object(one, (name, one["properties"][name]["const"])) for one in ways))
+            members = map(self._resolved, schema["oneOf"])
+            return Union(tuple(self.object(m, (name, m["properties"][name]["const"])) for m in members))
         schema = self._resolved(schema)
         if name := schema.get("x-key-from"):
             values = self._resolved(schema["properties"][name])["enum"]
@@ -172,8 +172,8 @@ class _Walk:
             named = self._definitions[schema["$ref"].rsplit("/", 1)[1]]
             schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
         if unknown := schema.keys() - _KEYWORDS:
-            raise TypeError(f"No compact spelling for {', '.join(sorted(unknown))}: {schema}")
+            raise TypeError(f"No wire format for {', '.join(sorted(unknown))}: {schema}")
         return schema
 
 
-CART = spelling_of(SCHEMA)
+CART = wire_schema(SCHEMA)

@@ -1,9 +1,9 @@
-"""Starts the product's processes by fork, from one that has imported them already.
+"""Start the product's processes by forking one that has already imported them.
 
-A life begins with two seconds of imports, which would be most of what two cores do when processes are killed
-by the hundred. What runs after the fork is what runs after `python -m`: no connection, thread or container
-is made before it. Orders come as JSON lines on standard input; each is answered with a process id. When the
-input closes, the nursery ends, and the kernel ends what it started.
+Imports take two seconds; with hundreds of kills they would use most of two cores. No connection, thread or
+container exists before the fork, so a child is the same as one of `python -m`. Requests are JSON lines on
+standard input; each is answered with a process id. When the input closes, the server ends and the kernel
+kills its children.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ PRELOADED = (
 )
 
 
-def become(wanted: dict[str, Any]) -> None:
-    """In the child: its own session, log and environment, then the module's `main`, or another program."""
+def become(request: dict[str, Any]) -> None:
+    """In the child: set session, log and environment, then run the module's `main` or exec a program."""
     os.setsid()
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    log = os.open(wanted["log"], os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+    log = os.open(request["log"], os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
-    os.environ.update(wanted["env"])
-    if not wanted["module"]:
-        os.execvp(wanted["argv"][0], wanted["argv"])
-    sys.argv = wanted["argv"]
-    importlib.import_module(wanted["module"]).main()
+    os.environ.update(request["env"])
+    if not request["module"]:
+        os.execvp(request["argv"][0], request["argv"])
+    sys.argv = request["argv"]
+    importlib.import_module(request["module"]).main()
 
 
 def main() -> None:
     """Import, then fork on demand until standard input closes."""
     for name in PRELOADED:
         importlib.import_module(name)
-    gc.freeze()  # Celery collects at each start, and need not walk through all of this again
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the dead
+    gc.freeze()  # Celery runs a collection at each start; exempt all modules from it
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps children
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("ready", flush=True)
     while line := sys.stdin.readline():

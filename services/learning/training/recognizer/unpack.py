@@ -1,7 +1,6 @@
-"""CTranslate2's Whisper -> a folder that transformers loads, so that an adapter learns on the very weights
-that it is served with.
+"""Convert CTranslate2's Whisper for transformers, to train an adapter on the weights that it is served with.
 
-    python -m services.learning.training.recogniser.unpack MODEL FOLDER
+    python -m services.learning.training.recognizer.unpack MODEL FOLDER
 
 MODEL is a folder of the model lock (`saycart models fetch faster-whisper-base`). FOLDER gets `config.json`
 and `model.safetensors` in half precision. Needs safetensors.
@@ -34,7 +33,7 @@ Tensors = dict[str, Array]
 
 
 def config(tensors: Tensors, layers: dict[str, int]) -> dict[str, Any]:
-    """transformers' settings of this model."""
+    """Return the model's configuration for transformers."""
     vocabulary, width = tensors["decoder/embeddings/weight"].shape
     multilingual = vocabulary > 51864
     end = 50257 if multilingual else 50256
@@ -60,27 +59,28 @@ def config(tensors: Tensors, layers: dict[str, int]) -> dict[str, Any]:
 
 
 def linears(side: str, number: int) -> list[str]:
-    at = f"{side}.layers.{number}"
+    layer = f"{side}.layers.{number}"
     attentions = ("self_attn", "encoder_attn") if side == "decoder" else ("self_attn",)
-    return [*(f"{at}.{a}.{p}" for a in attentions for p in ATTENTION), f"{at}.fc1", f"{at}.fc2"]
+    return [*(f"{layer}.{a}.{p}" for a in attentions for p in ATTENTION), f"{layer}.fc1", f"{layer}.fc2"]
 
 
-def layers_of(side: str, tensors: Tensors) -> int:
+def count_layers(side: str, tensors: Tensors) -> int:
     numbers = {name.split("/")[1] for name in tensors if name.startswith(f"{side}/layer_")}
     return len(numbers - {"layer_norm"})
 
 
 def norms(side: str, count: int, tensors: Tensors) -> Iterator[tuple[str, Array]]:
-    """Scale and shift around each block, and behind the last one."""
-    for of, to in (("gamma", "weight"), ("beta", "bias")):
-        yield f"model.{side}.layer_norm.{to}", tensors[f"{side}/layer_norm/{of}"]
+    """Yield the layer norms of all blocks, and the final one."""
+    for source, target in (("gamma", "weight"), ("beta", "bias")):
+        yield f"model.{side}.layer_norm.{target}", tensors[f"{side}/layer_norm/{source}"]
         for number, (theirs, ours) in product(range(count), NORMS.items()):
-            if (name := f"{side}/layer_{number}/{ours}/{of}") in tensors:
-                yield f"model.{side}.layers.{number}.{theirs}.{to}", tensors[name]
+            if (name := f"{side}/layer_{number}/{ours}/{source}") in tensors:
+                yield f"model.{side}.layers.{number}.{theirs}.{target}", tensors[name]
 
 
 def blocks(side: str, count: int, tensors: Tensors) -> Iterator[tuple[str, Array]]:
-    """Linear layers, each by itself. Keys have no bias; where one lies with others, zeros stand for it."""
+    """Yield the linear layers, split where CTranslate2 fuses them. Keys have no bias (zeros in a fused
+    one)."""
     for number in range(count):
         for layer, kind in product(linears(side, number), ("weight", "bias")):
             if kind == "weight" or not layer.endswith("k_proj"):
@@ -92,16 +92,16 @@ def blocks(side: str, count: int, tensors: Tensors) -> Iterator[tuple[str, Array
 
 
 def unpacked(tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
-    """Settings and weights as transformers names them."""
-    layers = {side: layers_of(side, tensors) for side in ("encoder", "decoder")}
-    found: Tensors = {"model.decoder.embed_tokens.weight": tensors["decoder/embeddings/weight"]}
+    """Return configuration and weights under transformers' names."""
+    layers = {side: count_layers(side, tensors) for side in ("encoder", "decoder")}
+    weights: Tensors = {"model.decoder.embed_tokens.weight": tensors["decoder/embeddings/weight"]}
     for conv, kind in product(("conv1", "conv2"), ("weight", "bias")):
-        found[f"model.encoder.{conv}.{kind}"] = tensors[f"encoder/{conv}/{kind}"]
+        weights[f"model.encoder.{conv}.{kind}"] = tensors[f"encoder/{conv}/{kind}"]
     for side, count in layers.items():
-        found[f"model.{side}.embed_positions.weight"] = tensors[f"{side}/position_encodings/encodings"]
-        found.update(norms(side, count, tensors))
-        found.update(blocks(side, count, tensors))
-    return config(tensors, layers), {name: np.ascontiguousarray(value) for name, value in found.items()}
+        weights[f"model.{side}.embed_positions.weight"] = tensors[f"{side}/position_encodings/encodings"]
+        weights.update(norms(side, count, tensors))
+        weights.update(blocks(side, count, tensors))
+    return config(tensors, layers), {name: np.ascontiguousarray(value) for name, value in weights.items()}
 
 
 def main(argv: list[str] | None = None) -> int:

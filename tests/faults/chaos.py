@@ -1,7 +1,7 @@
-"""Kills, freezes and flushes, by a schedule that a seed decides.
+"""Kill and freeze processes and flush Redis, on a schedule drawn from a seed.
 
-The clock of the schedule is how many orders have ended, not seconds: faults fall on a busy stack however
-fast the machine is, and each one waits until the stack has come on since the last.
+The schedule counts finished orders, not seconds: faults hit a busy stack however fast the machine is, and
+each waits for progress since the last.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from dataclasses import dataclass
 import redis
 
 from schemas.errors import StorageUnavailable
-from tests.faults.works import Part, Works
+from tests.faults.running_stack import Part, RunningStack
 
-# Seconds that a process sleeps under SIGSTOP: half are longer than the lease.
+# Seconds under SIGSTOP: half are longer than the lease.
 FREEZE_S = (1.0, 9.0)
 TARGET_WAIT_S = 30.0
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Once `at` orders have ended, `how` is done to a part of this `kind`."""
+    """After `at` finished orders, `how` is done to a part of this `kind`."""
 
     at: int
     kind: str
@@ -36,29 +36,30 @@ class Fault:
 
 
 def schedule(seed: int, orders: int, counts: dict[str, int]) -> list[Fault]:
-    """Faults of these kinds and numbers, shuffled, evenly over the first nine tenths of the orders."""
-    chance = random.Random(seed)
+    """Return `counts[kind]` faults of each kind, shuffled, over the first nine tenths of the orders."""
+    rng = random.Random(seed)
     kinds = [kind for kind, number in sorted(counts.items()) for _ in range(number)]
-    chance.shuffle(kinds)
+    rng.shuffle(kinds)
     step = 0.9 * orders / max(1, len(kinds))
     return [
-        Fault(int(step * (place + chance.random())), kind, _how(kind, chance))
-        for place, kind in enumerate(kinds)
+        Fault(int(step * (index + rng.random())), kind, _how(kind, rng)) for index, kind in enumerate(kinds)
     ]
 
 
-def _how(kind: str, chance: random.Random) -> str:
+def _how(kind: str, rng: random.Random) -> str:
     if kind in ("flush", "freeze"):
         return kind
-    return chance.choice(("main", "group", "child")) if kind == "worker" else "main"
+    return rng.choice(("main", "group", "child")) if kind == "worker" else "main"
 
 
-class Monkey:
-    """Runs a schedule against a stack; `done` counts what was really done."""
+class Chaos:
+    """Run a schedule against a stack; `done` counts the faults that happened."""
 
-    def __init__(self, works: Works, faults: list[Fault], progress: Callable[[], int], seed: int) -> None:
-        self._works, self._faults, self._progress = works, faults, progress
-        self._chance = random.Random(seed)
+    def __init__(
+        self, stack: RunningStack, faults: list[Fault], progress: Callable[[], int], seed: int
+    ) -> None:
+        self._stack, self._faults, self._progress = stack, faults, progress
+        self._rng = random.Random(seed)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thaws: list[threading.Thread] = []
         self.done: Counter[str] = Counter()
@@ -68,7 +69,7 @@ class Monkey:
         self._thread.start()
 
     def join(self) -> None:
-        """Wait until the schedule has run to its end; raises what stopped it before."""
+        """Wait until the schedule is done; raise the error that stopped it."""
         self._thread.join()
         for thaw in self._thaws:
             thaw.join()
@@ -97,14 +98,14 @@ class Monkey:
         until = time.monotonic() + TARGET_WAIT_S
         kind = "worker" if fault.kind == "freeze" else fault.kind
         while time.monotonic() < until:
-            up = [part for part in self._works.named(kind) if part.alive and part.ready()]
+            up = [part for part in self._stack.named(kind) if part.alive and part.ready()]
             if up:
-                part = self._chance.choice(up)
+                part = self._rng.choice(up)
                 if fault.kind == "freeze":
                     self._freeze(part)
                     self.done["freeze worker"] += 1
                     return
-                if self._works.kill(part, fault.how):
+                if self._stack.kill(part, fault.how):
                     self.done[f"kill {kind}" + (f" ({fault.how})" if kind == "worker" else "")] += 1
                     return
             time.sleep(0.05)
@@ -114,7 +115,7 @@ class Monkey:
         until = time.monotonic() + TARGET_WAIT_S
         while time.monotonic() < until:
             try:
-                with self._works.redis() as client:
+                with self._stack.redis() as client:
                     client.flushall()
                     self.done["flush Redis"] += 1
                     return
@@ -123,14 +124,14 @@ class Monkey:
         raise RuntimeError("Redis took no FLUSHALL")
 
     def _freeze(self, part: Part) -> None:
-        pid, pidfd, nap = part.pid, part.pidfd, self._chance.uniform(*FREEZE_S)
+        pid, pidfd, freeze_s = part.pid, part.pidfd, self._rng.uniform(*FREEZE_S)
         os.killpg(pid, signal.SIGSTOP)
 
         def thaw() -> None:
-            time.sleep(nap)
-            # By the same pidfd a life is known; one that was killed in its sleep needs no waking.
+            time.sleep(freeze_s)
+            # The same pidfd means the same process: it was not killed and restarted meanwhile.
             if part.pidfd == pidfd and part.alive:
-                with suppress(ProcessLookupError):  # killed since the line above
+                with suppress(ProcessLookupError):  # killed since the check
                     os.killpg(pid, signal.SIGCONT)
 
         thread = threading.Thread(target=thaw, daemon=True)

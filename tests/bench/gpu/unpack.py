@@ -1,12 +1,12 @@
-"""A GGUF that is still arriving -> the folder of safetensors that vLLM and training load. Runs as a file.
+"""Convert a GGUF to safetensors for vLLM and training while it is still arriving. Runs as a script.
 
     python unpack.py MODEL.gguf CONFIG FOLDER MARKS PIECE
 
-`MARKS/N` says that piece number N, of PIECE bytes, is in MODEL.gguf, which has its whole size from the start
-(`truncate -s`). Each tensor is unpacked to bfloat16 once its bytes are there, on all cores: on 16 the 84 s of
-carrying 1.1 GB hid it all, where transformers takes 90 s by itself. CONFIG has `config.json` and the
-tokenizer (`infra/weights/safetensors.py` writes them). For Qwen2's names of layers alone. Needs numpy and
-gguf; what it made of the 0.5B was equal bit by bit to what transformers makes.
+The file `MARKS/N` means that piece N, of PIECE bytes, is in MODEL.gguf, which has its full size from the
+start (`truncate -s`). Each tensor is converted to bfloat16 once its bytes have arrived, on all cores: with 16
+cores this took no time beyond the 84 s of transfer of 1.1 GB, where transformers takes 90 s. CONFIG has
+`config.json` and the tokenizer. Only for Qwen2's layer names. Needs numpy and gguf; for the 0.5B, the result
+was bit for bit that of transformers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-AT_ONCE = 6_000_000  # values of one task
+AT_ONCE = 6_000_000  # values per task
 NAMES = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
@@ -45,7 +45,7 @@ WHOLE = {
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Some rows of a tensor (none of a vector), the pieces that they lie in, and where they are to go."""
+    """Rows of a tensor (None for a vector), the pieces that hold them, and their destination."""
 
     gguf: Path
     marks: Path
@@ -57,7 +57,7 @@ class Task:
 
 
 def name(tensor: str) -> str:
-    """llama.cpp's name of a tensor as transformers has it."""
+    """Translate a tensor's name from llama.cpp to transformers."""
     if tensor in WHOLE:
         return WHOLE[tensor]
     _, layer, part, end = tensor.split(".")
@@ -72,7 +72,7 @@ def tensors(gguf: Path) -> Any:
 
 
 def bfloat16(values: Any) -> Any:
-    """Rounded to the nearest, to even where two are as near; as the bits."""
+    """Round to the nearest bfloat16, ties to even; return its bits."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
@@ -89,8 +89,7 @@ def unpack(task: Task) -> None:
 
 
 def tasks(gguf: Path, marks: Path, piece: int, file: Path) -> list[Task]:
-    """All of a GGUF in the order in which it arrives; writes the head of `file`, and makes it as long as it
-    will be."""
+    """Return the tasks of a GGUF in order of arrival; write the header of `file`, at its full size."""
     head: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     starts, at = list[int](), 0
     for tensor in tensors(gguf):
@@ -123,7 +122,7 @@ def tasks(gguf: Path, marks: Path, piece: int, file: Path) -> list[Task]:
 def main() -> int:
     gguf, config, folder, marks = map(Path, sys.argv[1:5])
     began = time.monotonic()
-    while not (marks / "0").exists():  # it has the head
+    while not (marks / "0").exists():  # has the header
         time.sleep(0.2)
     part = folder.with_name(f"{folder.name}.part")
     part.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,10 @@
-"""The gate's tapes for a reader that was trained anew, without asking it here: its questions travel to a GPU
-(`make lent`), and its answers come back.
+"""Rerecord the gate's tapes with a newly trained model whose answers are computed on a GPU (`make gpu-pack`).
 
-    python -m tests.gate.anew questions OUT [--people FOLDER]       OUT/gate-SET.json, for `answer.py`
-    python -m tests.gate.anew answers FOLDER [--people FOLDER]      FOLDER/gate-SET.jsonl -> the sets' tapes
+    python -m tests.gate.rerecord questions OUT [--people FOLDER]     # OUT/gate-SET.json, for `answer.py`
+    python -m tests.gate.rerecord answers FOLDER [--people FOLDER]    # FOLDER/gate-SET.jsonl -> the tapes
 
-What the old reader was asked is asked once more: transcripts stay as they are. Where the new one would have
-the pipeline ask something else, the gate says that nothing is recorded.
+The new model gets the requests that the old one got; transcripts stay as they are. A request that only the
+new model leads to has no answer on the tape, and the gate counts it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 from infra.settings import settings
 from schemas.menu import Menu
 from services.decoding.menu_names import Unreadable
-from services.decoding.ports import CartRequest, Reading
+from services.decoding.ports import CartRequest, DecodedCart
 from services.decoding.prompt import MenuContext
 from services.decoding.wire import read_cart
 from services.learning.training.__main__ import served
@@ -36,40 +35,40 @@ from tests.gate.tape import Entry, Key, Tape, read_lines, write_packed
 READER = "qwen2.5-coder-1.5b-orders"
 
 
-class _Listening(TapedDecoder):
-    """Plays a tape and keeps what it was asked."""
+class _RequestLog(TapedDecoder):
+    """Plays a tape and logs the requests."""
 
-    def __init__(self, tape: Tape, asked: dict[Key, CartRequest]) -> None:
+    def __init__(self, tape: Tape, log: dict[Key, CartRequest]) -> None:
         super().__init__(tape)
-        self._asked = asked
+        self._log = log
 
-    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> Reading:
-        self._asked[read_key(asked)] = asked
+    def decode(self, asked: CartRequest, called_off: threading.Event | None = None) -> DecodedCart:
+        self._log[read_key(asked)] = asked
         return super().decode(asked, called_off)
 
 
 def requests(one: GateSet, people: Path | None) -> dict[Key, CartRequest]:
-    """What a set's orders ask the reader, by the tape's key."""
-    tape, asked = Tape(read_lines(DATA / f"{one.name}.{TAPE}.gz")), dict[Key, CartRequest]()
+    """Return the decoding requests of a set's orders by tape key."""
+    tape, log = Tape(read_lines(DATA / f"{one.name}.{TAPE}.gz")), dict[Key, CartRequest]()
     for order in one.orders(people):
-        tools = replace(taped_tools(shipped(), tape), decoder=lambda: _Listening(tape, asked))
+        tools = replace(taped_tools(shipped(), tape), decoder=lambda: _RequestLog(tape, log))
         run(order, tools, Path("recordings") if one.spoken else None)
-    return asked
+    return log
 
 
-def by_menu(asked: dict[Key, CartRequest], chat: Chat) -> Iterator[dict[str, Any]]:
-    """Each menu's requests as `answer.py` takes them."""
-    menus = {request.menu.id: request.menu for request in asked.values()}
+def by_menu(log: dict[Key, CartRequest], chat: Chat) -> Iterator[dict[str, Any]]:
+    """Group requests by menu, as `answer.py` expects them."""
+    menus = {request.menu.id: request.menu for request in log.values()}
     for name, menu in menus.items():
-        requests = ((json.dumps(key), one) for key, one in asked.items() if one.menu.id == name)
+        requests = ((json.dumps(key), one) for key, one in log.items() if one.menu.id == name)
         yield questions(chat, "gate", MenuContext(menu), requests)
 
 
 def entry(row: dict[str, Any], menu: Menu) -> Entry:
-    """The tape's entry of an answer."""
+    """Return an answer's tape entry."""
     try:
         cart = read_cart(row["text"], MenuContext(menu).names)
-    except Unreadable:  # it was cut off
+    except Unreadable:  # truncated
         return {"key": json.loads(row["id"]), "error": "DecodeTruncated"}
     notes = [note.model_dump(mode="json") for note in cart.notes]
     answer = {"lines": cart.lines, "text": row["text"], "engine": READER, "notes": notes}
@@ -81,25 +80,25 @@ def entry(row: dict[str, Any], menu: Menu) -> Entry:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="gate.anew")
-    parser.add_argument("what", choices=("questions", "answers"))
+    parser = argparse.ArgumentParser(prog="gate.rerecord")
+    parser.add_argument("step", choices=("questions", "answers"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--people", type=Path)
     args = parser.parse_args(argv)
-    chat = chat_of(settings().models_dir / served("1.5b")) if args.what == "questions" else None
+    chat = chat_of(settings().models_dir / served("1.5b")) if args.step == "questions" else None
     for one in SETS:
-        asked = requests(one, args.people)
+        log = requests(one, args.people)
         if chat:
             file = args.folder / f"gate-{one.name}.json"
-            file.write_text(json.dumps(list(by_menu(asked, chat))))
+            file.write_text(json.dumps(list(by_menu(log, chat))))
         else:
             old = read_lines(DATA / f"{one.name}.{TAPE}.gz")
-            entries = {tuple(kept["key"]): kept for kept in old if kept["key"][0] != "read"}
+            entries = {tuple(other["key"]): other for other in old if other["key"][0] != "read"}
             for row in read_lines(args.folder / f"gate-{one.name}.jsonl"):
                 key = tuple(json.loads(row["id"]))
-                entries[key] = entry(row, asked[key].menu)
+                entries[key] = entry(row, log[key].menu)
             write_packed(DATA / f"{one.name}.{TAPE}.gz", [entries[key] for key in sorted(entries)])
-        print(f"{one.name}: {len(asked)} requests", flush=True)
+        print(f"{one.name}: {len(log)} requests", flush=True)
     return 0
 
 

@@ -1,11 +1,11 @@
-"""The first run on a lent GPU, on that machine: weights arrive, a model learns cart JSON, and answers.
+"""The first run on the GPU machine: receive weights, train each model, and answer the gate's questions.
 
-    python first.py receive MODEL weights-NN    # a piece of a GGUF; the first one begins that model's run
-    python first.py wait SECONDS OUT            # until all is over or the time is up; prints the logs' ends,
-                                                # and puts what there is into OUT, in files the door lets out
+    python first.py receive MODEL weights-NN    # a piece of a GGUF; the first one starts that model's run
+    python first.py wait SECONDS OUT            # until all is done or the time is up; prints the logs' ends
+                                                # and writes the results into OUT, in small files
 
-MODEL is one of `PLANS`. Its run goes on by itself between the calls: unpack while the pieces come, train for
-`SECONDS`, then answer each part's questions, all parts at once.
+MODEL is one of `PLANS`. Its run continues in the background between calls: unpack while pieces arrive, train,
+then answer the questions of all parts at once.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path("/tmp/lent")
+HERE = Path("/tmp/gpu")
 CODE = HERE / "code"
-TRAINING, LENT = CODE / "services" / "learning" / "training", CODE / "tests" / "bench" / "lent"
+TRAINING, TOOLS = CODE / "services" / "learning" / "training", CODE / "tests" / "bench" / "gpu"
 PIECE = 62_000_000
-MOST_OUT = 15_000_000  # bytes of a file that comes back; at most eight files of a call do
-# FlexAttention with compiled layers is three times as fast as dense attention, which serves where it fails.
+MOST_OUT = 15_000_000  # largest file to send back, in bytes; at most eight files per call
+# FlexAttention with compiled layers is three times as fast as dense attention, the fallback.
 FLEX, DENSE = ("--flex", "--step", "8192"), ("--step", "4096")
-# Those with the most orders first: each is answered by a process of its own.
+# Largest first: each is answered by a separate process.
 TEXTS = ("sealed", "held-out", "tune", "scored", "golden")
 SETS = (*TEXTS, "people", "golden-clean", "golden-babble", "strangers-clean", "strangers-babble")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done with one model: when training ends, in seconds after the bundle began to arrive, its rate,
-    the sets of the gate that it answers, and its name in the model lock."""
+    """A model's run: when training ends (seconds after the bundle began to arrive), learning rate, gate sets
+    to answer, and name in the model lock."""
 
     until: int
     rate: float
@@ -46,31 +46,31 @@ PLANS = {
 }
 
 
-def apart(log: Path, *words: object) -> None:
+def start_detached(log: Path, *words: object) -> None:
     """Start a command that outlives this call."""
     with log.open("ab") as out:
         subprocess.Popen([sys.executable, *map(str, words)], stdout=out, stderr=out, start_new_session=True)
 
 
 def receive(model: str, piece: Path, size: int) -> None:
-    """Put a piece in its place. The first begins the run."""
+    """Write a piece at its offset. The first one starts the run."""
     folder = HERE / model
     gguf, marks = folder / "model.gguf", folder / "marks"
     marks.mkdir(parents=True, exist_ok=True)
-    begun = gguf.exists()
-    with gguf.open("r+b" if begun else "wb") as file:
-        if not begun:
+    started = gguf.exists()
+    with gguf.open("r+b" if started else "wb") as file:
+        if not started:
             file.truncate(size)
         number = int(piece.name.rpartition("-")[2])
         file.seek(number * PIECE)
         file.write(piece.read_bytes())
     (marks / str(number)).touch()
-    if not begun:
-        apart(folder / "log", __file__, "run", model)
+    if not started:
+        start_detached(folder / "log", __file__, "run", model)
 
 
 def run(model: str) -> None:
-    """All of one model, one step after the other; says how long each took."""
+    """Run all steps of a model, and print the time of each."""
     folder, plan = HERE / model, PLANS[model]
     gguf, marks, base, adapter = (folder / name for name in ("model.gguf", "marks", "base", "adapter"))
     fit = (
@@ -78,16 +78,16 @@ def run(model: str) -> None:
         *("--rank", 16, "--rate", plan.rate, "--name", plan.name),
         *("--start", HERE / f"start-{model}"),
     )
-    unpacked = _step(LENT / "unpack.py", gguf, HERE / f"config-{model}", base, marks, PIECE)
-    done = unpacked and any(_step(*fit, *how, "--within", _left(plan)) for how in (FLEX, DENSE))
+    unpacked = _step(TOOLS / "unpack.py", gguf, HERE / f"config-{model}", base, marks, PIECE)
+    done = unpacked and any(_step(*fit, *how, "--within", _remaining_s(plan)) for how in (FLEX, DENSE))
     (folder / "fitted").touch()
     if done:
         _answer(base, adapter, folder, plan)
     (folder / "over").touch()
 
 
-def _left(plan: Plan) -> float:
-    """Seconds until training ends; the bundle's first piece made the folder's first file."""
+def _remaining_s(plan: Plan) -> float:
+    """Seconds until training ends; the bundle's first piece created the file `began`."""
     return max(30.0, plan.until - (time.time() - (HERE / "began").stat().st_mtime))
 
 
@@ -118,13 +118,13 @@ def wait(seconds: float, out: Path) -> None:
 
 
 def collect(out: Path) -> None:
-    """All answers, logs and cards in one archive, and the weights of adapters in pieces."""
+    """Write answers, logs and cards as one archive, and adapter weights in pieces."""
     with tarfile.open(out / "small.tgz", "w:gz") as archive:
         for pattern in ("*/gate-*.jsonl", "*/adapter/*.json", "*/log"):
             for file in HERE.glob(pattern):
                 archive.add(file, file.relative_to(HERE))
     for file in sorted(HERE.glob("*/adapter/*.safetensors")):
-        if not (file.parents[1] / "fitted").exists():  # it may still be written
+        if not (file.parents[1] / "fitted").exists():  # may be incomplete
             continue
         whole, model = file.read_bytes(), file.parents[1].name
         for number, start in enumerate(range(0, len(whole), MOST_OUT)):

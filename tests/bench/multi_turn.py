@@ -1,10 +1,10 @@
-"""How well orders of two and three utterances (`tests/told/turns`) and those of the sample shops
-(`tests/told/shops`) are decoded, with this machine's settings.
+"""Measure how well orders of several utterances (`tests/orders/multi_turn`) and orders on the sample shops'
+menus (`tests/orders/sample_shops`) are decoded, with this machine's settings.
 
-    python -m tests.bench.turns [tune] [sealed] [shops]    # all without a name; 5 minutes each on 2 cores
+    python -m tests.bench.multi_turn [tune] [sealed] [shops]    # default: all; 5 minutes each on 2 cores
 
-Prints counts, never a row. A run that was cut off goes on from `reports/turns`, whose files of the sealed
-half are not to be looked at.
+Prints counts, never a row. An interrupted run resumes from `reports/multi_turn`; don't read its files of the
+sealed half.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from services.learning.evaluation.run import read_rows
 from services.learning.evaluation.session import EvalRequest, evaluate
 from services.learning.training.notation import read_menu, read_orders
 
-TOLD = REPOSITORY / "tests" / "told"
+ORDER_SETS = REPOSITORY / "tests" / "orders"
 SHOPS = REPOSITORY / "infra" / "samples" / "shops"
-OUT = REPOSITORY / "reports" / "turns"
+OUT = REPOSITORY / "reports" / "multi_turn"
 
 
 def menu_of(name: str) -> Menu:
-    """A sample shop's menu, or one that a writer's orders came with."""
+    """Return the menu of a sample shop or of a writer's orders."""
     shop = SHOPS / f"{name}.json"
     if shop.exists():
         return Menu.parse(json.loads(shop.read_text(encoding="utf-8")))
-    [file] = TOLD.glob(f"*/*/{name}.menu")
+    [file] = ORDER_SETS.glob(f"*/*/{name}.menu")
     return read_menu(file)
 
 
 def request(written: Path, out: Path) -> EvalRequest:
-    """One menu's orders, as gold rows under `out`; a ` | ` stands between two utterances."""
+    """Write a menu's orders as gold rows under `out`; ` | ` separates utterances."""
     menu = menu_of(written.stem)
     orders, problems = read_orders(written, menu)
     if problems:
@@ -54,7 +54,7 @@ def main(halves: list[str]) -> int:
     config = settings().model_copy(update={"max_order_total": 10**9})  # prices of these menus mean nothing
     for half in halves or ["tune", "sealed", "shops"]:
         rows = list[Scored]()
-        folder = TOLD / "shops" if half == "shops" else TOLD / "turns" / half
+        folder = ORDER_SETS / "sample_shops" if half == "shops" else ORDER_SETS / "multi_turn" / half
         for written in sorted(folder.glob("*.orders")):
             rows += evaluate(request(written, OUT / half), config, lambda _: None).rows
         print(f"{half}, {len(rows)} orders: {json.dumps(figures(rows)['after_answers'])}", flush=True)

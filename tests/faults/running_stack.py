@@ -1,8 +1,7 @@
-"""The real stack, as child processes that may be killed at any time and come back by themselves.
+"""The real stack as child processes that can be killed at any time and are restarted.
 
-Redis, API, workers, sweepers, courier and webhook receiver, each a session of its own, kept alive by one
-thread. The product's supervisor does that in production; it is not used here because every life would begin
-with two seconds of imports (see `nursery.py`).
+Redis, API, workers, sweepers, courier and webhook receiver, each in its own session. The product's supervisor
+is not used: each restart would begin with two seconds of imports (see `fork_server.py`).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _POLL_S = 0.05
 
 @dataclass
 class Part:
-    """One process over all of its lives. `module` has a `main`; without one `argv` is a program."""
+    """A process across restarts. `module` has a `main`; without a module, `argv` is a program."""
 
     name: str
     module: str
@@ -56,11 +55,11 @@ class Part:
 
     @property
     def alive(self) -> bool:
-        """A pidfd can be read once its process has ended, and is never another process's."""
+        """Return True if the process runs: its pidfd becomes readable when it ends, and is never reused."""
         return self.pidfd >= 0 and not select.select([self.pidfd], [], [], 0)[0]
 
     def children(self) -> list[int]:
-        """Its own child processes: the pool of a worker."""
+        """Return its child processes: a worker's pool."""
         try:
             return [int(p) for p in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
         except OSError:
@@ -68,8 +67,8 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How a stack is to be. `home` holds database and recordings, `folder` everything else."""
+class StackOptions:
+    """Options of a stack. `home` holds database and recordings, `folder` everything else."""
 
     folder: Path
     home: Path
@@ -82,20 +81,20 @@ class Wanted:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-class Works:
-    """A running stack: `with Works(Wanted(...)) as works`. `works.named("api")` are those to kill."""
+class RunningStack:
+    """A running stack: `with RunningStack(StackOptions(...)) as stack`."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
-        self.folder, self.home = wanted.folder, wanted.home
+    def __init__(self, options: StackOptions) -> None:
+        self.options = options
+        self.folder, self.home = options.folder, options.home
         for folder in (self.folder, self.home, self.folder / "logs", self.folder / "struck"):
             folder.mkdir(parents=True, exist_ok=True)
         self.inbox = self.folder / "inbox.jsonl"
         self.runs = self.folder / "runs"
         self.runs.touch()
         self._embedded = EmbeddedRedis(self.folder / "redis", any_free(), self.folder / "logs" / "redis.log")
-        self.redis_url = wanted.redis_url or self._embedded.url
-        # Held here, as the product's supervisor does: connections wait while no API lives.
+        self.redis_url = options.redis_url or self._embedded.url
+        # Held here, as by the product's supervisor: connections wait while the API is down.
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
@@ -104,16 +103,16 @@ class Works:
             **{
                 **UNLIMITED,
                 "home": self.home,
-                "database_url": wanted.database_url,
+                "database_url": options.database_url,
                 "redis_url": self.redis_url,
                 "api_port": port,
-                "llm_url": "http://127.0.0.1:9",  # never asked: the decoder is a stand-in
-                "stage_lease_s": wanted.lease_s,
+                "llm_url": "http://127.0.0.1:9",  # unused: the decoder is a stand-in
+                "stage_lease_s": options.lease_s,
                 "sweep_s": 2.0,
                 "webhook_endpoints": "private",
                 "webhook_wait_cap_s": 5.0,
                 "webhook_attempts": 1000,
-                **wanted.settings,
+                **options.settings,
             }
         )
         self.database = Database(self.settings.database).everywhere()
@@ -121,17 +120,17 @@ class Works:
         self.parts = {part.name: part for part in self._parts()}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name="keeper")
-        self._nursery: subprocess.Popen[str] | None = None
+        self._restarter = threading.Thread(target=self._restart_dead, name="restarter")
+        self._fork_server: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> Works:
+    def __enter__(self) -> RunningStack:
         self.database.migrate()
         MenuStore(self.database, "main").put(CAFE, by=TESTER)
         till(self.database, f"http://127.0.0.1:{self._receiver}/", secret=SECRET)
         self.headers = header_for(self.database)
         try:
-            self._start_nursery()
-            self._keeper.start()
+            self._start_fork_server()
+            self._restarter.start()
             self.until_ready()
         except BaseException:
             self.stop()
@@ -142,15 +141,11 @@ class Works:
         self.stop()
 
     def named(self, kind: str) -> list[Part]:
-        """Every part of a kind: `worker`, `sweeper` and so on."""
+        """Return all parts of a kind, such as `worker` or `sweeper`."""
         return [part for name, part in self.parts.items() if name.rstrip("0123456789") == kind]
 
     def until_ready(self) -> None:
-        """Wait until every part is up.
-
-        Raises:
-            RuntimeError: one is not, in time.
-        """
+        """Wait until every part is up. Raises RuntimeError after `READY_S`."""
         until = time.monotonic() + READY_S
         while waiting := [p.name for p in self.parts.values() if not (p.alive and p.ready())]:
             if time.monotonic() > until:
@@ -158,8 +153,8 @@ class Works:
             time.sleep(0.1)
 
     def kill(self, part: Part, how: str) -> bool:
-        """kill -9: `main` (the process), `group` (with its pool) or `child` (one of its pool); whether there
-        was anything to kill."""
+        """kill -9 `main` (the process), `group` (with its pool) or `child` (one of its pool); return False if
+        there was nothing to kill."""
         with self._lock:
             if not part.alive:
                 return False
@@ -173,21 +168,21 @@ class Works:
             return True
 
     def redis(self) -> redis.Redis:
-        """A client of this stack's Redis, which may empty it."""
-        url = self.wanted.redis_url or self._embedded.operator_url
+        """A client of this stack's Redis that may flush it."""
+        url = self.options.redis_url or self._embedded.operator_url
         return redis.Redis.from_url(url, socket_timeout=2.0)
 
     def stop(self) -> None:
-        """End everything; the nursery's children die with it."""
+        """Stop everything; the fork server's children die with it."""
         self._stopping.set()
-        if self._keeper.ident is not None:
-            self._keeper.join()
+        if self._restarter.ident is not None:
+            self._restarter.join()
         for part in self.parts.values():
             _end_group(part)
-        if self._nursery is not None:
-            assert self._nursery.stdin is not None
-            self._nursery.stdin.close()
-            self._nursery.wait(10)
+        if self._fork_server is not None:
+            assert self._fork_server.stdin is not None
+            self._fork_server.stdin.close()
+            self._fork_server.wait(10)
         self._socket.close()
         self.database.close()
 
@@ -196,23 +191,27 @@ class Works:
         pool = ["--pool=prefork", "--concurrency=2"]
         app = ["celery", "-A", "tests.faults.worker", "worker", "-Q", QUEUES]
         workers = [
-            self._readied(f"worker{n}", "celery.__main__", [*app, "-n", f"worker{n}@%h", *pool, *quiet])
-            for n in range(1, self.wanted.workers + 1)
+            self._with_ready_file(
+                f"worker{n}", "celery.__main__", [*app, "-n", f"worker{n}@%h", *pool, *quiet]
+            )
+            for n in range(1, self.options.workers + 1)
         ]
-        sweepers = [self._readied(f"sweeper{n}", "services.workers.sweeper", ["sweeper"]) for n in (1, 2)]
+        sweepers = [
+            self._with_ready_file(f"sweeper{n}", "services.workers.sweeper", ["sweeper"]) for n in (1, 2)
+        ]
         inbox = ["receiver", "--port", str(self._receiver), "--secret", SECRET, "--out", str(self.inbox)]
-        redis_argv = list(self.wanted.redis_argv or self._embedded.child().argv)
+        redis_argv = list(self.options.redis_argv or self._embedded.child().argv)
         fd = {"SAYCART_API_FD": str(self._socket.fileno())}
         return [
             Part("redis", "", redis_argv, ready=self._redis_answers),
             Part("receiver", "tests.servers.receiver", inbox),
             *workers,
             *sweepers,
-            self._readied("courier1", "services.workers.courier", ["courier"]),
+            self._with_ready_file("courier1", "services.workers.courier", ["courier"]),
             Part("api", "tests.faults.api", ["api"], env=fd, ready=self._api_answers),
         ]
 
-    def _readied(self, name: str, module: str, argv: list[str]) -> Part:
+    def _with_ready_file(self, name: str, module: str, argv: list[str]) -> Part:
         file = self.folder / f"{name}.ready"
         return Part(name, module, argv, env={"SAYCART_READY_FILE": str(file)}, ready=file.exists)
 
@@ -229,29 +228,29 @@ class Works:
         except httpx.HTTPError:
             return False
 
-    def _start_nursery(self) -> None:
+    def _start_fork_server(self) -> None:
         env = as_environment(self.settings) | {
             "FAULTS_RUNS": str(self.runs),
-            **({"FAULTS_STRUCK": str(self.folder / "struck")} if self.wanted.strikes else {}),
+            **({"FAULTS_STRUCK": str(self.folder / "struck")} if self.options.strikes else {}),
         }
-        self._nursery = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.nursery"],
+        self._fork_server = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.fork_server"],
             env={**os.environ, **env},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=(self.folder / "logs" / "nursery.log").open("w"),
+            stderr=(self.folder / "logs" / "fork-server.log").open("w"),
             text=True,
             pass_fds=[self._socket.fileno()],
         )
-        if self._said() != "ready":
-            raise RuntimeError(f"the nursery did not start: see {self.folder / 'logs'}")
+        if self._response() != "ready":
+            raise RuntimeError(f"the fork server did not start: see {self.folder / 'logs'}")
 
-    def _said(self) -> str:
-        assert self._nursery is not None
-        assert self._nursery.stdout is not None
-        return self._nursery.stdout.readline().strip()
+    def _response(self) -> str:
+        assert self._fork_server is not None
+        assert self._fork_server.stdout is not None
+        return self._fork_server.stdout.readline().strip()
 
-    def _keep(self) -> None:
+    def _restart_dead(self) -> None:
         while not self._stopping.wait(_POLL_S):
             for part in self.parts.values():
                 if not part.alive:
@@ -264,21 +263,21 @@ class Works:
             os.close(part.pidfd)
             part.pidfd = -1
         (self.folder / f"{part.name}.ready").unlink(missing_ok=True)
-        assert self._nursery is not None
-        assert self._nursery.stdin is not None
+        assert self._fork_server is not None
+        assert self._fork_server.stdin is not None
         log = str(self.folder / "logs" / f"{part.name}.log")
-        wanted = {"module": part.module, "argv": part.argv, "env": part.env, "log": log}
-        self._nursery.stdin.write(json.dumps(wanted) + "\n")
-        self._nursery.stdin.flush()
-        part.pid = int(self._said())
+        request = {"module": part.module, "argv": part.argv, "env": part.env, "log": log}
+        self._fork_server.stdin.write(json.dumps(request) + "\n")
+        self._fork_server.stdin.flush()
+        part.pid = int(self._response())
         try:
             part.pidfd = os.pidfd_open(part.pid)
         except ProcessLookupError:
-            part.pidfd = -1  # it has ended already; the next round starts it again
+            part.pidfd = -1  # already ended; the next round restarts it
 
 
 def _end_group(part: Part) -> None:
-    """What a killed parent left behind, as the product's supervisor ends it before the next life."""
+    """Kill what a killed parent left behind, as the product's supervisor does before a restart."""
     if part.pid:
         with suppress(ProcessLookupError):
             os.killpg(part.pid, signal.SIGKILL)

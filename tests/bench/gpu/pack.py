@@ -1,4 +1,4 @@
-"""What travels to a GPU without a network, in pieces that fit through a small door."""
+"""Pack files for a GPU machine without a network, in pieces of limited size."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from infra.settings import REPOSITORY
 
 GLIBC = ("2_39", "2_35", "2_34", "2_31", "2_28", "2_27", "2_26", "2_24", "2_17")
 CARRIED = ("services", "schemas", "infra", "tests", "pyproject.toml")
-LEFT_OUT = re.compile(r"^infra/(adapters|recognisers)/.*\.safetensors$")
+EXCLUDED = re.compile(r"^infra/(adapters|recognizers)/.*\.safetensors$")
 
 
 def fetched(pins: Iterable[str], folder: Path, python: str) -> None:
-    """Wheels of exactly these, for the other machine. Raises CalledProcessError where one can't be had."""
+    """Download pinned wheels for the GPU machine. Raises CalledProcessError if one is unavailable."""
     platforms = [f"--platform=manylinux_{version}_x86_64" for version in GLIBC]
     only = ["--no-deps", "--only-binary=:all:", "--implementation=cp", f"--python-version={python}"]
     target = [*only, *platforms, "--platform=manylinux2014_x86_64", "--platform=manylinux1_x86_64"]
@@ -32,12 +32,12 @@ def unzipped(wheels: Path, folder: Path) -> None:
 
 
 def split(pieces: Iterator[bytes], out: Path, name: str) -> list[Path]:
-    """`name`-00, `name`-01 ... of what comes, each as it comes."""
-    made = []
+    """Write pieces as `name`-00, `name`-01 and so on."""
+    files = []
     for number, piece in enumerate(pieces):
-        made.append(out / f"{name}-{number:02}")
-        made[-1].write_bytes(piece)
-    return made
+        files.append(out / f"{name}-{number:02}")
+        files[-1].write_bytes(piece)
+    return files
 
 
 def read_in(file: Path, size: int) -> Iterator[bytes]:
@@ -47,11 +47,11 @@ def read_in(file: Path, size: int) -> Iterator[bytes]:
 
 
 def code(file: Path) -> Path:
-    """This repository as it is now, without weights."""
+    """Archive the working tree without weights."""
     command = ["git", "-C", str(REPOSITORY), "ls-files", "-co", "--exclude-standard", "--", *CARRIED]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     with tarfile.open(file, "w:gz") as archive:
         for name in names:
-            if not LEFT_OUT.search(name) and (REPOSITORY / name).is_file():
+            if not EXCLUDED.search(name) and (REPOSITORY / name).is_file():
                 archive.add(REPOSITORY / name, f"code/{name}")
     return file

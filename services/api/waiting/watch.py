@@ -1,8 +1,7 @@
-"""Those who wait for orders: long polls and event streams.
+"""Waiting for changes of orders: long polls and event streams.
 
-However many wait, one query at a time asks which of their orders are newer than what was seen of them: at
-once after a change, more rarely the longer nothing changes. Who waits for such an order then looks at it in
-one transaction. See ADR 31.
+However many clients wait, one query at a time finds those orders that have changed: soon after a change, less
+often the longer nothing changes. Each waiting client then reads its order in one transaction. See ADR 31.
 """
 
 from __future__ import annotations
@@ -25,31 +24,31 @@ log = structlog.get_logger(__name__)
 
 Read = TypeVar("Read", Look, Happened)
 
-SHORT_S, LONG_S = 0.04, 1.0
-"""Between two queries, at least and at most."""
-SHARE = 0.03
-"""Between them: this share of the time since a client came or an order changed."""
-REST = 3
-"""After a query so many times its own duration without another: milliseconds for a thousand orders."""
-SURE_S = 4.0
-"""For so long what a query has found is taken to be so."""
+MIN_PAUSE_S, MAX_PAUSE_S = 0.04, 1.0
+"""Seconds between two queries."""
+PAUSE_SHARE = 0.03
+"""Between those bounds, the pause is this share of the time since a client came or an order changed."""
+PAUSE_FACTOR = 3
+"""After a query, a pause of this many times its duration: milliseconds for a thousand orders."""
+FRESH_S = 4.0
+"""Seconds for which the result of a query counts as current."""
 READERS = 4
-"""Threads that look at orders: the server's are for the other calls."""
+"""Threads that read orders; the server's threads are for other calls."""
 
 
 @dataclass(eq=False)
 class _Order:
-    """One order that clients wait for. `newest` is what any look or query has seen of it, last so at
-    `checked_at`; `stir` is done when that has changed."""
+    """One order that clients wait for. `newest` is its latest known version, checked at `checked_at`;
+    `change` is done when that changes."""
 
-    stir: asyncio.Future[None]
+    change: asyncio.Future[None]
     watchers: int = 0
     newest: Versions = UNSEEN
     checked_at: float = -math.inf
 
     def wake(self) -> None:
-        stirred, self.stir = self.stir, asyncio.get_running_loop().create_future()
-        stirred.set_result(None)
+        done, self.change = self.change, asyncio.get_running_loop().create_future()
+        done.set_result(None)
 
     def saw(self, versions: Versions) -> None:
         if versions > self.newest:
@@ -58,18 +57,18 @@ class _Order:
 
 
 class Watch:
-    """One who waits for one order. It begins behind: look first, then wait for a change."""
+    """One client that waits for one order. Call `look` first, then wait for a change."""
 
     def __init__(self, waiting: Waiting, shop: str, order_id: str, order: _Order) -> None:
         self._waiting, self._shop, self._id, self._order = waiting, shop, order_id, order
         self._seen: Versions = BEHIND
 
     async def look(self) -> Look:
-        """The order as it is now.
+        """Return the order as it is now.
 
         Raises:
             NotFound: the shop has no such order.
-            StorageUnavailable: the database does not answer.
+            StorageUnavailable: the database is not responding.
         """
         look = await self._read(self._waiting.store.look)
         if look.order.shop != self._shop:
@@ -77,75 +76,75 @@ class Watch:
         return look
 
     async def happened(self, after: int) -> Happened:
-        """Its history after that event; errors as of `look`."""
+        """Return the order's history after that event; raises as `look`."""
         return await self._read(self._waiting.store.happened, after)
 
     async def changed(self, until: float = math.inf, gone: asyncio.Future[None] | None = None) -> bool:
-        """Wait for a change since the last look; False at `until` (monotonic clock), when `gone` is done, or
-        when the server leaves."""
+        """Wait for a change since the last look. Return False at `until` (monotonic clock), once `gone` is
+        done, or when the server stops."""
         while not self._waiting.closing:
             if self._seen < self._order.newest:
                 return True
-            left = until - time.monotonic()
-            if left <= 0 or (gone is not None and gone.done()):
+            remaining_s = until - time.monotonic()
+            if remaining_s <= 0 or (gone is not None and gone.done()):
                 return False
-            awaited = {self._order.stir} if gone is None else {self._order.stir, gone}
-            timeout = None if math.isinf(left) else left
+            awaited = {self._order.change} if gone is None else {self._order.change, gone}
+            timeout = None if math.isinf(remaining_s) else remaining_s
             await asyncio.wait(awaited, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         return False
 
     @property
-    def sure(self) -> bool:
-        """Whether the last look was confirmed a moment ago; else the database does not answer."""
-        return time.monotonic() - self._order.checked_at < SURE_S
+    def is_fresh(self) -> bool:
+        """Return True if the last look is known to be current; otherwise the database is not responding."""
+        return time.monotonic() - self._order.checked_at < FRESH_S
 
-    async def _read(self, read: Callable[..., Read | None], *asked: object) -> Read:
-        found = await to_thread.run_sync(read, self._id, *asked, limiter=self._waiting.readers)
-        if found is None:
+    async def _read(self, read: Callable[..., Read | None], *arguments: object) -> Read:
+        result = await to_thread.run_sync(read, self._id, *arguments, limiter=self._waiting.readers)
+        if result is None:
             raise NotFound(f"No order {self._id}")
-        self._seen = found.versions
+        self._seen = result.versions
         self._order.checked_at = time.monotonic()
-        self._order.saw(found.versions)
-        return found
+        self._order.saw(result.versions)
+        return result
 
 
 class Waiting:
-    """One for each app; all of it runs on the app's event loop. `closing`: the server leaves."""
+    """All waiting clients of one app, for its event loop. `closing` is True once the server stops."""
 
     def __init__(self, store: WatchedStore) -> None:
         self.store = store
         self._orders: dict[str, _Order] = {}
         self.readers = CapacityLimiter(READERS)
-        self._came, self._stirred_at = asyncio.Event(), -math.inf
+        self._arrived, self._active_at = asyncio.Event(), -math.inf
         self.closing = False
 
     @property
     def watchers(self) -> int:
-        """How many wait now; any thread may ask."""
+        """Return the number of waiting clients; thread-safe."""
         return sum(order.watchers for order in list(self._orders.values()))
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Look for changes for the length of the block."""
+        """Query for changes during the block."""
         async with create_task_group() as tasks:
             tasks.start_soon(self._compare)
             yield
             tasks.cancel_scope.cancel()
 
     def close(self) -> None:
-        """Let all go who wait, now and from now on: the server leaves."""
+        """End all waiting, now and later: the server stops."""
         self.closing = True
         for order in self._orders.values():
             order.wake()
 
     @contextmanager
     def on(self, shop: str, order_id: str) -> Iterator[Watch]:
-        """Wait for an order of the shop, which need not exist, within the block."""
+        """Yield a watch of an order, which need not exist."""
         order = self._orders.get(order_id)
         if order is None:
             order = self._orders[order_id] = _Order(asyncio.get_running_loop().create_future())
-        self._stirred_at = time.monotonic()
-        self._came.set()
+        self._active_at = time.monotonic()
+        self._arrived.set()
         order.watchers += 1
         try:
             yield Watch(self, shop, order_id, order)
@@ -162,51 +161,51 @@ class Waiting:
         wait_s: float,
         gone: Callable[[], Awaitable[None]],
     ) -> Look:
-        """The shop's order once it is `done`; as it is after `wait_s`, when its client has `gone`, or when
-        the server leaves. Errors as of `Watch.look`."""
+        """Return the order once it is `done`, after `wait_s`, when the client has `gone`, or when the server
+        stops. Raises as `Watch.look`."""
         until = time.monotonic() + wait_s
         with self.on(shop, order_id) as watch:
             look = await watch.look()
             if done(look) or self.closing:
                 return look
-            left: asyncio.Future[None] = asyncio.ensure_future(gone())
+            disconnect: asyncio.Future[None] = asyncio.ensure_future(gone())
             try:
-                while await watch.changed(until, left):
+                while await watch.changed(until, disconnect):
                     look = await watch.look()
                     if done(look):
                         return look
-                return look if watch.sure else await watch.look()
+                return look if watch.is_fresh else await watch.look()
             finally:
-                left.cancel()
+                disconnect.cancel()
 
     async def _compare(self) -> None:
-        """Ask which orders are newer, as long as anyone waits for one."""
+        """Query for changed orders while any client waits."""
         limiter, took_s = CapacityLimiter(1), 0.0
         while True:
-            await asyncio.sleep(max(SHORT_S, REST * took_s))
+            await asyncio.sleep(max(MIN_PAUSE_S, PAUSE_FACTOR * took_s))
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._came.wait(), self._pause_s())
-            self._came.clear()
+                await asyncio.wait_for(self._arrived.wait(), self._pause_s())
+            self._arrived.clear()
             began = time.monotonic()
-            asked = {order_id: order.newest for order_id, order in self._orders.items()}
-            if not asked:  # the last one left meanwhile
+            known = {order_id: order.newest for order_id, order in self._orders.items()}
+            if not known:  # the last client has left
                 continue
             try:
-                newer = await to_thread.run_sync(self.store.newer, asked, limiter=limiter)
+                newer = await to_thread.run_sync(self.store.newer, known, limiter=limiter)
             except Exception as error:
                 log.warning("waiting.not_compared", exc_info=not isinstance(error, SaycartError))
-                await asyncio.sleep(LONG_S)
+                await asyncio.sleep(MAX_PAUSE_S)
                 continue
             took_s = time.monotonic() - began
             if newer:
-                self._stirred_at = began
-            for order_id in asked:
+                self._active_at = began
+            for order_id in known:
                 if order := self._orders.get(order_id):
                     order.checked_at = began
                     order.saw(newer.get(order_id, order.newest))
 
     def _pause_s(self) -> float | None:
-        """Seconds to the next query, unless a client comes; None while no client waits."""
+        """Return the seconds until the next query, unless a client arrives; None while no client waits."""
         if not self._orders:
             return None
-        return min(SHARE * (time.monotonic() - self._stirred_at), LONG_S)
+        return min(PAUSE_SHARE * (time.monotonic() - self._active_at), MAX_PAUSE_S)

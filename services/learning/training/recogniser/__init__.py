@@ -1,1 +1,0 @@
-"""Training an adapter for the recogniser: docs/training.md, "The recogniser's adapter"."""

@@ -1,0 +1,1 @@
+"""Train adapters for the recognizers: docs/training.md, "The recognizers' adapters"."""
