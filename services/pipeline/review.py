@@ -79,7 +79,7 @@ def settle_by_answer(
             raise _unknown(question) from error
         return _after_choice(order, draft, menu, policy, detail)
     if question.id == NOTHING and answer.answer.startswith(INSTEAD):
-        return _after_choice(order, with_instead(order.draft, answer.answer), menu, policy, detail)
+        return _after_choice(order, with_instead(order.draft, answer.answer, menu.menu), menu, policy, detail)
     return _after_whole(order, order.draft, question, answer.answer, menu, detail)
 
 

@@ -1,8 +1,7 @@
-"""Which words of the transcript each line of a cart rests on, where lines and notes stand in it, and which
-words the cart leaves unused.
+"""Align a cart with its transcript: the words of each line and note, and the words that are unused.
 
-A line rests on the words from the first to the last of its values'; where none names its item, on all of
-them, as far as a line may hold it.
+A line's words run from the first to the last mention of its values. If nothing mentions its item, they are
+the whole transcript, as far as a line can hold it.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ Ref = tuple[str, str | None, str]
 def aligned(
     lines: Sequence[Line],
     transcript: str,
-    found: Retrieval,
+    retrieval: Retrieval,
     notes: Iterable[NoteDraft] = (),
 ) -> CartDraft:
-    """A draft of `lines`, each with a piece of the transcript; `found` is what retrieval found in it. The
-    words of a wish off the menu, and of `notes`, are pieces of it already."""
-    anchors, made = list(_anchors(lines, found)), []
+    """Return a draft of `lines`, each with its piece of the transcript. Lines not on the menu and `notes`
+    have theirs already."""
+    anchors, result = list(_anchors(lines, retrieval)), []
     for line, anchor in zip(lines, anchors, strict=True):
         words = line.get("heard") or transcript
         if anchor:
-            words = transcript[slice(*_words(line, anchor, _zone(anchor, anchors), found))]
-        made.append({**line, "heard": whole_words(words, MAX_HEARD_CHARS)})
-    return CartDraft.model_validate({"lines": made, "notes": tuple(notes)})
+            words = transcript[slice(*_words(line, anchor, _zone(anchor, anchors), retrieval))]
+        result.append({**line, "heard": whole_words(words, MAX_HEARD_CHARS)})
+    return CartDraft.model_validate({"lines": result, "notes": tuple(notes)})
 
 
-def _anchors(lines: Sequence[Line], found: Retrieval) -> Iterator[Mention | None]:
-    """For each line the place that names its item: the surest that no earlier line has, then the first."""
+def _anchors(lines: Sequence[Line], retrieval: Retrieval) -> Iterator[Mention | None]:
+    """Yield the mention of each line's item: preferably unused by earlier lines, a whole match, the first."""
     used: set[Span] = set()
     for line in lines:
-        naming = _naming(("item", None, sku), found) if (sku := line.get("sku")) else []
+        naming = _naming(("item", None, sku), retrieval) if (sku := line.get("sku")) else []
         free = [mention for mention in naming if (mention.start, mention.end) not in used]
         best = min(free or naming, key=lambda m: (m.match is not Match.WHOLE, m.start), default=None)
         if best is not None:
@@ -53,22 +52,21 @@ def _anchors(lines: Sequence[Line], found: Retrieval) -> Iterator[Mention | None
 
 
 def _zone(anchor: Mention, anchors: Sequence[Mention | None]) -> Span:
-    """Between the names of the items before and behind."""
+    """Return the span between the mentions of the previous and the next item."""
     before = [a.end for a in anchors if a is not None and a.end <= anchor.start]
-    behind = [a.start for a in anchors if a is not None and a.start >= anchor.end]
-    return max(before, default=0), min(behind, default=2**31)
+    after = [a.start for a in anchors if a is not None and a.start >= anchor.end]
+    return max(before, default=0), min(after, default=2**31)
 
 
-def _naming(ref: Ref, found: Retrieval) -> list[Mention]:
-    return [m for m in found.mentions if any((n.kind, n.group, n.id) == ref for n in m.names)]
+def _naming(ref: Ref, retrieval: Retrieval) -> list[Mention]:
+    return [m for m in retrieval.mentions if any((n.kind, n.group, n.id) == ref for n in m.names)]
 
 
-def _words(line: Line, anchor: Mention, zone: Span, found: Retrieval) -> Span:
+def _words(line: Line, anchor: Mention, zone: Span, retrieval: Retrieval) -> Span:
     refs: list[Ref] = [("size", None, size)] if (size := line.get("size")) else []
     refs += [_option(option["group"], option["id"]) for option in line.get("options") or ()]
-    near = [_nearest(_naming(ref, found), anchor) for ref in refs]
-    # The numbers before an item that are its quantity.
-    counts = [n for n in found.numbers if n.value == line.get("quantity", 1) and n.end <= anchor.start]
+    near = [_nearest(_naming(ref, retrieval), anchor) for ref in refs]
+    counts = [n for n in retrieval.numbers if n.value == line.get("quantity", 1) and n.end <= anchor.start]
     near.append(_nearest(counts, anchor))
     own = [anchor, *(one for one in near if one and zone[0] <= one.start and one.end <= zone[1])]
     return min(one.start for one in own), max(one.end for one in own)
@@ -84,18 +82,18 @@ def _nearest(places: Sequence[Mention | Number], anchor: Mention) -> Mention | N
 
 
 def span_of(words: str, transcript: Transcript) -> HeardSpan:
-    """The words with their times in the recording, where they stand in the transcript like this."""
-    said = transcript.words_of(words)
+    """Return the words with their times in the recording, if the transcript has them verbatim."""
+    spoken = transcript.words_of(words)
     return HeardSpan(
         text=words,
-        start_s=said[0].start_s if said else None,
-        end_s=said[-1].end_s if said else None,
+        start_s=spoken[0].start_s if spoken else None,
+        end_s=spoken[-1].end_s if spoken else None,
         utterance=transcript.utterance_at(transcript.text.find(words)),
     )
 
 
 def notes_of(draft: CartDraft, transcript: Transcript) -> list[CartNote]:
-    """The notes of a draft as its cart has them: allergies first, each with the line that it follows."""
+    """Return a draft's notes for its cart: allergies first, each with the line that it follows."""
     lines = _places((line.heard for line in draft.lines), transcript.text)
     notes = zip(draft.notes, _places((note.heard for note in draft.notes), transcript.text), strict=True)
     return [
@@ -107,7 +105,7 @@ def notes_of(draft: CartDraft, transcript: Transcript) -> list[CartNote]:
 
 
 def _line_of(note: NoteDraft, place: int, lines: list[int]) -> int | None:
-    """The index of the line whose words begin last before the note's; None where there is none, and of what
+    """Return the index of the last line that begins before the note; None if there is none, or if the note
     is about the whole order."""
     before = [index for index, start in enumerate(lines) if 0 <= start <= place]
     if note.kind in DIETARY or not before:
@@ -116,24 +114,26 @@ def _line_of(note: NoteDraft, place: int, lines: list[int]) -> int | None:
 
 
 def _places(pieces: Iterable[str], text: str) -> list[int]:
-    """Where each piece begins in `text`, -1 where it does not stand there; the same piece again is looked for
-    behind the first, and stands with it where there is no other."""
+    """Return the index of each piece in `text`, or -1. A repeated piece gets its next occurrence, or the last
+    one."""
     places: dict[str, int] = {}
-    found = []
+    result = []
     for piece in pieces:
         again = text.find(piece, places[piece] + 1) if places.get(piece, -1) >= 0 else text.find(piece)
         places[piece] = again if again >= 0 else places.get(piece, -1)
-        found.append(places[piece])
-    return found
+        result.append(places[piece])
+    return result
 
 
 def unused_words(text: str, menu: Menu, cart: Cart) -> tuple[str, ...]:
-    """Return the words of `text` that nothing on the menu explains, or whose names the cart doesn't have, in
-    their order; words of a note or of a line that is not on the menu are in the cart."""
-    found = retrieve(text, names_of(menu))
+    """Return the words of `text`, in order, that the menu doesn't explain or that name something not in the
+    cart. Notes and lines not on the menu count as in the cart."""
+    retrieval = retrieve(text, names_of(menu))
     bought = {part for line in cart.lines for part in _parts(line)}
-    spans = [(m.start, m.end) for m in found.mentions if bought.isdisjoint((n.kind, n.id) for n in m.names)]
-    words = [text[start:end] for start, end in sorted([*spans, *found.unexplained])]
+    spans = [
+        (m.start, m.end) for m in retrieval.mentions if bought.isdisjoint((n.kind, n.id) for n in m.names)
+    ]
+    words = [text[start:end] for start, end in sorted([*spans, *retrieval.unexplained])]
     kept = [line.heard.text for line in cart.lines if line.sku is None] + [note.text for note in cart.notes]
     return tuple(word for word in words if not any(word in one for one in kept))
 

@@ -1,12 +1,11 @@
-"""What a line's options add to the price of one item.
+"""Calculate what a line's options add to the price of one item.
 
-A portion costs the option's price in the item's size; `none` costs nothing, `light` and `normal` once,
-`extra` twice, as an extra portion is a second portion, unless the menu has prices of their own for these. On
-one half of an item it costs half of that, rounded half up for each option and each single item. A default
-costs nothing once, and of a group's other portions the cheapest are free, as many as the menu says; of an
-extra portion only the plain one is.
+A portion costs the option's price in the item's size. `none` is free, `light` and `normal` count once,
+`extra` twice, unless the menu prices these amounts. On one half an option costs half, rounded half up per
+option and single item. One portion of a default is free, and so are the cheapest other portions, up to the
+group's `free`; of an extra portion only the plain part is.
 
-What is chosen inside an option is for each portion of it, in the size of the item that it is inside of.
+Nested options are charged for each portion of the option above, in the size of the item that contains them.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ _TIMES = {Amount.NONE: 0, Amount.LIGHT: 1, Amount.NORMAL: 1, Amount.EXTRA: 2}
 
 
 def charges(options: Sequence[OptionDraft], groups: Sequence[OptionGroup], size: str | None) -> list[int]:
-    """What each of the options adds to an item of this size with these open groups; 0 for one that it
-    lacks."""
+    """Return what each option adds to the price of an item of this size; 0 if not in `groups`."""
     known = {(group.id, option.id): option for group in groups for option in group.options}
     sizes = {group.id: size_of(group.id, options, groups, size) for group in groups}
     saved = Counter(
@@ -39,8 +37,8 @@ def charges(options: Sequence[OptionDraft], groups: Sequence[OptionGroup], size:
 def size_of(
     group_id: str, options: Sequence[OptionDraft], groups: Sequence[OptionGroup], size: str | None
 ) -> str | None:
-    """The size that prices of a group go by: that of the nearest item that it is inside of, or else the
-    line's `size`; None while it is open."""
+    """Return the size that determines a group's prices: that of the item it is nested in, or the line's
+    `size`; None while that is open."""
     if (above := under(group_id)) is None:
         return size
     sizes = next((group for group in groups if group.id == sizes_under(*above)), None)
@@ -51,11 +49,11 @@ def size_of(
 
 
 def _times(group_id: str, options: Sequence[OptionDraft]) -> int:
-    """Portions of the option that a group is under, and of those that this one is."""
+    """Return how many portions of the options above a group there are."""
     if (above := under(group_id)) is None:
         return 1
     chosen = (one for one in options if (one.group, one.id) == above and one.amount is not Amount.NONE)
-    count = sum(one.count for one in chosen) or 1  # one that comes by default is there once
+    count = sum(one.count for one in chosen) or 1  # a default counts once
     return count * _times(above[0], options)
 
 
@@ -74,16 +72,16 @@ def _each(chosen: OptionDraft, option: Option, size: str | None) -> int:
 
 
 def _saved(options: Sequence[OptionDraft], group: OptionGroup, size: str | None) -> Iterator[tuple[int, int]]:
-    """Which of the options are free in part, by index, and how much that saves before halves are taken."""
+    """Yield (index, saving before halving) of options that are partly free."""
     known = {option.id: option for option in group.options}
     free = group.free
-    found = []
+    candidates = []
     for index, one in enumerate(options):
         if one.group == group.id and one.id in known and one.amount is not Amount.NONE:
             worth = min(known[one.id].price_in(size), _each(one, known[one.id], size))
             whole = 2 if one.portion is Portion.WHOLE else 1
-            found.append((worth * whole, one.id, one.portion, one.amount, one.count, index, worth))
-    for _, option_id, _, _, count, index, worth in sorted(found):
+            candidates.append((worth * whole, one.id, one.portion, one.amount, one.count, index, worth))
+    for _, option_id, _, _, count, index, worth in sorted(candidates):
         included = int(option_id in group.defaults)
         cheapest = min(free, count - included)
         free -= cheapest

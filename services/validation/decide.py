@@ -43,6 +43,7 @@ from schemas.priced_cart import Cart, Finding
 from schemas.review import ReviewReason
 from schemas.sentences.sentences import sentences
 from schemas.transcript import Transcript
+from services.retrieval.names import names_of
 from services.retrieval.words import MEASURED
 from services.validation.alignment import unused_words
 from services.validation.allergy import check_allergy
@@ -75,9 +76,9 @@ def decide(
     cart = price_cart(draft, menu, version.version, transcript, findings)
     findings += check_total(cart.total, policy.max_total, menu)
     unused = unused_words(transcript.text, menu, cart)
-    strange = unfamiliar(unused)
+    strange = unfamiliar(unused, names_of(menu))
     sure, likely = _believed(answer, menu, policy)
-    sure = sure and len(strange) < MANY
+    sure = sure and (len(strange) < MANY or not draft.lines)
     judged = with_question(answer, draft, findings, menu, policy.max_total, sure=sure, likely=likely)
     judged = quoting_unfamiliar(judged, with_context(transcript.text, strange), menu)
     reasons = doubts(transcript, judged, asr_threshold=policy.asr_threshold)

@@ -1,7 +1,5 @@
-"""Explain an order: what retrieval finds in its words, what the model made of them, and what the decision
-rests on.
-
-Shown by `saycart explain` and on the review page; it decides nothing.
+"""Explain an order for `saycart explain` and the review page: retrieval's matches, the model's answer and the
+decision's basis. Nothing here decides anything.
 """
 
 from __future__ import annotations
@@ -60,21 +58,21 @@ class Explanation(BaseModel):
 
     @property
     def why(self) -> list[tuple[str, str]]:
-        """The decision and what it rests on, as labels and texts for staff; empty where there is none."""
-        if (made := self.decision) is None:
+        """The decision and its basis as (label, text) for staff; empty without a decision."""
+        if (decision := self.decision) is None:
             return []
-        found = [
-            ("decision", _VERDICTS[made.verdict]),
-            *(("doubt", f"{d.code}: {d.message}") for d in made.doubts),
+        rows = [
+            ("decision", _VERDICTS[decision.verdict]),
+            *(("doubt", f"{d.code}: {d.message}") for d in decision.doubts),
         ]
-        basis, percent = made.basis, wording.percent
-        found.append(("reasons", ", ".join(made.reasons)))
-        found.append(("transcript", f"{percent(basis.transcript_confidence)} sure"))
-        found.append(("second transcript", basis.second_transcript))
+        basis, percent = decision.basis, wording.percent
+        rows.append(("reasons", ", ".join(decision.reasons)))
+        rows.append(("transcript", f"{percent(basis.transcript_confidence)} sure"))
+        rows.append(("second transcript", basis.second_transcript))
         if basis.cart_probability is not None:
-            found.append(("cart", f"{percent(basis.cart_probability)} sure, {basis.cart_trust}"))
-        found.append(("unused words", ", ".join(basis.unused)))
-        return [(label, text) for label, text in found if text]
+            rows.append(("cart", f"{percent(basis.cart_probability)} sure, {basis.cart_trust}"))
+        rows.append(("unused words", ", ".join(basis.unused)))
+        return [(label, text) for label, text in rows if text]
 
 
 def explain(
@@ -85,18 +83,18 @@ def explain(
     answer: ModelAnswer | None = None,
     decision: Decision | None = None,
 ) -> Explanation:
-    """Look `text` up in the menu; `answer` and `decision` are added as they are."""
+    """Return what retrieval finds in `text`, with the stored `answer` and `decision`."""
 
     def part(start: int, end: int, meaning: str = "", found_by: str = "") -> ExplainedWords:
         return ExplainedWords(words=text[start:end], start=start, end=end, meaning=meaning, found_by=found_by)
 
-    found = retrieve(text, names_of(menu))
+    retrieval = retrieve(text, names_of(menu))
     parts = []
-    for one in found.mentions:
+    for one in retrieval.mentions:
         meanings = dict.fromkeys(f"{name.text} ({name.kind})" for name in one.names)
         parts.append(part(one.start, one.end, " or ".join(meanings), _FOUND_BY[one.match]))
-    parts += [part(one.start, one.end, str(one.value), "a number") for one in found.numbers]
-    parts += [part(*span) for span in found.unexplained]
+    parts += [part(one.start, one.end, str(one.value), "a number") for one in retrieval.numbers]
+    parts += [part(*span) for span in retrieval.unexplained]
     return Explanation(
         menu=menu.id,
         menu_version=version,

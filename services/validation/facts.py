@@ -1,7 +1,5 @@
-"""Facts: is a cart true of the menu? The mask guarantees form, never truth.
-
-The item exists and is available, the option is offered, groups have as many as they must and may, quantities
-are within limits. Applied to what a machine drafted, a customer answered or a reviewer corrected alike.
+"""Check a cart against the menu: items and options exist and are available, groups and quantities are within
+limits. The mask guarantees form, not facts, so drafts, answers and corrections are all checked.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from services.validation.questions import which_option, which_size
 
 
 def check_facts(draft: CartDraft, menu: Menu) -> list[Finding]:
-    """Everything in `draft` that the menu does not allow. Also applied to a reviewer's cart."""
+    """Return a finding for everything in `draft` that the menu doesn't allow."""
     findings: list[Finding] = []
     say = sentences(menu.language)
     for index, line in enumerate(draft.lines):
@@ -88,14 +86,14 @@ def _option_facts(
 
 
 def _is_unclear(option: OptionDraft, group: OptionGroup | None) -> bool:
-    """Whether it isn't known what an option inside another goes with, or how much of a size is wanted."""
+    """Return True if a nested option has no known place, or is a size with an amount."""
     if under(option.group) is None:
         return False
     return group is None or (not source(option.group) and option.amount is not Amount.NORMAL)
 
 
 def _too_much(line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Iterator[Finding]:
-    """A group, or one of its options, of which more was chosen than the item may have."""
+    """Yield findings if more was chosen from a group, or of one option, than allowed."""
     say, chosen = sentences(menu.language), chosen_of(line, group)
     rivals = max(by_half(chosen), key=len)
     if group.choose == "one" and len(rivals) > 1:
@@ -113,7 +111,7 @@ def _too_much(line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Ite
 
 
 def _too_little(index: int, line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Iterator[Finding]:
-    """A group of which the item must have more; or that it must have, and has by default."""
+    """Yield a finding if a required group has too few options, or only defaults."""
     say, has = sentences(menu.language), counted(line, group)
     if has < group.least:
         key = "missing_more_options" if has else "missing_required_option"
@@ -145,7 +143,7 @@ def _size_facts(index: int, line: ItemLine, item: Item, menu: Menu, say: Sentenc
 
 
 def check_total(total: int, limit: float, menu: Menu) -> list[Finding]:
-    """An absurd total, in minor units, is more likely a mistake than an order."""
+    """Return a finding if the total (minor units) is over the limit: more likely a mistake than an order."""
     if total > limit:
         message = sentences(menu.language)("total_over_limit", limit=f"{limit / 100:.2f}")
         return [Finding.blocking("total_over_limit", message)]

@@ -1,7 +1,7 @@
-"""A size that was only said as part of an option's name was not said: "medium roast" is no size.
+"""Drop sizes that were only said as part of an option's name: "medium roast" is not a size.
 
-The model sometimes takes such a word twice. On the tuned menus no right cart does; so the size goes, and the
-customer is asked about the cart. Options are left alone: "extra cheese" may be an option, or much of another.
+The model sometimes uses such a word twice. No correct cart on the tuned menus does, so the size is removed
+and the customer is asked about the cart. Options stay: "extra cheese" may be an option or an amount.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from services.retrieval.words import words
 def without_inner_sizes(
     lines: Iterable[Line], transcript: str, names: MenuNames, found: Retrieval
 ) -> list[Line]:
-    """The lines of a cart without sizes that were only said as part of an option's name."""
+    """Return the lines without sizes that were only said as part of an option's name."""
     inner = _inner_sizes(transcript, names, found)
     return [{**line, "size": None} if line.get("size") in inner else line for line in lines]
 
 
 def _inner_sizes(transcript: str, names: MenuNames, found: Retrieval) -> set[str]:
-    """Ids of the sizes whose names stand in options that were said whole, and nowhere else."""
+    """Return the ids of sizes that are only mentioned inside options named in full."""
     said = {name.id for mention in found.mentions for name in mention.names if name.kind == "size"}
     inner: set[str] = set()
     for mention in found.mentions:
@@ -35,6 +35,6 @@ def _inner_sizes(transcript: str, names: MenuNames, found: Retrieval) -> set[str
 
 
 def _parts(key: Stems) -> Iterable[Stems]:
-    """Every run of words that is shorter than the whole."""
+    """Return every run of words shorter than the whole name."""
     count = len(key)
     return (key[a:b] for a in range(count) for b in range(a + 1, count + 1) if b - a < count)

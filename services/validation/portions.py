@@ -1,9 +1,8 @@
-"""Which option groups one line can choose of, how much of each it has (what its customer chose, and the
-defaults that they left), and under which option each option inside another belongs.
+"""The option groups open to a line, the portions it has of each, and the place of nested options.
 
-A cart is written with the names of options alone, so "large" may be the size of any drink that a meal comes
-with. It goes to the one drink that the line has. Where it could go to two, or to none, it stays without a
-place: a doubt (`option_unclear` in `facts.py`), never a guess.
+The model writes options by name alone, so "large" may be the size of any drink that comes with a meal. It is
+placed under the only drink that the line has. If two or none fit, it stays unplaced: a doubt
+(`option_unclear` in `facts.py`), never a guess.
 """
 
 from __future__ import annotations
@@ -15,32 +14,32 @@ from schemas.menu import Item, Menu, OptionGroup
 from schemas.menus.nesting import LEVELS, under, unplaced
 from schemas.priced_cart import CartLine, CartOption
 
-Line = ItemLine | CartLine
-Chosen = OptionDraft | CartOption
+AnyLine = ItemLine | CartLine
+AnyOption = OptionDraft | CartOption
 
 
-def open_groups(line: Line, groups: Iterable[OptionGroup]) -> list[OptionGroup]:
-    """Those of an item's groups that a line can choose of: one inside an option only where it has that."""
-    found: dict[str, OptionGroup] = {}
+def open_groups(line: AnyLine, groups: Iterable[OptionGroup]) -> list[OptionGroup]:
+    """Return the groups a line can choose from; nested ones only if the line has the option above."""
+    result: dict[str, OptionGroup] = {}
     for group in groups:
         above = under(group.id)
-        if above is None or (above[0] in found and above[1] in had(line, found[above[0]])):
-            found[group.id] = group
-    return list(found.values())
+        if above is None or (above[0] in result and above[1] in had(line, result[above[0]])):
+            result[group.id] = group
+    return list(result.values())
 
 
-def had(line: Line, group: OptionGroup) -> list[str]:
-    """Ids of the options that a line has of a group, by default or chosen."""
+def had(line: AnyLine, group: OptionGroup) -> list[str]:
+    """Return the ids of a line's options in a group, chosen or by default."""
     return [*kept_defaults(line, group), *(option.id for option in chosen_of(line, group))]
 
 
-def chosen_of(line: Line, group: OptionGroup) -> list[Chosen]:
-    """What is chosen of a group; "no sauce" chooses none."""
+def chosen_of(line: AnyLine, group: OptionGroup) -> list[AnyOption]:
+    """Return the options chosen in a group; "no sauce" chooses none."""
     return [o for o in line.options if o.group == group.id and o.amount is not Amount.NONE]
 
 
-def by_half(options: Iterable[Chosen]) -> tuple[list[Chosen], list[Chosen]]:
-    """The options that are on the half named first, and those on the other; on both, those of the whole."""
+def by_half(options: Iterable[AnyOption]) -> tuple[list[AnyOption], list[AnyOption]]:
+    """Return the options on the first and on the second half; whole ones are on both."""
     chosen = list(options)
     return (
         [option for option in chosen if option.portion is not Portion.RIGHT],
@@ -48,23 +47,23 @@ def by_half(options: Iterable[Chosen]) -> tuple[list[Chosen], list[Chosen]]:
     )
 
 
-def kept_defaults(line: Line, group: OptionGroup) -> list[str]:
-    """Ids of the defaults that the customer did not speak of, without those that are sold out. Where one
-    option excludes the others, a chosen one takes the default's place."""
+def kept_defaults(line: AnyLine, group: OptionGroup) -> list[str]:
+    """Return the ids of available defaults that the customer didn't mention. If a group allows one option,
+    the chosen one replaces the default."""
     if group.choose == "one" and chosen_of(line, group):
         return []
     named = {option.id for option in line.options if option.group == group.id}
     return [o.id for o in group.options if o.id in group.defaults and o.available and o.id not in named]
 
 
-def counted(line: Line, group: OptionGroup) -> int:
-    """Portions of a group on the fuller half of a line, defaults with them."""
+def counted(line: AnyLine, group: OptionGroup) -> int:
+    """Return the portions of a group on the fuller half of a line, including defaults."""
     halves = by_half(chosen_of(line, group))
     return max(sum(option.count for option in half) for half in halves) + len(kept_defaults(line, group))
 
 
 def placed(draft: CartDraft, menu: Menu) -> CartDraft:
-    """Return the draft with each option that has no place yet in the only place that the menu leaves it."""
+    """Return the draft with each unplaced option in the only place where the menu allows it."""
     lines = tuple(
         placed_line(line, item, menu)
         if isinstance(line, ItemLine) and (item := menu.item(line.sku)) is not None
@@ -75,14 +74,14 @@ def placed(draft: CartDraft, menu: Menu) -> CartDraft:
 
 
 def has_nested(draft: CartDraft, menu: Menu) -> bool:
-    """Return whether an item of the draft comes with options inside options."""
+    """Return True if an item of the draft has nested options."""
     items = (menu.item(line.sku) for line in draft.lines if isinstance(line, ItemLine))
     return any(under(group.id) for item in items if item for group in menu.groups_of(item))
 
 
 def without_closed(line: ItemLine, menu: Menu) -> ItemLine:
-    """Return the line without what is inside options that it doesn't have: a form still sends what was chosen
-    inside an option that another took the place of."""
+    """Return the line without options nested under ones that it doesn't have. A form still sends what was
+    chosen under an option that was replaced."""
     item = menu.item(line.sku)
     is_open = {group.id for group in open_groups(line, menu.groups_of(item))} if item else set()
     kept = tuple(one for one in line.options if under(one.group) is None or one.group in is_open)
@@ -90,14 +89,14 @@ def without_closed(line: ItemLine, menu: Menu) -> ItemLine:
 
 
 def placed_line(line: ItemLine, item: Item, menu: Menu) -> ItemLine:
-    """The same for one line."""
-    found = line
+    """Return the line with its unplaced options placed (see `placed`)."""
+    result = line
     if any(under(option.group) == ("", "") for option in line.options):
-        for _ in range(LEVELS):  # each puts those of one more level in their places
-            groups = open_groups(found, menu.groups_of(item))
-            options = tuple(_put(option, found, groups) for option in line.options)
-            found = line.model_copy(update={"options": options})
-    return found
+        for _ in range(LEVELS):  # one level per pass
+            groups = open_groups(result, menu.groups_of(item))
+            options = tuple(_put(option, result, groups) for option in line.options)
+            result = line.model_copy(update={"options": options})
+    return result
 
 
 def _put(option: OptionDraft, line: ItemLine, groups: list[OptionGroup]) -> OptionDraft:
@@ -108,7 +107,7 @@ def _put(option: OptionDraft, line: ItemLine, groups: list[OptionGroup]) -> Opti
         for group in groups
         if unplaced(group.id) == option.group and option.id in {known.id for known in group.options}
     ]
-    # An option that was chosen goes before one that comes by default.
+    # Prefer a place under a chosen option to one under a default.
     chosen = {(one.group, one.id) for group in groups for one in chosen_of(line, group)}
     homes = [home for home in homes if (under(home) or ("", "")) in chosen | {("", "")}] or homes
     return option.model_copy(update={"group": homes[0]}) if len(homes) == 1 else option

@@ -1,11 +1,10 @@
-"""Price: the draft joined with the menu's names and prices. The menu alone knows a price.
+"""Price a draft from its menu, the only source of prices.
 
-Every amount is an integer in minor units; `charges.py` says what options cost. A class of tax is rounded
-once, on the sum of its lines: to the nearest minor unit, and a half as its `rounding` says. One that prices
-have included is the part of them that is tax.
+Amounts are integers in minor units; `charges.py` prices options. Each tax class is rounded once, on the sum
+of its lines: to the nearest minor unit, a half according to `rounding`. An included tax is part of prices.
 
-While a size or a required option is open, a line costs the least that any answer makes of it, and says so;
-so it does while it isn't known which option another goes with.
+While a size, a required option or the place of an option is open, a line has its lowest possible price, and
+says so.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from services.validation.portions import counted, had, open_groups
 
 @dataclass(frozen=True, slots=True)
 class UnitPrice:
-    """What one of a line costs; `is_minimum` while a choice is open."""
+    """The price of one of a line; `is_minimum` while a choice is open."""
 
     amount: int
     is_minimum: bool
 
 
 def unit_price(line: ItemLine, item: Item, menu: Menu) -> UnitPrice:
-    """The price of one `item` with the size and the options of `line`."""
+    """Return the price of one `item` with the size and options of `line`."""
     prices = {price_in(size, line, item, menu) for size in _sizes(line, item)}
     sized = line.size is None or not item.size_ids or line.size in item.size_ids
     groups = open_groups(line, menu.groups_of(item))
@@ -45,7 +44,7 @@ def unit_price(line: ItemLine, item: Item, menu: Menu) -> UnitPrice:
 
 
 def price_in(size: str | None, line: ItemLine, item: Item, menu: Menu) -> int:
-    """What one of a line costs in a size of its item. Open choices are made with the cheapest."""
+    """Return the price of one of a line in a size of its item, with the cheapest answers to open choices."""
     base = (item.prices or {})[size] if size is not None else item.price or 0
     groups = menu.groups_of(item)
     return base + _charged(size, _filled(size, line, groups), groups)
@@ -56,7 +55,7 @@ def _charged(size: str | None, line: ItemLine, groups: Sequence[OptionGroup]) ->
 
 
 def _sizes(line: ItemLine, item: Item) -> tuple[str | None, ...]:
-    """The sizes that a line may be in: its own, its item's default, or any."""
+    """Return the possible sizes of a line: its own, its item's default, or any."""
     size = line.size or item.default_size
     if not item.size_ids:
         return (None,)
@@ -64,11 +63,11 @@ def _sizes(line: ItemLine, item: Item) -> tuple[str | None, ...]:
 
 
 def _filled(size: str | None, line: ItemLine, groups: Sequence[OptionGroup], within: str = "") -> ItemLine:
-    """The line with its open choices made with the cheapest; only those `within` an option's or size's way,
-    where one is given."""
+    """Return the line with the cheapest answers to its open choices, if given only those nested `within` a
+    path."""
     is_open = open_groups(line, groups)
-    # Sizes first, since others' prices go by them; the rest from the inside out, since one more of an option
-    # is one more of all that is in it.
+    # Sizes first, since prices depend on them; then from the inside out, since one more portion of an option
+    # repeats everything nested in it.
     for group in sorted(reversed(is_open), key=lambda group: bool(source(group.id))):
         missing = group.least - counted(line, group)
         if missing <= 0 or not is_within(group.id, within):
@@ -83,8 +82,7 @@ def _filled(size: str | None, line: ItemLine, groups: Sequence[OptionGroup], wit
 
 
 def _cheapest(group: OptionGroup, size: str | None) -> list[Option]:
-    """The options of which one is cheapest: all, where they open choices or are the size that others' prices
-    go by."""
+    """Return the options of which one is cheapest: all of them if they open choices or determine prices."""
     options = [option for option in group.options if option.available and option.id not in group.defaults]
     if not source(group.id) or any(option.item or option.option_groups for option in options):
         return options
@@ -92,8 +90,8 @@ def _cheapest(group: OptionGroup, size: str | None) -> list[Option]:
 
 
 def _reach(group: OptionGroup, option: Option) -> str:
-    """Within which choices an option changes the least price: those inside it; a size, also those next to
-    it."""
+    """Return the path of the choices whose lowest price depends on an option: for a size, also its
+    siblings'."""
     return sizes_under(group.id, option.id) if source(group.id) else group.id
 
 
@@ -109,7 +107,7 @@ def price_cart(
     transcript: Transcript,
     findings: list[Finding],
 ) -> Cart:
-    """Price every line; a line that the menu can't price (it has a blocking finding) costs 0."""
+    """Return the priced cart; a line that the menu can't price (it has a blocking finding) costs 0."""
     lines = [
         _line(line, menu, transcript, [f for f in findings if f.line == index])
         for index, line in enumerate(draft.lines)
@@ -128,7 +126,7 @@ def price_cart(
 
 
 def _taxes(lines: Iterable[CartLine], menu: Menu) -> list[CartTax]:
-    """The taxes of priced lines, in the menu's order."""
+    """Return the taxes of priced lines, in the menu's order."""
     if not menu.taxes:
         return []
     sums: Counter[str] = Counter()
@@ -158,7 +156,6 @@ def _tax_on(price: int, tax: Tax) -> int:
 def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Finding]) -> CartLine:
     words = transcript.words_of(line.heard)
     heard = span_of(line.heard, transcript)
-    # Where the words have no probabilities of their own, the transcript's confidence stands for them.
     total = sum(word.probability for word in words)
     mean = round(total / len(words), 4) if words else transcript.confidence
     item = menu.item(line.sku) if isinstance(line, ItemLine) else None
@@ -196,24 +193,23 @@ def _line(line: LineDraft, menu: Menu, transcript: Transcript, findings: list[Fi
 
 
 def _allergens(line: ItemLine, item: Item, menu: Menu) -> list[str]:
-    """What a line's item contains, and the items that its options are."""
+    """Return the allergens of a line's item and of the items among its options."""
     groups = open_groups(line, menu.groups_of(item))
     items = [menu.item(o.item) for g in groups for o in g.options if o.item and o.id in had(line, g)]
     return list(dict.fromkeys(name for one in (item, *items) if one for name in one.allergens))
 
 
 def _options(line: ItemLine, item: Item, menu: Menu) -> list[CartOption]:
-    """The options of a line, those inside others behind them, with what each adds to its price, in the size
-    that the price is for."""
+    """Return a line's options, nested ones after the option above, with their prices in the line's size."""
     groups = open_groups(line, menu.groups_of(item))
     size = min(_sizes(line, item), key=lambda size: price_in(size, line, item, menu))
     known = {(group.id, option.id): option for group in groups for option in group.options}
-    found = []
+    result = []
     prices = charges(line.options, groups, size)
     for index in _in_order(line.options):
         chosen = line.options[index]
         option, above = known.get((chosen.group, chosen.id)), under(chosen.group)
-        found.append(
+        result.append(
             CartOption(
                 **chosen.model_dump(),
                 name=menu.option_name(chosen.group, chosen.id),
@@ -222,17 +218,17 @@ def _options(line: ItemLine, item: Item, menu: Menu) -> list[CartOption]:
                 under=OptionRef(group=above[0], id=above[1]) if above and above[1] else None,
             )
         )
-    return found
+    return result
 
 
 def _in_order(options: Sequence[OptionDraft]) -> list[int]:
-    """Indices of the options, each followed by those inside it; at the end those inside what isn't there."""
+    """Return the indices of the options, each followed by those nested in it; orphans come last."""
     first = {(option.group, option.id): index for index, option in reversed(list(enumerate(options)))}
 
-    def way(index: int) -> tuple[int, ...]:
+    def path(index: int) -> tuple[int, ...]:
         above = under(options[index].group)
         if above is None:
             return (index,)
-        return (*way(first[above]), index) if above in first else (len(options), index)
+        return (*path(first[above]), index) if above in first else (len(options), index)
 
-    return sorted(range(len(options)), key=way)
+    return sorted(range(len(options)), key=path)

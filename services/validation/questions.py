@@ -1,9 +1,8 @@
-"""The questions that a customer can settle: open choices of the menu in turn, then whether the cart is right.
+"""Questions that a customer can settle: open choices in turn, then whether the cart is right.
 
-A finding carries a question when its answers are known things of the menu, or about the whole cart
-(`whole_cart.py`). An order asks only while nothing else is in doubt: not the recording as a whole, and no
-finding that no question settles. Each answer says what it costs, and the cart that it makes is decided upon
-like any other.
+A finding has a question if its answers are sizes or options of the menu, or about the whole cart
+(`whole_cart.py`). An order asks only if questions settle all that is in doubt. Each answer shows its price,
+and the resulting cart is decided like any other.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from schemas.wording import capitalized
 from services.validation.portions import chosen_of, counted
 from services.validation.price import unit_price
 
-# More than can be held in mind by ear.
+# More can't be remembered by ear.
 MAX_ANSWERS = 6
-# Found again in each draft (`facts.py`): what an earlier draft left open says nothing about a later one.
+# Checked for each draft (`facts.py`), so findings about an earlier draft don't apply to a later one.
 OPEN_CHOICES = frozenset({"missing_size", "missing_required_option"})
 RIGHT, REST, NOTHING = "order/right", "order/rest", "order/nothing"
 WHOLE = frozenset({RIGHT, REST, NOTHING})
-"""Ids of the questions about a whole cart: is it right, is it right without what can't be had, was nothing
+"""Ids of the questions about a whole cart: is it right, is it right without what is unavailable, was nothing
 ordered."""
 
 
@@ -39,8 +38,8 @@ def which_size(number: int, line: ItemLine, item: Item, menu: Menu) -> Question 
 
 
 def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, menu: Menu) -> Question | None:
-    """Ask for a choice, or one more, of a group that the item can't go without. The question about one more
-    names it by its number, so that an answer that is sent twice counts once."""
+    """Ask for one (more) option of a required group. The question's id has the number of the option, so that
+    an answer sent twice counts once."""
     more = _adds(line, group)
     answers = [
         _priced(option.id, option.name, _with_option(line, group.id, option.id, more), menu)
@@ -54,14 +53,14 @@ def which_option(number: int, line: ItemLine, item: Item, group: OptionGroup, me
 
 
 def _adds(line: ItemLine, group: OptionGroup) -> bool:
-    """Whether an answer goes next to what the line has of a group: a choice, or a "no" that counts."""
+    """Return True if an answer is added to the group's options rather than replacing them."""
     priced = any(option.amount_prices.get("none") for option in group.options)
     return bool(group.defaults or priced or chosen_of(line, group))
 
 
 def _is_taken(option: str, line: ItemLine, group: OptionGroup) -> bool:
-    """Whether one more of an option can't be added: it comes by itself, there is as much as there may be, or
-    the customer wanted it in another way."""
+    """Return True if no more of an option can be added: it is a default, at its limit, or wanted in another
+    amount or portion."""
     most = group.max_each or MAX_COUNT
     named = [one for one in line.options if (one.group, one.id) == (group.id, option)]
     plain = [one for one in named if (one.amount, one.portion) == (Amount.NORMAL, Portion.WHOLE)]
@@ -69,10 +68,10 @@ def _is_taken(option: str, line: ItemLine, group: OptionGroup) -> bool:
 
 
 def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
-    """The draft with `answer`, one of the question's own, in the place that it asks about.
+    """Return the draft with the question's `answer` filled in.
 
     Raises:
-        ValueError: it asks about no place that is known here, as one of a later release may.
+        ValueError: the question is about an unknown field, perhaps one of a later release.
     """
     place = PLACE.fullmatch(question.id)
     lines: list[LineDraft] = list(draft.lines)
@@ -91,8 +90,8 @@ def answered(draft: CartDraft, question: Question, answer: str) -> CartDraft:
 
 
 def with_kept_answers(draft: CartDraft, before: Cart, findings: Sequence[Finding]) -> CartDraft:
-    """The draft of more utterances with the choices that the cart before had, where the same words leave them
-    open again: an answer by a button is no utterance."""
+    """Return the draft of more utterances with the earlier cart's answers to the same open choices: an answer
+    by button is not an utterance."""
     for question in dict.fromkeys(finding.question for finding in findings if finding.question is not None):
         place = PLACE.fullmatch(question.id)
         line = draft.lines[int(place["line"])] if place is not None else None
@@ -105,7 +104,7 @@ def with_kept_answers(draft: CartDraft, before: Cart, findings: Sequence[Finding
 
 
 def _had(cart: Cart, line: ItemLine, group: str | None) -> set[str | None]:
-    """Ids of what the line of the same words had in a cart: options of the group, or without one its size."""
+    """Return the ids that a line with the same words had in a cart: the group's options, or the size."""
     lines = [old for old in cart.lines if (old.sku, old.heard.text) == (line.sku, line.heard)]
     if group is None:
         return {old.size for old in lines}
@@ -113,8 +112,8 @@ def _had(cart: Cart, line: ItemLine, group: str | None) -> set[str | None]:
 
 
 def _with_option(line: ItemLine, group: str, option: str, more: bool) -> ItemLine:
-    """The line with an option in the place of all others of its group: "no sauce" was no answer to which. Or
-    with one `more` next to them."""
+    """Return the line with an option in place of its group's others ("no sauce" doesn't say which), or with
+    one `more`."""
     if not more:
         others = tuple(chosen for chosen in line.options if chosen.group != group)
         return line.model_copy(update={"options": (*others, OptionDraft(group=group, id=option))})
@@ -129,7 +128,7 @@ def _with_option(line: ItemLine, group: str, option: str, more: bool) -> ItemLin
 
 
 def _priced(answer: str, text: str, line: ItemLine, menu: Menu) -> Choice:
-    """An answer with what one of the line costs with it."""
+    """Return an answer with the resulting unit price."""
     item = menu.item(line.sku)
     assert item is not None
     price = unit_price(line, item, menu)
@@ -139,7 +138,7 @@ def _priced(answer: str, text: str, line: ItemLine, menu: Menu) -> Choice:
 def _question(
     place: str, answers: list[Choice], menu: Menu, by_name: str, otherwise: str = "", **about: str
 ) -> Question | None:
-    """Ask by naming all answers (the sentence `by_name`), or `otherwise` where there are too many to hear."""
+    """Ask by listing all answers (sentence `by_name`), or with the text `otherwise` if there are too many."""
     if len(answers) < 2:
         return None
     say = sentences(menu.language)

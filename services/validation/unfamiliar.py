@@ -1,8 +1,8 @@
 """Words that neither the menu nor the usual talk of ordering explains.
 
-A list of words about allergies is never complete: "so my lips went numb" has none of them. But customers
-order in few words, so words that hardly any order has may say something that a cart can't: the customer is
-told that we didn't understand them.
+`dietary.toml` can't know every way to speak of an allergy. But the vocabulary of orders is small, so words
+that hardly any order has may mean something that a cart can't hold: the customer is told that we didn't
+understand them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from schemas.cart import MAX_HEARD_CHARS
 from schemas.writable import whole_words
+from services.retrieval.names import MenuNames
 from services.retrieval.words import words
 
 ORDERING_WORDS = Path(__file__).with_name("ordering_words.txt")
@@ -20,6 +21,7 @@ ORDERING_WORDS = Path(__file__).with_name("ordering_words.txt")
 MANY = 2
 """Unfamiliar words that make a cart doubtful: 11 of the 868 orders of the tune set have as many."""
 CONTEXT_CHARS = 24
+MAX_PIECES = 3
 
 
 @cache
@@ -27,19 +29,27 @@ def _ordering_words() -> frozenset[str]:
     return frozenset(ORDERING_WORDS.read_text(encoding="utf-8").split())
 
 
-def unfamiliar(unused: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the words that customers hardly ever use when they order, in their order."""
+def unfamiliar(unused: Iterable[str], menu: MenuNames) -> tuple[str, ...]:
+    """Return the words that customers hardly ever use when they order, and no name on the menu has."""
     known = _ordering_words()
     found = (word for text in unused for word in words(text))
-    return tuple(word.folded for word in found if word.stem not in known and not word.stem.isdigit())
+    return tuple(
+        word.folded
+        for word in found
+        if word.stem not in known and word.stem not in menu.containing and not word.stem.isdigit()
+    )
 
 
 def with_context(text: str, strange: Iterable[str]) -> str:
-    """Return the piece of `text` from a few words before the first of `strange` to the last of them."""
-    wanted = set(strange)
-    places = [(word.start, word.end) for word in words(text) if word.folded in wanted]
-    if not places:
-        return ""
-    start = max(0, places[0][0] - CONTEXT_CHARS)
-    begin = start if start == 0 else text.find(" ", start) + 1
-    return whole_words(text[begin : places[-1][1]], MAX_HEARD_CHARS)
+    """Return the pieces of `text` that have the words `strange`, each with some words before it."""
+    wanted, pieces = set(strange), list[tuple[int, int]]()
+    for word in words(text):
+        if word.folded not in wanted:
+            continue
+        begin = text.rfind(" ", 0, max(0, word.start - CONTEXT_CHARS) + 1) + 1
+        if pieces and begin <= pieces[-1][1]:
+            pieces[-1] = (pieces[-1][0], word.end)
+        else:
+            pieces.append((begin, word.end))
+    quoted = [whole_words(text[begin:end], MAX_HEARD_CHARS) for begin, end in pieces[-MAX_PIECES:]]
+    return "” “".join(quoted)

@@ -137,22 +137,37 @@ def _near(line: LineDraft, menu: Menu) -> list[Item]:
 
 
 def _offers(draft: CartDraft, menu: Menu) -> list[Choice]:
-    """Return the items that an order of one line may have instead, each with what the order costs then."""
+    """Return the items that an order of one line may have instead, as it was said, with the order's total."""
     if len(draft.lines) > 1:
         return []
     offers = []
     for item in _near(draft.lines[0], menu):
         answer = f"{INSTEAD}{item.sku}"
-        cart = price_cart(with_instead(draft, answer), menu, 0, Transcript(text="", confidence=0.0), [])
+        other = with_instead(draft, answer, menu)
+        if _said(other) != _said(draft) or any(
+            f.blocks and f.code not in OPEN_CHOICES for f in check_facts(other, menu)
+        ):
+            continue  # it can't have the size or an option that was said
+        cart = price_cart(other, menu, 0, Transcript(text="", confidence=0.0), [])
         least = cart.total_is_minimum
         offers.append(Choice(id=answer, text=item.name, price=cart.total, price_is_minimum=least))
     return offers
 
 
-def with_instead(draft: CartDraft, answer: str) -> CartDraft:
-    """Return a draft of one line with the item that `answer` names in the place of the line's own."""
-    line, sku = draft.lines[0], answer.removeprefix(INSTEAD)
-    other = ItemLine(kind="item", heard=line.heard, sku=sku, quantity=line.quantity)
+def _said(draft: CartDraft) -> list[tuple[str | None, int]]:
+    """Return the size and the number of options of each item."""
+    return [(line.size, len(line.options)) for line in draft.lines if isinstance(line, ItemLine)]
+
+
+def with_instead(draft: CartDraft, answer: str, menu: Menu) -> CartDraft:
+    """Return a draft of one line with the item that `answer` names, as far as it has the size and options."""
+    line, item = draft.lines[0], menu.item(answer.removeprefix(INSTEAD))
+    assert isinstance(line, ItemLine)
+    assert item is not None
+    size = line.size if line.size in item.size_ids else None
+    groups = {group.id for group in menu.groups_of(item)}
+    options = tuple(option for option in line.options if option.group in groups)
+    other = line.model_copy(update={"sku": item.sku, "size": size, "options": options})
     return draft.model_copy(update={"lines": (other,)})
 
 

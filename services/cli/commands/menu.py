@@ -25,6 +25,7 @@ from services.tills.menus import sheets
 from services.tills.menus.confusable import warnings
 from services.tills.menus.detect import read_menu
 from services.tills.menus.imported import ImportedMenu, Overrides
+from services.tills.menus.rows import rows_of_csv
 
 app = typer.Typer(no_args_is_help=True)
 TEMPLATE = SAMPLES / "menu-template.json"
@@ -136,7 +137,7 @@ def _workbook(tables: str) -> bytes:
 
     book = openpyxl.Workbook()
     book.remove(book.worksheets[0])
-    for _, row in sheets.rows_of_csv(tables, ""):
+    for _, row in rows_of_csv(tables, ""):
         if sheets.is_header(row):
             sheet = book.create_sheet(
                 next(sheets.SHEETS[column] for column in sheets.SHEETS if column in row)

@@ -86,10 +86,13 @@ class LoadStore:
             counted = {(shop, client): count for shop, client, count in session.execute(clients)}
             left = session.scalar(done)
             seconds = defaultdict[tuple[str, str], float](float)
-            turns = select(TurnRow.shop_id, TurnRow.source, TurnRow.used).where(TurnRow.at >= since)
-            for shop, source, used in session.execute(turns):
+            columns = TurnRow.shop_id, TurnRow.source, TurnRow.used, TurnRow.minute
+            turns = session.execute(select(*columns).where(TurnRow.at >= since)).all()
+            minutes = {shop: minute for shop, source, _, minute in turns if not source}
+            for shop, source, used, minute in turns:
                 seconds[shop, source] += used
-                if is_page(source):
+                # A shop's seconds are those of one minute; a page may not have been charged in it.
+                if is_page(source) and minute == minutes.get(shop, minute):
                     seconds[shop, PAGE] += used
         by_shop = Counter[str]()
         for (shop, _), count in counted.items():

@@ -173,9 +173,10 @@ def _hashed(password: str, *names: str) -> str:
 
 def _look_alike(one: str, other: str) -> bool:
     """Return True if two names differ only by case, spaces, or characters that look the same."""
-    one, other = (
-        " ".join(unicodedata.normalize("NFKC", n).translate(_CONFUSABLE).split()) for n in (one, other)
-    )
+    one, other = (" ".join(unicodedata.normalize("NFKC", name).split()) for name in (one, other))
+    if one.casefold() == other.casefold():
+        return True
+    one, other = one.translate(_CONFUSABLE), other.translate(_CONFUSABLE)
     if one.casefold() == other.casefold():
         return True
     return one.translate(_ASCII_CONFUSABLE) == other.translate(_ASCII_CONFUSABLE)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from infra.sql.database import Database
 from schemas.compare import corrections
-from schemas.records.reviews import Decided
+from schemas.records.reviews import ReviewStatistics
 from services.storage.base.scoping import database_of, of_shop
 from services.storage.base.tables import DECIDED, ReviewRecordRow, ReviewRow
 
@@ -19,7 +19,7 @@ MAX_CORRECTIONS = 300
 """How many of the newest corrections are compared."""
 
 
-def decided(database: Database, shop: str, days: int) -> Decided:
+def decided(database: Database, shop: str, days: int) -> ReviewStatistics:
     """Count a shop's decisions of the last `days`; may raise StorageUnavailable."""
     with database_of(database, shop).read() as session:
         since = database.now(session) - timedelta(days=days)
@@ -31,7 +31,7 @@ def decided(database: Database, shop: str, days: int) -> Decided:
         )
         rows, changes = session.execute(query).all(), _changes(session, lately)
     waits_s = [max(0.0, (row.at - row.created_at).total_seconds()) for row in rows]
-    return Decided(
+    return ReviewStatistics(
         actions=Counter(row.decision for row in rows),
         people=Counter(row.actor for row in rows),
         wait_s=median(waits_s) if waits_s else None,

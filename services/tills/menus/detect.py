@@ -12,6 +12,7 @@ from pathlib import PurePath
 from schemas.errors import InputError
 from services.tills.menus import schema_org, sheets, square, toast, uber
 from services.tills.menus.imported import ImportedMenu, Overrides
+from services.tills.menus.rows import Row, rows_of_csv, rows_of_xlsx
 
 MenuFile = tuple[str, bytes]
 """Name and content."""
@@ -27,7 +28,7 @@ def read_menu(files: Sequence[MenuFile], overrides: Overrides) -> ImportedMenu:
         InputError: a file has no known format.
         InvalidMenu: it has one, with a wrong shape or wrong cells; places are those in the file.
     """
-    rows: list[tuple[str, sheets.Row]] = []
+    rows: list[tuple[str, Row]] = []
     for file, data in files:
         try:
             result = _read(file, data, overrides)
@@ -52,16 +53,16 @@ def read_menu(files: Sequence[MenuFile], overrides: Overrides) -> ImportedMenu:
     return sheets.read(rows, PurePath(files[0][0]).stem, overrides)
 
 
-def _read(file: str, data: bytes, overrides: Overrides) -> ImportedMenu | list[tuple[str, sheets.Row]]:
+def _read(file: str, data: bytes, overrides: Overrides) -> ImportedMenu | list[tuple[str, Row]]:
     """Return the menu of JSON or a web page; the rows of a spreadsheet or any other text."""
     if data.startswith(b"PK\x03\x04"):
-        return sheets.rows_of_xlsx(data)
+        return rows_of_xlsx(data)
     text = data.decode("utf-8-sig")
     if text.lstrip().startswith("<"):
         linked = [part[start.end() :] for part in _END.split(text)[:-1] if (start := _LINKED.search(part))]
         text = f"[{','.join(map(unescape, linked))}]"
     if not text.lstrip().startswith(("{", "[")):
-        return list(sheets.rows_of_csv(text, file))
+        return list(rows_of_csv(text, file))
     document = json.loads(text)
     if (reader := _reader(document)) is not None:
         return reader(json.loads(text, parse_float=Decimal), overrides)

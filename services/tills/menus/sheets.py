@@ -7,24 +7,23 @@ Lists in a cell are separated by `;`. A column `price large` has the prices of t
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from schemas.menu import OptionGroup, Tax, spoken_key
 from services.tills.menus.draft import Draft, new_option
 from services.tills.menus.imported import ImportedMenu, Overrides
+from services.tills.menus.rows import Row
 from services.tills.menus.source import Node
 
-Row = tuple[str, ...]
 SHEETS = {"option": "options", "name": "items", "field": "menu"}
 """The column by which a table is recognized, in this order, and the name of its sheet."""
 FIELDS = ("id", "name", "currency", "language", "time_zone", "ref")
+RATE = re.compile(r"([\d.,]+)\s*%?(?:\s+(included))?", re.IGNORECASE)
+PRICE_IN_CURRENCY = re.compile(r"^price\s*(?:\([^)]*\)|[^\w\s]+)$")
+"""Such as `price (usd)` or `price $`."""
 YES = {"yes": True, "y": True, "true": True, "x": True, "no": False, "n": False, "false": False}
 
 
@@ -55,8 +54,6 @@ PARSERS: dict[str, Callable[[str], object]] = {
 """Of columns whose cells aren't text."""
 FIELD_OF = {"groups": "option_groups", "option": "name", "group": "name", "each": "max_each"}
 """Fields of columns with another name."""
-# Limits of a spreadsheet: a small file can unzip to gigabytes, and one cell can be in row 1,048,576.
-MAX_UNZIPPED, MAX_ROWS, MAX_COLUMNS = 50_000_000, 20_000, 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,60 +71,22 @@ class Cells:
         return {path: self.place} | {f"{path}/{FIELD_OF.get(one, one)}": self.at(one) for one in columns}
 
 
-def rows_of_xlsx(data: bytes) -> list[tuple[str, Row]]:
-    """Return (place, cells) of each row of a workbook; raises ValueError if it is damaged or too large."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as parts:
-            fits = sum(part.file_size for part in parts.infolist()) <= MAX_UNZIPPED
-        rows = list(islice(_cells(data), MAX_ROWS + 1)) if fits else []
-    except Exception as error:  # from zip and XML: openpyxl defines none of its own
-        raise ValueError("it is a damaged spreadsheet: save it again as .xlsx, or as CSV") from error
-    if not fits or len(rows) > MAX_ROWS:
-        raise ValueError(f"it is over {MAX_ROWS} rows or {MAX_UNZIPPED} bytes: delete what isn't the menu")
-    return rows
-
-
-def _cells(data: bytes) -> Iterator[tuple[str, Row]]:
-    import openpyxl  # takes a quarter of a second
-
-    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-    for sheet in book.worksheets:
-        sheet.reset_dimensions()  # the file may overstate them
-        for number, row in enumerate(sheet.iter_rows(max_col=MAX_COLUMNS, values_only=True), 1):
-            yield f"{sheet.title} row {number}", tuple(map(_text, row))
-
-
-def _text(value: object) -> str:
-    """Return a cell as a spreadsheet shows it: numbers without the noise of binary fractions."""
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    return "" if value is None else str(value).strip()
-
-
-def rows_of_csv(text: str, name: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, cells) of each row; the first row shows whether commas, semicolons or tabs separate."""
-    first = text.lstrip().partition("\n")[0]
-    separator = max(",;\t", key=first.count)
-    try:
-        for number, row in enumerate(csv.reader(text.splitlines(), delimiter=separator), 1):
-            yield f"{name} row {number}", tuple(cell.strip() for cell in row)
-    except csv.Error as error:
-        raise ValueError(f"not CSV: {error}") from None
-
-
 def is_header(row: Row) -> bool:
     """Return True if a row has the column names that a table needs."""
-    columns = {"price" if cell.casefold().startswith("price ") else cell.casefold() for cell in row}
+    columns = {"price" if cell.casefold().startswith("price") else cell.casefold() for cell in row}
     return any(need <= columns for need in ({"group", "option"}, {"name", "price"}, {"field", "value"}))
 
 
 def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
     """Return the rows of each kind of table, without headers."""
     tables: dict[str, list[Cells]] = {kind: [] for kind in SHEETS}
-    header: Row = ()
+    header, above = Row(), Row()
     for place, row in rows:
-        if is_header(row):
-            header = tuple(cell.casefold() for cell in row)
+        # Right below another field, "name,Price Hill Chili" is the menu's name.
+        field = "field" in header and any(above) and row[:1] and row[0].casefold() in FIELDS
+        above = row
+        if is_header(row) and not field:
+            header = tuple(PRICE_IN_CURRENCY.sub("price", cell.casefold()) for cell in row)
             table = next(tables[kind] for kind in SHEETS if kind in header)
         elif header and any(row):
             table.append(Cells(place, dict(zip(header, row, strict=False))))
@@ -137,7 +96,7 @@ def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
 def read(rows: Iterable[tuple[str, Row]], name: str, overrides: Overrides) -> ImportedMenu:
     """Build a menu, called `name` where no table names it; raises InvalidMenu for cells of the wrong form."""
     tables = _tables(rows)
-    fields = {cells.values["field"].casefold(): cells for cells in tables["field"]}
+    fields = {cells.values.get("field", "").casefold(): cells for cells in tables["field"]}
     values = {field: fields[field].values.get("value", "") for field in FIELDS if field in fields}
     draft = Draft(Node(None), overrides.applied_to(values, name))
     draft.places |= {f"/{field}": fields[field].at("value") for field in values}
@@ -152,21 +111,24 @@ def read(rows: Iterable[tuple[str, Row]], name: str, overrides: Overrides) -> Im
 
 def _add_field(draft: Draft, cells: Cells) -> None:
     """Add a tax: `tax NAME` with its rate in percent, such as 8.875 or `20 included`."""
-    name, value = cells.values["field"], cells.values.get("value", "")
+    name, value = cells.values.get("field", ""), cells.values.get("value", "")
     if name.casefold().startswith("tax "):
-        rate, _, included = value.partition(" ")
+        rate = RATE.fullmatch(value)
+        if rate is None:
+            draft.source.problems.append((cells.at("value"), "must be a rate such as 8.875 or `20 included`"))
+            return
         draft.places[f"/taxes/{len(draft.taxes)}"] = cells.at("value")
-        draft.tax(rate.removesuffix("%"), included=bool(included), name=name[4:].strip())
+        draft.tax(rate[1], included=bool(rate[2]), name=name[4:].strip())
     elif name.casefold() not in FIELDS:
         draft.skip(cells.place, f"the field “{name}”")
 
 
 def _add_groups(draft: Draft, table: Sequence[Cells]) -> None:
-    nameless = [cells.at("group") for cells in table if not cells.values["group"]]
+    nameless = [cells.at("group") for cells in table if not cells.values.get("group")]
     draft.source.problems.extend((place, "must not be empty") for place in nameless)
     groups: dict[str, list[Cells]] = {}
     for cells in table:
-        groups.setdefault(spoken_key(cells.values["group"]), []).append(cells)
+        groups.setdefault(spoken_key(cells.values.get("group", "")), []).append(cells)
     for rows in groups.values():
         _add_group(draft, rows)
 
@@ -192,7 +154,10 @@ def _add_group(draft: Draft, rows: Sequence[Cells]) -> None:
 def _add_item(draft: Draft, cells: Cells) -> None:
     fields, prices = _fields(draft, cells, ITEM), _prices(draft, cells)
     fields["option_groups"] = _ids(draft, cells, "groups", draft.groups.values())
-    fields["tax"] = next(iter(_ids(draft, cells, "tax", draft.taxes.values())), None)
+    taxes = _ids(draft, cells, "tax", draft.taxes.values())
+    if len(taxes) > 1:
+        draft.source.problems.append((cells.at("tax"), "an item has one tax: add the rates up"))
+    fields["tax"] = next(iter(taxes), None)
     draft.places |= cells.places(f"/items/{len(draft.items)}", (*ITEM, "price"))
     draft.add_item(cells.place, **fields, **prices)
 

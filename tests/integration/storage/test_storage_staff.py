@@ -101,6 +101,12 @@ def test_a_name_that_looks_like_another_is_rejected(staff: StaffStore, alike: st
         staff.add(alike, PASSWORD)
 
 
+def test_names_that_differ_by_case_clash_in_any_script(staff: StaffStore) -> None:
+    staff.add("Тарас", PASSWORD)
+    with pytest.raises((Conflict, InputError)):
+        staff.add("ТАРАС", PASSWORD)
+
+
 def test_ordinary_names_do_not_clash(staff: StaffStore, database: Database) -> None:
     ShopStore(database).add("other", "Other", by=TESTER)
     for name in ("Mario", "Marlo", "Amie", "Arnie"):

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from schemas.errors import InputError
 from schemas.menu import Menu
-from services.cli.commands.menu import TEMPLATE, app
+from services.cli.commands.menu import app
 from services.tills.menus.detect import read_menu
 from services.tills.menus.imported import ImportedMenu, Overrides
 
@@ -224,52 +224,6 @@ def test_fields_of_uber_that_its_examples_lack(more: dict[str, Any], path: str, 
     assert part(Menu.parse(read(json.dumps(menu)).document), path) == value
 
 
-def test_the_tables_of_the_template_are_a_menu() -> None:
-    """As CSV and as a spreadsheet, with the prices, groups and names of the menu file's template."""
-    tables = CliRunner().invoke(app, ["template", "--format", "csv"]).stdout_bytes
-    book = CliRunner().invoke(app, ["template", "--format", "xlsx"]).stdout_bytes
-    menu = Menu.parse(read(tables, Overrides()).document)
-    assert Menu.parse(read(book, Overrides(), "menu.bin").document) == menu
-    json_menu = Menu.parse(json.loads(TEMPLATE.read_text(encoding="utf-8")))
-    names = [(item.sku, item.name, item.price, item.number) for item in json_menu.items]
-    assert [(item.sku, item.name, item.price, item.number) for item in menu.items] == names[: len(menu.items)]
-    assert [(g.name, g.min, g.max, g.max_each, g.free, g.halves) for g in menu.option_groups[:2]] == [
-        (g.name, g.min, g.max, g.max_each, g.free, g.halves) for g in json_menu.option_groups[:2]
-    ]
-    assert menu.items[0].prices == {"small": 450, "large": 550}
-    assert menu.taxes == (json_menu.taxes[0].model_copy(update={"id": "sales-tax", "ref": None}),)
-
-
-def test_two_files_are_tables_of_one_menu() -> None:
-    items = ("a.csv", b"name;price;groups\nlatte;4,50;milk\n")
-    options = ("b.csv", b"group;option;price\nmilk;oat;0,60\n")
-    menu = Menu.parse(read_menu([items, options], DOLLARS).document)
-    assert (menu.items[0].price, menu.groups_of(menu.items[0])[0].options[0].price) == (450, 60)
-
-
-SIZED = """Field,Value
-Currency,EUR
-tax food,9
-tax drink,9
-
-group,option,price L
-Milk,oat,1
-milk,soy,2
-
-name,price S,price L; large,groups,tax
-tea,3,4,Milk,drink
-"""
-
-
-def test_sizes_have_all_aliases_and_taxes_of_one_rate_their_names() -> None:
-    menu = Menu.parse(read(SIZED, Overrides()).document)
-    assert menu.items[0].prices == {"s": 300, "l": 400}
-    assert [(size.name, size.aliases) for size in menu.sizes] == [("l", ("large",)), ("s", ())]
-    assert [tax.name for tax in menu.taxes] == ["food", "drink"]
-    assert menu.items[0].tax == "drink"
-    assert [option.name for option in menu.option_groups[0].options] == ["oat", "soy"]
-
-
 def test_an_id_may_be_given_to_a_document_without_one() -> None:
     assert read('{"name": "m", "items": []}', Overrides(id="m")).document["id"] == "m"
     with pytest.raises(InputError, match="it has no `id`"):
@@ -306,7 +260,13 @@ OURS = """{"id": "menu", "name": "m", "currency": "USD",
         ("name,price,groups\nsoup,4,big bread\n", "row 2, column groups: no group is called “big bread”"),
         ("name,price,tax\nsoup,4,City tax\n", "row 2, column tax: no tax is called “City tax”"),
         ("name,price,price L\nsoup,4,5\n", "row 2: give either `price` or `prices`"),
-        ("field,value\nTax a,x\n\nname,price\nsoup,4\n", "row 2, column value (rate): must be basis points"),
+        ("field,value\nTax a,x\n\nname,price\nsoup,4\n", "row 2, column value: must be a rate such as 8.875"),
+        ("field,value\ntax a,8 added\n\nname,price\nsoup,4\n", "row 2, column value: must be a rate such as"),
+        (
+            "field,value\ntax a,8\ntax b,1\n\nname,price,tax\nsoup,4,a;b\n",
+            "row 6, column tax: an item has one tax: add the rates up",
+        ),
+        ("name,price,option\nsoup,4,rye\n", "row 2, column group: must not be empty"),
         (
             f"{BREAD}bread,rye\nbread,Rye\n",
             "row 6, column option: option name or alias 'rye' is already used at menu.csv row 5",

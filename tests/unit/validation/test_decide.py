@@ -19,6 +19,7 @@ from schemas.review import ReviewReason
 from schemas.transcript import Transcript
 from services.pipeline.review import settle_by_answer
 from services.validation.decide import Decided, decide
+from services.validation.whole_cart import with_instead
 from tests.stand_ins import CAFE, in_review
 from tests.unit.validation.test_facts import draft
 
@@ -181,3 +182,21 @@ def test_a_yes_settles_a_whole_cart_and_a_no_is_a_persons(
         assert outcome.findings is not None
         assert open_question(outcome.findings, order.reasons) is None
         assert outcome.findings[-1].code == "reading_declined"
+
+
+@pytest.mark.parametrize(
+    ("size", "offers"), [("S", ["instead/iced-latte", "no", "yes"]), ("M", ["no", "yes"])]
+)
+def test_an_offer_keeps_the_size_and_options_that_were_said(size: str, offers: list[str]) -> None:
+    drinks = [
+        item.model_copy(update={"category": "drink", "available": item.sku != "latte"})
+        for item in CAFE.items
+        if item.sku in ("latte", "iced-latte", "mocha")
+    ]
+    menu = replace(MENU, menu=CAFE.model_copy(update={"items": tuple(drinks)}))
+    order = draft(latte(size=size, options=[{"group": "milk", "id": "oat"}]))
+    question = decided(order, menu=menu).decision.question
+    assert question is not None
+    assert [answer.id for answer in question.answers] == offers
+    (line,) = with_instead(order, offers[0], menu.menu).lines if len(offers) > 2 else order.lines
+    assert (line.size, [option.id for option in line.options]) == (size, ["oat"])  # type: ignore[union-attr]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from schemas.decision import ACCEPT, ASK, Verdict
+from services.retrieval.names import names_of
 from services.validation.unfamiliar import unfamiliar, with_context
+from tests.stand_ins import CAFE
 from tests.unit.validation.test_decide import SAID, asks, decided
+from tests.unit.validation.test_facts import draft
 
 STRANGE = "last time my wife sang opera"
 
@@ -22,7 +25,7 @@ STRANGE = "last time my wife sang opera"
     ],
 )
 def test_words_of_ordering_are_familiar(unused: tuple[str, ...], strange: tuple[str, ...]) -> None:
-    assert unfamiliar(unused) == strange
+    assert unfamiliar(unused, names_of(CAFE)) == strange
 
 
 @pytest.mark.parametrize(
@@ -43,10 +46,16 @@ def test_the_question_quotes_what_was_not_understood() -> None:
     assert asks(made) == "order/right"
     assert made.decision.question is not None
     assert made.decision.question.text.startswith(
-        "We didn't understand “last time my wife sang opera”. Is this your"
+        "We didn't understand “milk, last time my wife sang opera”. Is this your"
     )
 
 
-def test_a_quotation_is_at_most_a_hundred_characters() -> None:
-    text = f"went {'a latte and ' * 20} numb"
-    assert len(with_context(text, ("went", "numb"))) <= 100
+def test_words_far_apart_are_quoted_apart() -> None:
+    text = f"for Wojciech {'a latte and ' * 20}my lips went numb"
+    assert (
+        with_context(text, ("wojciech", "went", "numb")) == "for Wojciech” “and a latte and my lips went numb"
+    )
+
+
+def test_noise_is_still_asked_about() -> None:
+    assert asks(decided(draft(), text="testing the opera wojciech")) == "order/nothing"
