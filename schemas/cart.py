@@ -30,7 +30,7 @@ from typing_extensions import TypedDict  # `typing`'s is not pydantic's before P
 
 from schemas.writable import only_printed
 
-# Bounds of the mask, and through it of `max_tokens`. A spoken order past them is asked about.
+# Bounds of the mask, and so of `max_tokens`. A longer order is asked about.
 MAX_LINES = 12
 MAX_OPTIONS = 24  # a sub with all on it; an order's mask opens what its item offers and was said
 MAX_HEARD_CHARS = 100
@@ -116,7 +116,7 @@ _OTHER_HALF = {Portion.LEFT: Portion.RIGHT, Portion.RIGHT: Portion.LEFT}
 
 
 def _joined(options: tuple[OptionDraft, ...]) -> tuple[OptionDraft, ...]:
-    """The options, with one that both halves have alike made one of the whole item."""
+    """Return the options; one that is the same on both halves becomes one of the whole item."""
     joined: list[OptionDraft] = []
     for option in options:
         other = _OTHER_HALF.get(option.portion)
@@ -214,7 +214,7 @@ class CartDraft(_Draft):
 
 SCHEMA: dict[str, Any] = CartDraft.model_json_schema()
 SCHEMA_VERSION = hashlib.sha256(json.dumps(SCHEMA, sort_keys=True).encode()).hexdigest()[:12]
-"""Changes when and only when the shape of a cart does, and with it each of its spellings."""
+"""Changes exactly when the shape of a cart does, and with it every wire format."""
 PUBLISHED = {
     **SCHEMA,
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""When are two carts the same order, and what did a person change in one, in words that can be counted?"""
+"""Compare carts: are they the same order, and what did a person change, in words that can be counted."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from schemas.cart import CartDraft
 from schemas.priced_cart import Cart, CartLine, CartNote
 
-Chosen = tuple[str, str, str, int, str]
+OptionKey = tuple[str, str, str, int, str]
 """An option: group, id, amount, count, portion."""
 
-LineKey = tuple[str, str | None, str | None, frozenset[Chosen]]
+LineKey = tuple[str, str | None, str | None, frozenset[OptionKey]]
 """A line without its quantity: kind, sku, size, options."""
 
 
 def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
-    """Draft lines as a multiset: (kind, sku, size, options) -> quantity.
+    """Return draft lines as a multiset: (kind, sku, size, options) -> quantity.
 
-    Equal lines are merged, options are a set, fields left out mean their default, and the customer's words
-    (`heard`) do not count.
+    Equal lines are merged, options are a set, missing fields mean their default, and the customer's words
+    (`heard`) don't count.
     """
     merged: Counter[LineKey] = Counter()
     for line in lines:
@@ -34,56 +34,56 @@ def canonical(lines: list[dict[str, Any]]) -> Counter[LineKey]:
 
 
 def canonical_draft(draft: CartDraft | None) -> Counter[LineKey]:
-    """The same of a draft; none is an empty one."""
+    """Return `canonical` of a draft's lines; empty without a draft."""
     return canonical(draft.model_dump(mode="json")["lines"]) if draft else Counter()
 
 
 def same_order(one: CartDraft, other: CartDraft | None) -> bool:
-    """Whether two drafts are the same to a kitchen: equal lines and equal notes."""
+    """Return True if two drafts have equal lines and equal notes."""
     if other is None:
         return False
     return canonical_draft(one) == canonical_draft(other) and Counter(one.notes) == Counter(other.notes)
 
 
-# Only the customer's words name it, and what is counted here is never erased.
+# Corrections are never erased, so they must not hold the customer's words.
 UNLISTED = "something that is not on the menu"
 
 
 def corrections(before: Cart | None, after: Cart | None) -> Iterable[str]:
-    """What became of a cart; nothing where either is missing. Of a note only the kind is named: its words are
-    the customer's."""
+    """Yield the changes from one cart to another, none if either is missing. Notes are named by kind only:
+    the words are the customer's."""
     if after is None or before is None:
         return
-    pairs, left = paired(before.lines, after.lines)
+    pairs, remaining = paired(before.lines, after.lines)
     for old, new in pairs:
         yield from [f"{_named(old)} taken off"] if new is None else _line_changes(old, new)
-    for line in left:
+    for line in remaining:
         yield f"{_named(line)} added"
     for what, notes in (("taken off", other_notes(before, after)), ("added", other_notes(after, before))):
         yield from (f"{note.kind} note {what}" for note in notes)
 
 
 def other_notes(cart: Cart, than: Cart) -> list[CartNote]:
-    """Return the notes of a cart that another has not; their lines may have other numbers there."""
+    """Return the notes of a cart that another doesn't have; line numbers are ignored."""
     known = {(note.kind, note.text) for note in than.notes}
     return [note for note in cart.notes if (note.kind, note.text) not in known]
 
 
 Pair = tuple[CartLine, CartLine | None]
-"""A line, and the one that it became."""
+"""An old line, and the new one it became."""
 
 
-def paired(had: list[CartLine], has: list[CartLine]) -> tuple[list[Pair], list[CartLine]]:
-    """Return each old line with the new one that it became, and the new lines that are left. Lines that are
-    the same are paired first, then those of the same words, then those of the same item."""
-    found, left = dict[int, CartLine](), list(has)
+def paired(before: list[CartLine], after: list[CartLine]) -> tuple[list[Pair], list[CartLine]]:
+    """Return each old line with its new one, and the remaining new lines. Equal lines are paired first, then
+    lines with the same words, then with the same item."""
+    partners, remaining = dict[int, CartLine](), list(after)
     for alike in (bought, lambda line: line.heard.text, lambda line: line.sku or line.name):
-        for number, old in enumerate(had):
-            new = next((line for line in left if alike(line) == alike(old)), None)
-            if number not in found and new is not None:
-                found[number] = new
-                left.remove(new)
-    return [(old, found.get(number)) for number, old in enumerate(had)], left
+        for number, old in enumerate(before):
+            new = next((line for line in remaining if alike(line) == alike(old)), None)
+            if number not in partners and new is not None:
+                partners[number] = new
+                remaining.remove(new)
+    return [(old, partners.get(number)) for number, old in enumerate(before)], remaining
 
 
 def bought(line: CartLine) -> Hashable:

@@ -1,6 +1,6 @@
-"""What becomes of an order and why: accepted, one question to its customer, or a person's look.
+"""The decision about an order: accepted, a question to its customer, or review by a person.
 
-`services/validation/decide.py` makes a `Decision`, which the order keeps whole.
+`services/validation/decide.py` makes it, and the order keeps it whole.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from schemas.question import Question
 from schemas.review import ReviewReason
 
 ACCEPT, ASK = 0.997, 0.5
-"""Probability of a whole cart from which it is accepted, and from which its customer is asked whether it is
-right. Chosen on the tuned menus: with the first no more wrong carts are accepted than by the reader before
-(3 of 868); with the second about 1% of all orders would be wrong and unseen if one customer of four said yes
-to a wrong cart that is shown (docs/training.md)."""
+"""Minimum probabilities of a cart to be accepted, and to be shown to its customer for a yes. Chosen on the
+tuned menus: the first accepts 3 wrong carts of 868; with the second about 1% of orders would be wrong and
+undetected if one customer in four said yes to a wrong cart (docs/training.md)."""
 
 
 class SecondTranscript(StrEnum):

@@ -1,4 +1,4 @@
-"""Pydantic's validation errors in words for people: what is wrong at which JSON pointer."""
+"""Pydantic's validation errors as sentences with JSON pointers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 MAX_PROBLEMS = 100
-"""Problems that one answer lists; a document of 20,000 wrong fields needs no 20,000 sentences."""
+"""Problems listed in one answer."""
 
 _MOMENT = "must be a time with its zone, such as 2026-01-31T17:00:00Z"
 _FORMS = {
@@ -53,10 +53,10 @@ _WORDS = {
 
 def field_problems(error: ValidationError) -> list[tuple[str, str]]:
     """Return a (JSON pointer, sentence) for each of the first problems; the document itself is ""."""
-    found = error.errors(include_url=False, include_input=False)
+    problems = error.errors(include_url=False, include_input=False)
     # A list whose only entry is wrong is not empty, though Pydantic says so too.
-    within = {one["loc"][:depth] for one in found for depth in range(len(one["loc"]))}
-    listed = [one for one in found if one["type"] != "too_short" or one["loc"] not in within]
+    within = {one["loc"][:depth] for one in problems for depth in range(len(one["loc"]))}
+    listed = [one for one in problems if one["type"] != "too_short" or one["loc"] not in within]
     return [
         (pointer(one["loc"]), sentence(one["type"], one["msg"], one.get("ctx", {})))
         for one in listed[:MAX_PROBLEMS]

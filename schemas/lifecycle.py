@@ -1,8 +1,8 @@
-"""States of an order, and the only table of how it may move between them.
+"""The states of an order, and the only table of transitions between them.
 
-A stage is a verb, its state the past participle: `transcribe` ends in TRANSCRIBED, `decode` in DECODED; only
-the last, `validate`, ends where the order goes. "In progress" is not a state but a lease on the row.
-`advance` is executed by storage at each change, not only drawn here.
+A stage is a verb and its state the past participle: `transcribe` ends in TRANSCRIBED, `decode` in DECODED.
+The last, `validate`, ends in one of several states. "In progress" is not a state but a lease on the row.
+Storage calls `advance` for every change.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ class State(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"
-    """Never stored: a state that a later release has written. Nothing here moves such an order."""
+    """Never stored: stands for a state written by a later release. Nothing here moves such an order."""
 
     @classmethod
     def stored(cls, value: str) -> State:
-        """What a row says; `UNKNOWN` for what this release has no name for."""
+        """Parse a stored value; `UNKNOWN` for a state that this release doesn't know."""
         return cls._value2member_map_.get(value, cls.UNKNOWN)  # type: ignore[return-value]
 
 
 class Event(StrEnum):
     TRANSCRIBED = "transcribed"
     DECODED = "decoded"
-    ACCEPTED = "accepted"  # by validate: no doubt was found
-    PROPOSED = "proposed"  # by validate, an answer or a reviewer: the customer has to say yes to this cart
+    ACCEPTED = "accepted"  # by validate: no doubt
+    PROPOSED = "proposed"  # by validate, an answer or a reviewer: the customer must confirm this cart
     CONFIRMED = "confirmed"  # by the customer: as proposed, or corrected
-    DOUBTED = "doubted"  # by any stage: a human must look
+    DOUBTED = "doubted"  # by any stage: a person must look
     APPROVED = "approved"  # by a reviewer: as proposed, or corrected
     REFUSED = "refused"  # by a reviewer
     ANSWERED = "answered"  # by the customer: the last open question
     CHOSEN = "chosen"  # by the customer: one of several open questions, or a reviewer's
     ASKED = "asked"  # by a reviewer: a question to the customer
-    DECLINED = "declined"  # by the customer: no answer to it is right, so a reviewer goes on
+    DECLINED = "declined"  # by the customer: no answer is right, so a reviewer continues
     BROKE = "broke"  # a permanent error
     CANCELLED = "cancelled"  # by the client
     ADDED_TEXT = "added_text"  # by the customer: more was typed
     ADDED_AUDIO = "added_audio"  # by the customer: more was spoken
-    TAKEN = "taken"  # by the shop's system: it is being made, and nothing is changed any more
+    TAKEN = "taken"  # by the shop's system: it is being made and can't change
     REPLAYED = "replayed"  # by an operator: decoded again from its transcript
     REPLAYED_FROM_AUDIO = "replayed_from_audio"  # by an operator: transcribed again
 
@@ -69,26 +69,26 @@ STATUS = {
 
 
 class StageName(StrEnum):
-    """What is done with an order, in this order; queues, tasks, metrics and timings go by these names."""
+    """The stages in order; queues, tasks, metrics and timings use these names."""
 
     TRANSCRIBE = "transcribe"
     DECODE = "decode"
     VALIDATE = "validate"
 
 
-# What an order in each state waits for.
+# The stage that an order in each state waits for.
 STAGES = {
     State.RECEIVED: StageName.TRANSCRIBE,
     State.TRANSCRIBED: StageName.DECODE,
     State.DECODED: StageName.VALIDATE,
 }
 WAITING = frozenset(STAGES)
-# From here an operator can send an order through again. No client and no stage can.
+# Only an operator can replay an order, from these states.
 REPLAYABLE = frozenset({State.FAILED, State.IN_REVIEW})
-# Here a customer can say or type more; in review while the order asks a question, see the store's `add`.
+# The customer can add to an order in these; in review only while it asks a question (the store's `add`).
 OPEN = WAITING | {State.PROPOSED, State.IN_REVIEW}
 TERMINAL = frozenset({State.COMPLETED, State.REJECTED, State.FAILED, State.CANCELLED})
-# A long poll (`?wait=`) returns at these: nothing more happens without a human.
+# A long poll (`?wait=`) returns at these: nothing more happens without a person.
 SETTLED = TERMINAL | {State.IN_REVIEW, State.PROPOSED}
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
@@ -106,12 +106,12 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.IN_REVIEW, Event.DECLINED): State.IN_REVIEW,
     (State.IN_REVIEW, Event.ASKED): State.IN_REVIEW,
     (State.IN_REVIEW, Event.CANCELLED): State.CANCELLED,
-    # Where the shop has set a time for it, and until it has taken the order: see the order store's `cancel`.
+    # Within the shop's time limit, until it takes the order: see the order store's `cancel`.
     (State.COMPLETED, Event.CANCELLED): State.CANCELLED,
     (State.COMPLETED, Event.TAKEN): State.COMPLETED,
     **{(state, Event.ADDED_AUDIO): State.RECEIVED for state in OPEN},
     **{(state, Event.ADDED_TEXT): State.TRANSCRIBED for state in OPEN - {State.RECEIVED}},
-    # A recording is still to be transcribed, and the text goes on with it.
+    # A recording is still to be transcribed; the text goes along.
     (State.RECEIVED, Event.ADDED_TEXT): State.RECEIVED,
     **{(state, Event.DOUBTED): State.IN_REVIEW for state in WAITING},
     **{(state, Event.BROKE): State.FAILED for state in WAITING},
@@ -120,15 +120,15 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, Event.REPLAYED_FROM_AUDIO): State.RECEIVED for state in REPLAYABLE},
 }
 
-# The events after which nothing follows.
+# The events that end an order.
 ENDS = frozenset(event for (_, event), state in TRANSITIONS.items() if state in TERMINAL)
 
 
 def advance(state: State, event: Event) -> State:
-    """The state that follows.
+    """Return the next state.
 
     Raises:
-        StaleState: the table has no such move.
+        StaleState: there is no such transition.
     """
     try:
         return TRANSITIONS[state, event]

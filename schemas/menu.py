@@ -1,10 +1,10 @@
-"""A menu: what can be ordered, under which names, at which price. The only source of prices.
+"""A menu: what can be ordered, its names and prices. The only source of prices.
 
 Money is an integer number of minor units (cents). A document is checked whole: `Menu.parse` raises
-`InvalidMenu` with a JSON pointer for each problem, so that they can be fixed all at once. Names clash
-only between different things: a name that repeats one of the same thing is dropped, and `Menu.read` says so.
+`InvalidMenu` with a JSON pointer for each problem, so that they can be fixed all at once. Names clash only
+between different things: a repeated name of one thing is dropped, and `Menu.read` says so.
 
-Its parts, and the rules that they keep, are in `schemas/menus`.
+Parts and their rules are in `schemas/menus`.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ class Menu(Part):
 
     @classmethod
     def parse(cls, document: Any) -> Menu:
-        """Build a menu from parsed JSON; what `read` gives without its notes. Raises InvalidMenu."""
+        """Build a menu from parsed JSON, like `read` without its notes. Raises InvalidMenu."""
         return cls.read(document)[0]
 
     @classmethod
     def read(cls, document: Any) -> tuple[Menu, tuple[Note, ...]]:
-        """Build a menu from parsed JSON, tidied, and tell what was dropped on the way.
+        """Build a menu from parsed JSON, without repeated names; also return a note for each of these.
 
         Raises:
-            InvalidMenu: wrong shape, or references and names that contradict each other.
+            InvalidMenu: wrong shape, clashing names, or references to nothing.
         """
         try:
             menu = cls.model_validate(document)
@@ -74,41 +74,41 @@ class Menu(Part):
 
     @property
     def offered(self) -> list[Offered]:
-        """Everything that may be sold out or have hours: items, and options of all groups."""
+        """All items and options: what may be sold out or have hours."""
         return [*self.items, *(option for group in self.option_groups for option in group.options)]
 
     def item(self, sku: str) -> Item | None:
         return next((item for item in self.items if item.sku == sku), None)
 
     def group(self, group_id: str) -> OptionGroup | None:
-        """The group of an id; a nested one by its way (`schemas/menus/nesting.py`)."""
-        found = next((group for group in self.option_groups if group.id == group_id), None)
-        if found is not None or (top := group_id.partition(">")[0]) == group_id:
-            return found
+        """Return the group with an id, which for a nested one is its path (`schemas/menus/nesting.py`)."""
+        top_level = next((group for group in self.option_groups if group.id == group_id), None)
+        if top_level is not None or (top := group_id.partition(">")[0]) == group_id:
+            return top_level
         nested = (inner for g in self.option_groups if g.id == top for inner in with_nested(g, self))
         return next((inner for inner in nested if inner.id == group_id), None) or self.group(source(group_id))
 
     def option_name(self, group_id: str, option_id: str) -> str:
-        """What an option is called; its id where the menu doesn't have it."""
+        """Return an option's name, or its id if the menu doesn't have it."""
         group = self.group(group_id)
-        known = group.options if group else self.sizes  # where it isn't known of which option it is the size
+        known = group.options if group else self.sizes  # a size of an unknown option
         return next((one.name for one in known if one.id == option_id), option_id)
 
     def size(self, size_id: str) -> Size | None:
         return next((size for size in self.sizes if size.id == size_id), None)
 
     def groups_of(self, item: Item) -> list[OptionGroup]:
-        """The option groups of an item in its own order, each as it is on that item, with those inside."""
+        """Return an item's option groups in its order, with its overrides, each followed by nested ones."""
         groups = filter(None, map(self.group, item.option_groups))
         return [inner for group in groups for inner in with_nested(item.own(group), self)]
 
     def nested_groups(self, top: Collection[str] | None = None) -> list[OptionGroup]:
-        """The groups of these ids, by default all, each followed by those inside its options."""
+        """Return the groups with these ids, by default all, each followed by nested ones."""
         groups = (group for group in self.option_groups if top is None or group.id in top)
         return [inner for group in groups for inner in with_nested(group, self)]
 
     def at(self, moment: datetime) -> Menu:
-        """The menu as it is at a moment: what is sold out or out of its hours then is not available."""
+        """Return the menu at a moment: what is sold out or outside its hours is not available."""
         if not any(part.hours or part.sold_out_until for part in self.offered):
             return self
         local = moment.astimezone(ZoneInfo(self.time_zone or "UTC"))
@@ -122,8 +122,7 @@ class Menu(Part):
 
 @dataclass(frozen=True, slots=True)
 class MenuHeader:
-    """What a list shows of one menu version, without its document: `items` is how many there are, `sold_out`
-    how many of them."""
+    """A menu version in a list, without its document; `items` and `sold_out` are counts."""
 
     id: str
     version: int
@@ -147,7 +146,7 @@ class MenuVersion:
     created_at: datetime
 
     def at(self, moment: datetime) -> MenuVersion:
-        """The version with its menu as it is at a moment."""
+        """Return the version with its menu at a moment."""
         menu = self.menu.at(moment)
         return self if menu is self.menu else replace(self, menu=menu)
 
@@ -168,7 +167,7 @@ class MenuVersion:
 
 
 def _tidied(menu: Menu) -> tuple[Menu, tuple[Note, ...]]:
-    """The menu with each name of a thing once, and what was dropped."""
+    """Return the menu without repeated names, and a note for each of these."""
     notes: list[Note] = []
     sizes = tuple(tidied(menu.sizes, "/sizes", notes))
     groups = tuple(
@@ -183,7 +182,7 @@ def _tidied(menu: Menu) -> tuple[Menu, tuple[Note, ...]]:
 
 
 def _contradictions(menu: Menu) -> Iterator[Note]:
-    """Everything that the shape alone can't forbid, as (JSON pointer, sentence)."""
+    """Yield what the shape alone can't forbid, as (JSON pointer, sentence)."""
     yield from name_clashes(menu.sizes, menu.option_groups, menu.items)
     yield from clashes(((f"/taxes/{t}/id", tax.id) for t, tax in enumerate(menu.taxes)), "tax id")
     sizes, taxes = {size.id for size in menu.sizes}, {tax.id for tax in menu.taxes}

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 
-def _text(given: Any) -> Any:
-    if not isinstance(given, datetime):
-        return given
-    return given.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _text(value: Any) -> Any:
+    if not isinstance(value, datetime):
+        return value
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 Moment = Annotated[str, BeforeValidator(_text)]
-"""A field that also takes a datetime."""
+"""A text field that also accepts a datetime."""

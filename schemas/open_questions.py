@@ -1,5 +1,4 @@
-"""Which questions an order asks: a reviewer's; else those of its findings, in turn, while nothing else is in
-doubt."""
+"""The questions that an order asks: a reviewer's, or those of its findings in turn, if they settle all."""
 
 from __future__ import annotations
 
@@ -15,18 +14,18 @@ from schemas.records.orders import OrderRecord
 from schemas.review import ReviewReason
 
 PLACE = re.compile(r"(?P<line>\d{1,4})/(?:(?P<field>size)|options/(?P<group>.+))", re.ASCII)
-"""Of a question about one field of one line, its id."""
+"""The id of a question about a field of a line."""
 STAFF_ASK, STAFF_ANSWERED = "staff_ask", "staff_answered"
 """Codes of the findings that keep what a reviewer asks, and what the customer answered."""
-# What a yes to a whole cart settles. Not what the menu does not allow, and nothing past a limit.
+# Findings settled by a yes to the whole cart: nothing that the menu forbids, nothing over a limit.
 OF_WORDS = frozenset({"reading_unsure", "nothing_ordered", "empty_cart"})
 # Reasons for a review that an answer can remove.
 _ASKABLE = frozenset({ReviewReason.BLOCKING_FINDING, ReviewReason.NOT_ON_MENU})
 
 
 def open_questions(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> list[Question]:
-    """All that the customer is asked, in order: choices, then the whole cart that they make. Empty when
-    anything is in doubt that no answer settles; what a reviewer asks is asked alone, whatever is in doubt."""
+    """Return all questions to the customer, in order: choices, then the whole cart. Empty if no answer can
+    settle some doubt. A reviewer's question is asked alone, whatever is in doubt."""
     for finding in findings:
         if finding.code == STAFF_ASK and finding.question is not None:
             return [finding.question]
@@ -37,18 +36,18 @@ def open_questions(findings: Sequence[Finding], reasons: Sequence[ReviewReason])
 
 
 def open_question(findings: Sequence[Finding], reasons: Sequence[ReviewReason]) -> Question | None:
-    """The question to ask now; None where only a person can settle the order."""
+    """Return the question to ask now; None if only a person can settle the order."""
     return next(iter(open_questions(findings, reasons)), None)
 
 
 def question_of(order: OrderRecord) -> Question | None:
-    """What the order's customer is asked now."""
+    """Return the question that the order's customer is asked now."""
     return open_question(order.findings, order.reasons) if order.state is State.IN_REVIEW else None
 
 
 def takes_more(order: OrderRecord) -> bool:
-    """Whether the order's customer can say or type more: it isn't confirmed, it isn't a person's, and it has
-    less than `MAX_UTTERANCES`, unless it is asked for once more."""
+    """Return True if the customer can add to the order: it is open, not with a reviewer, and has fewer than
+    `MAX_UTTERANCES`, or asks for another."""
     question = question_of(order)
     if order.state is State.IN_REVIEW and question is None:
         return False
@@ -57,7 +56,7 @@ def takes_more(order: OrderRecord) -> bool:
 
 
 def _turn(question: Question) -> tuple[float, int]:
-    """Line by line, the size first; the whole cart last."""
+    """Return a sort key: line by line, the size first, the whole cart last."""
     place = PLACE.fullmatch(question.id)
     if place is None:
         return math.inf, 0
@@ -65,13 +64,13 @@ def _turn(question: Question) -> tuple[float, int]:
 
 
 def line_of(question: Question) -> int | None:
-    """The cart line that a question is about; None of the whole order."""
+    """Return the cart line that a question is about; None for the whole order."""
     place = PLACE.fullmatch(question.id)
     return int(place["line"]) if place else None
 
 
 def settled_by(question: Question | None, finding: Finding) -> bool:
-    """Whether an answer to the order's question settles this finding too."""
+    """Return True if an answer to the question settles the finding."""
     if question is None:
         return False
     return finding.question == question or (question.whole and finding.code in OF_WORDS)

@@ -1,9 +1,7 @@
-"""The one rule for JSON that comes in: depth, size and shape.
+"""Limits on incoming JSON: depth, size and numbers.
 
-A body is kept as it came, by two databases, and is written again by a list page, an event stream, a webhook
-and an export, for a browser, a till or a Python. Each of them has a limit of its own to depth and numbers
-(pydantic's serializer 255 levels, JavaScript 2^53), and what is over one of them can be stored and never
-shown again. So what comes in stays well under all of them.
+Every reader has limits of its own (pydantic's serializer 255 levels, JavaScript integers up to 2^53), and a
+body over one of them could be stored but never shown again. These limits are well below all of theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from schemas.field_problems import pointer
 from schemas.menu import Note
 
 MAX_INTEGER = 2**53 - 1
-"""The largest whole number that every JSON reader keeps: JavaScript and jq read numbers as 64-bit floats."""
+"""The largest integer that every JSON reader keeps: JavaScript and jq read numbers as 64-bit floats."""
 _MOST = 10
 
 Place = tuple[int | str, ...]
@@ -27,8 +25,7 @@ Place = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a document may be. `depth` counts objects and arrays inside each other, `bytes` its UTF-8 without
-    spaces."""
+    """Limits of a document: `depth` of nested objects and arrays, `bytes` of UTF-8 without spaces."""
 
     depth: int
     key_chars: int
@@ -36,22 +33,22 @@ class Rule:
 
 
 BODY = Rule(depth=32, key_chars=200)
-"""Every JSON body; its bytes are counted while it arrives."""
+"""For every JSON body; its bytes are counted on arrival."""
 METADATA = Rule(depth=8, key_chars=100, bytes=8_000)
-"""The note of the caller's own that an order carries, in a JSON body and in a form alike."""
+"""For an order's `metadata`, in a JSON body or a form."""
 
 
 def faults(document: Any, rule: Rule, root: str = "") -> list[Note]:
-    """Where a parsed document breaks a rule: (JSON pointer, sentence), the first few; empty where it keeps
-    it. `root` is the pointer to the document itself."""
-    found = [
+    """Return where a document breaks a rule: the first few (JSON pointer, sentence). `root` is the pointer to
+    the document."""
+    result = [
         (root + pointer(place) or "/", text) for place, text in islice(_faults(document, rule, ()), _MOST)
     ]
-    if not found and rule.bytes is not None:
+    if not result and rule.bytes is not None:
         size = len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode())
         if size > rule.bytes:
-            found.append((root or "/", f"has {size} bytes, over {rule.bytes}; keep the rest on your side"))
-    return found
+            result.append((root or "/", f"has {size} bytes, over {rule.bytes}; keep the rest on your side"))
+    return result
 
 
 def _faults(value: Any, rule: Rule, place: Place) -> Iterator[tuple[Place, str]]:

@@ -1,4 +1,4 @@
-"""What was heard: text, words with times and probabilities, and one confidence."""
+"""A transcript: text, words with times and probabilities, and one confidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from schemas.described import Described
 
-# Punctuation that recognizers write around words; a cart's line may begin and end without it.
+# Punctuation that recognizers write around words, which a cart line may omit.
 _AROUND = " .,;:!?¡¿…\"“”'()"
 
 
@@ -58,7 +58,7 @@ class Transcript(Described, frozen=True):
 
     @property
     def recogniser(self) -> str:
-        """`source` without how the recording was transcribed (fitted, denoised)."""
+        """`source` without the processing of the recording (fitted, denoised)."""
         return self.source.partition("+")[0]
 
     @property
@@ -70,8 +70,8 @@ class Transcript(Described, frozen=True):
         return bisect_right(self.starts, place)
 
     def words_of(self, span: str) -> tuple[Word, ...]:
-        """Return the words of the first place where `span` stands, whatever the punctuation around a word,
-        and of the utterance that it begins in; empty when it stands nowhere, or has no times."""
+        """Return the words of the first occurrence of `span`, ignoring punctuation, in the utterance where it
+        begins; empty if there is none, or without times."""
         number = self.utterance_at(self.text.find(span))
         words = tuple(word for word in self.words if word.utterance == number)
         wanted = [word.strip(_AROUND) for word in span.split()]
@@ -84,8 +84,8 @@ class Transcript(Described, frozen=True):
         return ()
 
     def words_between(self, start: int, end: int) -> tuple[Word, ...]:
-        """Return the words that stand in characters [`start`, `end`) of the text; empty without times."""
-        found: list[Word] = []
+        """Return the words in characters [`start`, `end`) of the text; empty without times."""
+        result: list[Word] = []
         at = 0
         for word in self.words:
             text = word.text.strip()
@@ -94,8 +94,8 @@ class Transcript(Described, frozen=True):
                 continue
             at = begin + len(text)
             if begin < end and at > start:
-                found.append(word)
-        return tuple(found)
+                result.append(word)
+        return tuple(result)
 
 
 def joined(parts: Sequence[Transcript]) -> Transcript:
@@ -130,7 +130,7 @@ def _numbered(parts: Sequence[Transcript]) -> tuple[Word, ...]:
 
 
 def _second(spoken: Sequence[Transcript]) -> dict[str, Any]:
-    """Return what a second recognizer wrote of any utterance, and whether it always agreed."""
+    """Return the second recognizer's text of all utterances, and whether it always agreed."""
     agreed = [part.agreed for part in spoken if part.second is not None]
     if not agreed:
         return {}
@@ -142,6 +142,6 @@ def _sentences(texts: Iterable[str | None]) -> str | None:
 
 
 def sentence(text: str) -> str:
-    """Return an utterance's text with an end: the next one begins another sentence."""
+    """Return an utterance's text with final punctuation, so that the next begins a sentence."""
     text = text.strip(" ,;")
     return f"{text}." if text and text[-1] not in ".!?…" else text

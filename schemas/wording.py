@@ -24,7 +24,7 @@ _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹", "KRW
 
 
 def decimals(currency: str) -> int:
-    """Return how many digits of an amount in minor units stand behind the point."""
+    """Return the number of decimals of a currency."""
     return _DECIMALS.get(currency, 2)
 
 
@@ -71,7 +71,7 @@ def heard(span: HeardSpan) -> str:
 
 
 def option_name(chosen: CartOption, language: str = ENGLISH) -> str:
-    """`2 × espresso shot`, `no whipped cream`, `ham on the second half`."""
+    """Return an option as text: `2 × espresso shot`, `no whipped cream`, `ham on the second half`."""
     count = f"{chosen.count} × " if chosen.count > 1 else ""
     name = sentences(language)(f"amount_{chosen.amount}", name=chosen.name)
     return _on_part(chosen.portion, f"{count}{name}", language)
@@ -133,7 +133,7 @@ def note(one: CartNote, cart: Cart, language: str = ENGLISH) -> str:
 
 
 def tax(one: CartTax) -> str:
-    """A tax on a receipt, for staff: `Sales tax 8.75%`, or `VAT 10%, included`."""
+    """Return a tax on a receipt, for staff: `Sales tax 8.75%`, or `VAT 10%, included`."""
     return f"{one.name} {one.rate}%{', included' if one.included else ''}"
 
 

@@ -20,7 +20,7 @@ from schemas.menu import Menu, MenuVersion
 from schemas.order import Confirmation
 from schemas.question import CustomerAnswer, StaffQuestion
 from schemas.records.orders import OrderRecord
-from schemas.records.reviews import Decided, ReviewRecord
+from schemas.records.reviews import ReviewRecord, ReviewStatistics
 from schemas.records.statistics import OrderStatistics
 from schemas.review import ReviewDecision
 from schemas.shops.access import Access
@@ -110,7 +110,7 @@ class ShopScope:
         """Return the order's menu version, as it was when the order was placed."""
         return self.menus.get(order.menu_id, order.menu_version).at(order.created_at)
 
-    def decided(self, days: int) -> Decided:
+    def decided(self, days: int) -> ReviewStatistics:
         """Return statistics of the shop's review decisions in the last `days`."""
         return decided(self._box.database, self.shop, days)
 

@@ -16,8 +16,8 @@ class SaycartError(Exception):
     """Root of the tree. `detail` is one sentence for a person; `hint` says what to do about it.
 
     `detail` is logged, so it never holds customer words or an answer based on them: those go into `quoted`,
-    which only reviewers read. `wait_s`: seconds until it makes sense to try again, where known. `title`: what
-    it is about, where the title of its code says less. `kind`: of the problem, in metrics.
+    which only reviewers read. `wait_s`: seconds before a retry makes sense, if known. `title` overrides the
+    title of the code. `kind` labels the problem in metrics.
     """
 
     code = "internal"

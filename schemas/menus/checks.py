@@ -1,5 +1,5 @@
-"""What the shape of a menu document alone can't forbid: names that clash or say the same twice, references
-that lead nowhere, counts that contradict each other, and more than one menu may hold."""
+"""Checks beyond a menu document's shape: clashing or repeated names, references to nothing, contradicting
+counts, and size limits."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from typing import TypeVar
 from schemas.menus.parts import Item, Option, OptionGroup, Size, Tax
 
 Note = tuple[str, str]
-"""A JSON pointer into the document as it came, and a sentence."""
+"""A JSON pointer into the original document, and a sentence."""
 
 Named = TypeVar("Named", Size, Option, Item)
 
-# What one menu may hold, all together; llguidance gives up at about 4,000 options.
+# Limits of one menu; llguidance fails at about 4,000 options.
 MAX_ITEMS, MAX_SIZES, MAX_GROUPS, MAX_OPTIONS, MAX_NAMES, MAX_OFFERS = 10_000, 200, 500, 3_000, 30_000, 50_000
 MAX_TAXES = 50
 
 
 def spoken_key(name: str) -> str:
-    """Fold a name to what an ear can tell apart: case, punctuation, spacing and the way in which an accent is
-    spelled do not count."""
+    """Return a name without what can't be heard: case, punctuation, spacing, and how accents are encoded."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFC", name).casefold()))
 
 
 def name_clashes(
     sizes: Sequence[Size], groups: Sequence[OptionGroup], items: Sequence[Item]
 ) -> Iterator[Note]:
-    """Ids, names and aliases of two things that are the same, or that are unspeakable."""
+    """Yield problems of ids, names and aliases that two things share, or that can't be spoken."""
     yield from clashes([(f"/sizes/{i}/id", size.id) for i, size in enumerate(sizes)], "size id")
     yield from clashes(_names_of(sizes, "/sizes"), "size name or alias")
     yield from clashes([(f"/option_groups/{i}/id", group.id) for i, group in enumerate(groups)], "group id")
@@ -46,7 +45,7 @@ def name_clashes(
 
 
 def clashes(values: Iterable[tuple[str, str]], what: str) -> Iterator[Note]:
-    """A problem for each value (with its place) that is empty or that another has before it."""
+    """Yield a problem for each (path, value) that is empty or repeats an earlier value."""
     seen: dict[str, str] = {}
     for path, value in values:
         if not value:
@@ -58,25 +57,25 @@ def clashes(values: Iterable[tuple[str, str]], what: str) -> Iterator[Note]:
 
 
 def repeated(ids: Sequence[str], path: str, what: str) -> Iterator[Note]:
-    """A problem where a list has an id twice."""
+    """Yield a problem if a list repeats an id."""
     if len(set(ids)) != len(ids):
         yield path, f"{what} is named twice"
 
 
 def _names_of(parts: Iterable[Size | Option | Item], root: str) -> list[tuple[str, str]]:
-    """Where each name and alias stands, and how it is said."""
-    found = []
+    """Return (path, spoken key) of each name and alias."""
+    result = []
     for index, part in enumerate(parts):
-        # Names of one thing don't clash with each other, so each way to say it counts once.
+        # Names of one thing don't clash with each other, so each key counts once.
         own = {spoken_key(part.name): f"{root}/{index}/name"}
         for a, alias in enumerate(part.aliases):
             own.setdefault(spoken_key(alias), f"{root}/{index}/aliases/{a}")
-        found += [(path, key) for key, path in own.items()]
-    return found
+        result += [(path, key) for key, path in own.items()]
+    return result
 
 
 def tidied(parts: Iterable[Named], root: str, notes: list[Note]) -> Iterator[Named]:
-    """The parts, each name of a thing once; what was dropped is added to `notes`."""
+    """Yield the parts without repeated names; add a note for each dropped name."""
     for index, part in enumerate(parts):
         repeats = _repeats(part)
         for a, first in repeats.items():
@@ -87,18 +86,18 @@ def tidied(parts: Iterable[Named], root: str, notes: list[Note]) -> Iterator[Nam
 
 
 def _repeats(part: Size | Option | Item) -> dict[int, str]:
-    """Which aliases read like a name that the same thing has before them, each with that name."""
+    """Return the aliases (by index) that read like an earlier name of the same part, with that name."""
     known = {_read(part.name): part.name}
-    found = {}
+    repeats = {}
     for index, alias in enumerate(part.aliases):
         first = known.setdefault(_read(alias), alias)
         if first is not alias:
-            found[index] = first
-    return found
+            repeats[index] = first
+    return repeats
 
 
 def _read(name: str) -> str:
-    """Finer than `spoken_key`: a sign that is read as a word is one ("mac & cheese" is not "mac cheese")."""
+    """Return `spoken_key` with symbols as words: "mac & cheese" is not "mac cheese"."""
     signs = re.sub(r"[%&+#@$€£]", lambda sign: f" _{ord(sign[0])} ", name)
     return spoken_key(signs)
 
@@ -106,8 +105,8 @@ def _read(name: str) -> str:
 def too_many(
     sizes: Sequence[Size], groups: Sequence[OptionGroup], items: Sequence[Item], taxes: Sequence[Tax]
 ) -> list[Note]:
-    """What there is more of than one menu may hold. Stored menus are not asked: they were small enough for
-    the release that stored them."""
+    """Return problems of a menu over the limits. Stored menus aren't checked: an earlier release may have
+    allowed more."""
     options = [option for group in groups for option in group.options]
     named: list[Size | Option | Item] = [*sizes, *options, *items]
     counted = (
@@ -129,7 +128,7 @@ def too_many(
 
 
 def group_problems(group: OptionGroup, path: str, sizes: set[str]) -> Iterator[Note]:
-    """Counts, defaults and prices of one group that contradict each other."""
+    """Yield contradictions between a group's counts, defaults and prices."""
     yield from _counted_wrongly(group, path)
     known = {option.id for option in group.options}
     for d, option_id in enumerate(group.defaults):
@@ -164,7 +163,7 @@ def _too_many_defaults(group: OptionGroup, path: str) -> Iterator[Note]:
 def item_problems(
     item: Item, path: str, sizes: set[str], groups: dict[str, OptionGroup], taxes: set[str]
 ) -> Iterator[Note]:
-    """References and prices of one item that lead nowhere."""
+    """Yield problems of an item's references and prices."""
     yield from _priced_wrongly(item, path, sizes)
     for g, group_id in enumerate(item.option_groups):
         if group_id not in groups:

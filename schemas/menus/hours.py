@@ -1,4 +1,4 @@
-"""When things of a menu are served: days and times of its time zone, and what is sold out for a while."""
+"""When items and options are available: hours in the menu's time zone, and sold out until a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, PrivateAtt
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-# Of the lists of one thing of a menu: its hours, allergens and so on.
+# In each list of an item or option, such as its hours or allergens.
 MAX_ENTRIES = 50
 
 
@@ -48,7 +48,7 @@ class Hours(BaseModel, extra="forbid", frozen=True):
         return self
 
     def has(self, local: datetime) -> bool:
-        """Whether a moment of the menu's own time zone is within it."""
+        """Return True if a moment, in the menu's time zone, is within these hours."""
         now = f"{local:%H:%M}"  # compares with the others as text
         if self.start < self.end:
             return self._on(local) and self.start <= now < self.end
@@ -74,11 +74,11 @@ class Offered(BaseModel, extra="forbid", frozen=True):
 
     @property
     def closed(self) -> bool:
-        """Whether `at` found it out of its hours."""
+        """True if `at` found it outside its hours."""
         return self._closed
 
     def at(self, local: datetime) -> Self:
-        """The same as it is at a moment of the menu's time zone: not `available` where it can't be had."""
+        """Return the part at a moment in the menu's time zone, not `available` if sold out or closed."""
         sold_out = self.sold_out_until is not None and local < self.sold_out_until
         closed = bool(self.hours) and not any(hours.has(local) for hours in self.hours)
         if not (sold_out or closed):
@@ -86,7 +86,7 @@ class Offered(BaseModel, extra="forbid", frozen=True):
         return self.gone(closed=not sold_out)
 
     def gone(self, *, closed: bool) -> Self:
-        """The same, not available: out of its hours (`closed`) or sold out."""
+        """Return an unavailable copy: outside its hours (`closed`) or sold out."""
         gone = self.model_copy(update={"available": False})
         gone._closed = closed
         return gone

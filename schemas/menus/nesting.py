@@ -1,10 +1,10 @@
-"""Options inside options: what an option opens, such as the drink of a meal with its size and its ice.
+"""Nested options: what an option opens, such as the size and ice of a meal's drink.
 
-All groups of an item are one flat list, in which a nested group's id is the way to it: `drink>cola>ice` is
-the group `ice` under the option `cola` of the group `drink`. `drink>cola` itself is the sizes of the item
-that this option is. It is open while a line has that option. `>` is in no id of a menu.
+All groups of an item form one flat list. A nested group's id is its path: `drink>cola>ice` is the group `ice`
+under the option `cola` of the group `drink`; `drink>cola` holds the sizes of that option's item. A nested
+group is open while a line has the option above it. Menu ids can't contain `>`.
 
-A choice whose option isn't known yet is in a group under none: `>>ice`, and `>` for a size.
+While the option above isn't known, the path begins with empty names: `>>ice`, or `>` for a size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.sentences.sentences import sentences
 
 LEVELS = 3
 MAX_NESTED = 20_000
-"""Options of all groups, counted once for each option that they are under."""
+"""Options of all groups, counted once per path."""
 _UNDER = ">"
 
 
@@ -32,8 +32,8 @@ class _Menu(Protocol):
 
 
 def under(group_id: str) -> tuple[str, str] | None:
-    """Return group and id of the option that a nested group is under: both empty while it isn't known, None
-    for a group that is not nested."""
+    """Return the group and id of the option above a nested group: both empty while unknown, None for a group
+    that isn't nested."""
     *above, last = group_id.split(_UNDER)
     if not above:
         return None
@@ -42,31 +42,31 @@ def under(group_id: str) -> tuple[str, str] | None:
 
 
 def source(group_id: str) -> str:
-    """Return the id that a group has in the document; empty for the sizes of an item."""
-    way = group_id.split(_UNDER)
-    return way[-1] if len(way) % 2 else ""
+    """Return a group's id in the document; empty for the sizes of an item."""
+    path = group_id.split(_UNDER)
+    return path[-1] if len(path) % 2 else ""
 
 
 def sizes_under(group_id: str, option_id: str) -> str:
-    """Return the id of the group of an option's sizes; those of groups below the option begin with it."""
+    """Return the id of the group of an option's sizes, which is the path of groups nested under it."""
     return f"{group_id}{_UNDER}{option_id}"
 
 
-def is_within(group_id: str, way: str) -> bool:
-    """Whether a group is inside the option or group of a way, or is that group; any is within no way."""
-    return not way or f"{group_id}{_UNDER}".startswith(f"{way}{_UNDER}")
+def is_within(group_id: str, path: str) -> bool:
+    """Return True if a group is at or below a path; the empty path contains all."""
+    return not path or f"{group_id}{_UNDER}".startswith(f"{path}{_UNDER}")
 
 
 def unplaced(group_id: str) -> str:
-    """Return the id of a nested group while it isn't known under which option it is."""
+    """Return the id of a nested group while the option above it is unknown."""
     return f"{_UNDER}{_UNDER}{source(group_id)}" if source(group_id) else _UNDER
 
 
 def with_nested(group: OptionGroup, menu: _Menu, fixed: str | None = None) -> Iterator[OptionGroup]:
-    """A group of an item, then those that its options open, level by level down each option.
+    """Yield a group, then the groups that its options open, depth first.
 
-    `fixed` is the one size of the item that the group is of, empty for an item without sizes; None where
-    its size is the line's, or is chosen.
+    `fixed` is the only size of the group's item, empty for an item without sizes; None if the size is the
+    line's, or is chosen.
     """
     if any(option.item or (option.prices and fixed is not None) for option in group.options):
         options = tuple(_as_here(option, menu, fixed) for option in group.options)
@@ -85,14 +85,14 @@ def with_nested(group: OptionGroup, menu: _Menu, fixed: str | None = None) -> It
 
 
 def opened(option: Option, menu: _Menu) -> list[OptionGroup]:
-    """The groups that an option opens, as they are in the document or on the item that it is."""
+    """Return the groups that an option opens, from the document or its item."""
     item = menu.item(option.item) if option.item else None
     groups = map(menu.group, option.option_groups if item is None else item.option_groups)
     return [one if item is None else item.own(one) for one in groups if one is not None]
 
 
 def _as_here(option: Option, menu: _Menu, fixed: str | None) -> Option:
-    """An option with its price in the one size that there is, and what it has of the item that it is."""
+    """Return an option with its price in the fixed size, and the ref and availability of its item."""
     if fixed is not None:
         option = option.model_copy(update={"price": option.price_in(fixed), "prices": {}})
     item = menu.item(option.item) if option.item else None
@@ -103,8 +103,8 @@ def _as_here(option: Option, menu: _Menu, fixed: str | None) -> Option:
 
 
 def _sizes(group: OptionGroup, option: Option, item: Item, menu: _Menu) -> Iterator[OptionGroup]:
-    """The sizes of an option that is an item. Its default size, or else its cheapest, is in the option's
-    price; a dearer one costs the difference."""
+    """Yield a group of the sizes of an option's item. The option's price includes the default or cheapest
+    size; others cost the difference."""
     prices = item.prices or {}
     if len(prices) < 2:
         return
@@ -134,14 +134,14 @@ def _named(name: str, option: Option, menu: _Menu) -> str:
 
 
 def nesting_problems(groups: Sequence[OptionGroup], menu: _Menu) -> Iterator[Note]:
-    """References of options that lead nowhere, or too deep, and more of them than a menu may hold."""
-    found = [
+    """Yield problems of options' references: to nothing, too deep, or too many."""
+    problems = [
         note
         for g, group in enumerate(groups)
         for o, option in enumerate(group.options)
         for note in _led_nowhere(group, option, f"/option_groups/{g}/options/{o}", menu)
     ]
-    yield from found or _too_many(groups, menu)
+    yield from problems or _too_many(groups, menu)
 
 
 def _led_nowhere(group: OptionGroup, option: Option, path: str, menu: _Menu) -> Iterator[Note]:
@@ -164,9 +164,9 @@ def _too_many(groups: Sequence[OptionGroup], menu: _Menu) -> Iterator[Note]:
     for g, group in enumerate(groups):
         for inner in with_nested(group, menu):
             total += len(inner.options)
-            way = inner.id.split(_UNDER)
-            if len(way) // 2 >= LEVELS:
-                o = [option.id for option in group.options].index(way[1])
+            path = inner.id.split(_UNDER)
+            if len(path) // 2 >= LEVELS:
+                o = [option.id for option in group.options].index(path[1])
                 yield f"/option_groups/{g}/options/{o}", f"opens groups over {LEVELS} levels deep"
                 break
             if total > MAX_NESTED:

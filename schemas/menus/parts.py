@@ -1,7 +1,6 @@
 """The parts of a menu document: sizes, options and their groups, items, taxes.
 
-Fields of the second edition are left out of a document at their default, so that a menu that uses none of
-them reads and prints as in the first.
+Fields of the second edition are omitted at their default, so that menus of the first stay as they are.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ TillId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVa
 Ref = _Optional[TillId]
 """The till's own id: opaque, and carried to the cart."""
 
-Amount = Literal["none", "light", "extra"]
+PricedAmount = Literal["none", "light", "extra"]
 
 
 def _https(url: str) -> str:
@@ -57,7 +56,7 @@ Image = Annotated[
 
 
 def _rate(given: Any) -> Any:
-    """Basis points as a whole number, or a percentage in quotes."""
+    """Check that a rate is basis points as an integer, or a percentage in quotes."""
     points = type(given) is int and 0 <= given <= 10_000
     written = isinstance(given, str) and re.fullmatch(r"\d{1,2}(\.\d{1,5})?|100", given, re.ASCII)
     if not (points or written):
@@ -87,7 +86,7 @@ class Tax(Part):
 
     @property
     def share(self) -> Fraction:
-        """What is added to 1 of the price before tax."""
+        """The tax rate as a fraction of the net price."""
         return Fraction(self.rate, 10_000) if isinstance(self.rate, int) else Fraction(self.rate) / 100
 
     @property
@@ -120,13 +119,13 @@ class Option(Offered):
     price: Money = 0
     available: bool = True
     prices: _Filled[dict[Id, Money]] = Field(default_factory=dict)
-    amount_prices: _Filled[dict[Amount, Money]] = Field(default_factory=dict)
+    amount_prices: _Filled[dict[PricedAmount, Money]] = Field(default_factory=dict)
     option_groups: _Filled[tuple[Id, ...]] = ()
     item: _Optional[Id] = None
     ref: Ref = None
 
     def price_in(self, size: str | None) -> int:
-        """What one portion costs on an item in this size."""
+        """Return the price of one portion on an item in this size."""
         return self.prices.get(size, self.price) if size is not None else self.price
 
 
@@ -159,20 +158,20 @@ class OptionGroup(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _shorthand(cls, given: Any) -> Any:
-        """Fill in the shorthand from the counts where only these are given."""
-        if not isinstance(given, Mapping):
-            return given
-        found = dict(given)
-        if found.get("max") is not None or found.get("min") is not None:
-            found.setdefault("choose", "one" if found.get("max") == 1 else "many")
-        if isinstance(least := found.get("min"), int):
-            found.setdefault("required", least > 0)
-        return found
+    def _shorthand(cls, value: Any) -> Any:
+        """Derive `choose` and `required` from the counts if missing."""
+        if not isinstance(value, Mapping):
+            return value
+        filled = dict(value)
+        if filled.get("max") is not None or filled.get("min") is not None:
+            filled.setdefault("choose", "one" if filled.get("max") == 1 else "many")
+        if isinstance(least := filled.get("min"), int):
+            filled.setdefault("required", least > 0)
+        return filled
 
     @property
     def least(self) -> int:
-        """How many portions an item must have."""
+        """The number of portions that an item must have."""
         return int(self.required) if self.min is None else self.min
 
 
@@ -191,7 +190,7 @@ class OptionOverride(Part):
         return f"{self.group}/{self.option}: {', '.join(f'{name} {value}' for name, value in own.items())}"
 
     def applied(self, option: Option) -> Option:
-        """The option as it is on the item."""
+        """Return the option with this override."""
         if self.price is not None:
             option = option.model_copy(update={"price": self.price, "prices": {}})
         if self.available is not None:
@@ -230,11 +229,11 @@ class Item(Offered):
 
     @property
     def size_ids(self) -> tuple[str, ...]:
-        """Sizes that this item is priced in, in the menu's order of writing; empty when unsized."""
+        """The item's sizes in document order; empty if it has none."""
         return tuple(self.prices or ())
 
     def own(self, group: OptionGroup) -> OptionGroup:
-        """A group as it is on this item."""
+        """Return a group with this item's overrides."""
         here = {one.option: one for one in self.option_overrides if one.group == group.id}
         if not here:
             return group

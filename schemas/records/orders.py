@@ -1,4 +1,4 @@
-"""Orders as values: what storage hands out and takes in. Frozen, detached from any session."""
+"""Orders as storage returns and accepts them: frozen values, detached from any session."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class StoredUtterance(BaseModel, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order to be stored: either `audio` (blob key and container) or `transcript` is set.
+    """An order to store, with either `audio_key` and `audio_format` or `transcript`.
 
-    `confirm`: the customer sees the cart before the order is completed. `client`: whose backlog it adds to.
-    `traceparent`: of the span that accepts it (W3C Trace Context), where traces are on.
+    `confirm`: the customer must confirm the cart. `client`: the sender, whose waiting orders are limited.
+    `traceparent`: W3C Trace Context of the accepting span, if tracing is on.
     """
 
     menu_id: str
@@ -49,7 +49,7 @@ class NewOrder:
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """A client's own key for one order. `body_hash` tells a repeat from another order under the same key."""
+    """A client's key for one order; `body_hash` detects another order under the same key."""
 
     client: str
     key: str
@@ -58,11 +58,11 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class OrderRecord:
-    """One order row. `version` grows by one at every change; times are aware UTC datetimes. `answer` is the
-    language model's. `source`: whose turn it takes, see `turns.py`. `transcript` is of all utterances, and
-    `audio_key` of the newest recording. `utterances`: empty while there is one alone, which is in the other
-    columns; `before`: the cart that was shown before the newest one. Known of an order that was claimed just
-    now alone: `claimed_at`, and `waited_s`, seconds since it was due for the stage."""
+    """One order row. `version` grows by one with every change; times are aware UTC datetimes. `answer` is the
+    language model's. `source` takes turns with others (`turns.py`). `transcript` covers all utterances;
+    `audio_key` is the newest recording's. `utterances` is empty while there is only one, which is in the
+    other columns; `before` is the previously shown cart. `claimed_at` and `waited_s` (seconds since it was
+    due) are set only when claimed."""
 
     id: str
     shop: str
@@ -102,12 +102,12 @@ class OrderRecord:
 
     @property
     def spoken(self) -> bool:
-        """Whether it came as a recording, which may be gone since: then it has no `audio_key`."""
+        """True if it came as a recording; without an `audio_key` that has been deleted."""
         return self.audio_format is not None or self.audio_key is not None
 
     @property
     def all_utterances(self) -> tuple[StoredUtterance, ...]:
-        """At least one: the first may be in the order's own columns alone."""
+        """All utterances; a single one may be in the order's own columns."""
         first = StoredUtterance(
             kind="audio" if self.spoken else "text",
             at=self.created_at,
@@ -119,12 +119,12 @@ class OrderRecord:
 
     @property
     def known_transcript(self) -> Transcript:
-        """Its transcript, an empty one where there is none yet."""
+        """The transcript, or an empty one."""
         return self.transcript or Transcript(text="", confidence=0.0)
 
     @property
     def recordings(self) -> frozenset[str]:
-        """Keys of all its recordings that are kept."""
+        """The keys of all stored recordings."""
         return frozenset(one.audio_key for one in self.all_utterances if one.audio_key is not None)
 
 
@@ -138,11 +138,10 @@ class StoredRecording:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a stage found: the event that moves the order, and the columns that it fills.
+    """The result of a stage: the event that moves the order, and the columns to update.
 
-    A field left None is not touched. `timings` are merged into what is stored. `utterances`: as
-    transcribed, their recordings in place of the uploads, whose files go. `refused`: the recordings are
-    unplayable, so that their files go.
+    None leaves a column alone; `timings` are merged. The recordings of transcribed `utterances` replace the
+    uploads, whose files are deleted. `refused`: the recordings are unplayable and are deleted.
     """
 
     event: Event
@@ -163,9 +162,8 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """One entry of an order's history. `seq` is the order's version after the event: it grows, with gaps,
-    since a claim changes the version and is no event. `type` is `received`, `retry` or a lifecycle event.
-    """
+    """One entry of an order's history. `seq` is the order's version after the event; it has gaps, since a
+    claim changes the version without an event. `type` is `received`, `retry` or a lifecycle event."""
 
     seq: int
     at: datetime

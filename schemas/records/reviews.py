@@ -1,4 +1,4 @@
-"""Reviews as values: the queue, what reviewers did, and what they settled."""
+"""Reviews as storage returns them: the queue, reviewers' actions, and settled reviews."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from schemas.review import ReviewReason
 
 @dataclass(frozen=True, slots=True)
 class ReviewRecord:
-    """One review row. `status` is open, claimed, decided or withdrawn; a claim past `lease_until` is free
-    to be taken over though it still says claimed. An open one with `lease_until` waits for its customer's
-    answer until then, though it may be taken. `version` grows whenever a reviewer would read something
-    else; renewing a claim leaves it alone.
-    """
+    """One review row. `status` is open, claimed, decided or withdrawn; a claim past `lease_until` may be
+    taken over. An open review with `lease_until` waits for its customer's answer until then, but may be
+    claimed. `version` grows with every visible change, not when a claim is renewed."""
 
     id: str
     shop: str
@@ -41,14 +39,14 @@ class ReviewRecord:
         return self.claimed_by if held else None
 
     def asks(self, now: datetime) -> bool:
-        """Whether it is its customer's turn: a reviewer's question has time left to be answered."""
+        """Return True while a reviewer's question waits for the customer's answer."""
         return self.status == "open" and self.lease_until is not None and self.lease_until > now
 
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """One undecided review as the queue shows it, with the words, the findings and the menu of its order;
-    `unsure` are the words of it that are most in doubt, `unused` those that its cart doesn't have."""
+    """One undecided review in the queue, with its order's words, findings and menu; `unsure` are the words
+    most in doubt, `unused` those not in the cart."""
 
     review: ReviewRecord
     words: str
@@ -61,8 +59,8 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What waits at `now`, the database's time: the first entries of the kind that was asked for, how many
-    `more` there are of it, and how many of all kinds wait and are held."""
+    """The queue at `now`, the database's time: the first matching entries, how many `more` match, and how
+    many of all kinds are waiting and held."""
 
     now: datetime
     entries: tuple[QueueEntry, ...]
@@ -73,7 +71,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAct:
-    """One thing that a reviewer did; `services/storage/reviews/log.py` lists the actions."""
+    """One action of a reviewer; `services/storage/reviews/log.py` lists the actions."""
 
     review_id: str
     at: datetime
@@ -87,7 +85,7 @@ class ReviewAct:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """One decided review with its order, and the cart after it."""
+    """A decided review with its order, and the resulting cart."""
 
     review: ReviewRecord
     order: OrderRecord
@@ -95,8 +93,8 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """What reviewers decided in some days, counted; `wait_s` is the median wait, None without decisions."""
+class ReviewStatistics:
+    """Counts of reviewers' decisions in a period; `wait_s` is the median wait, None without decisions."""
 
     actions: Counter[str]
     people: Counter[str]

@@ -1,4 +1,4 @@
-"""A shop's orders of some days, counted."""
+"""Statistics of a shop's orders in a period."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 
 @dataclass(slots=True)
 class OrderCount:
-    """Orders received in some time, and how many of them are completed by now."""
+    """Orders received in a period, and how many of them are completed."""
 
     orders: int = 0
     completed: int = 0
@@ -17,7 +17,7 @@ class OrderCount:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """The median of some durations and the one that 95% of them are within, in seconds."""
+    """The median and 95th percentile of durations, in seconds."""
 
     median_s: float
     p95_s: float
@@ -27,10 +27,9 @@ class Duration:
 class OrderStatistics:
     """Orders by day, the oldest first, and by the 24 hours of the day, in the time zone `zone`.
 
-    `asked`: those whose customer was asked something; `to_staff`: those that took a person; both with the
-    orders of each doubt, by code of a finding or `ReviewReason`. `items` counts the names of items in doubt.
-    `to_cart`: from receipt to the first cart or question; `to_settled`: to completion or rejection; None
-    without such orders.
+    `asked` counts orders whose customer was asked something, `to_staff` those that needed a person; `…_for`
+    counts them by code of the finding or `ReviewReason`, `items` the names of doubted items. `to_cart` is
+    from receipt to the first cart or question, `to_settled` to completion or rejection; None without any.
     """
 
     zone: str

@@ -1,4 +1,4 @@
-"""Who may do what: scopes of a shop's keys, roles of its people, and what a credential comes to."""
+"""Permissions: scopes of a shop's keys, roles of its staff, and the access that a credential gives."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from enum import StrEnum
 from schemas.errors import InputError
 
 MAIN_SHOP = "main"
-"""The shop that every deployment begins with; what was stored before there were shops belongs to it."""
+"""The first shop of every deployment."""
 
 EVERY_SHOP = "*"
-"""In place of a shop's id, for those who work for all shops: workers, the sweeper, operators at the machine.
-Never what a credential comes to."""
+"""Stands for all shops, for workers, the sweeper and operators at the machine; no credential gives it."""
 
 
 class Scope(StrEnum):
-    """What a key may be given; each call of the API and each page names the one that it asks for."""
+    """A permission of a key; each API call and page names the one it requires."""
 
     ORDERS_READ = "orders:read"
     ORDERS_WRITE = "orders:write"
@@ -30,12 +29,12 @@ class Scope(StrEnum):
 
     @classmethod
     def stored(cls, values: Iterable[object]) -> frozenset[Scope]:
-        """What a row says, without those that a later release has given: nothing here asks for them."""
+        """Parse stored scopes, without those of a later release: nothing here requires them."""
         return frozenset(scope for scope in cls if scope in set(map(str, values)))
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> frozenset[Scope]:
-        """Return the scopes that texts name, with commas between; raises InputError for an unknown one."""
+        """Parse comma-separated scopes; raises InputError for an unknown one."""
         words = {word.strip() for text in texts for word in text.split(",")} - {""}
         if unknown := sorted(words.difference(cls)):
             raise InputError(f"{unknown[0][:60]!r} is not a scope", hint=f"Scopes are {', '.join(cls)}.")
@@ -43,7 +42,7 @@ class Scope(StrEnum):
 
 
 class Role(StrEnum):
-    """What a person is to the shop; each holds what those before it hold."""
+    """A person's role; each includes the permissions of those before it."""
 
     REVIEWER = "reviewer"
     MANAGER = "manager"
@@ -51,7 +50,7 @@ class Role(StrEnum):
 
     @classmethod
     def stored(cls, value: str) -> Role | None:
-        """What a row says; None for a role of a later release, which holds nothing here."""
+        """Parse a stored role; None for one of a later release, which has no permissions here."""
         return cls(value) if value in set(cls) else None
 
 
@@ -63,20 +62,19 @@ ROLE_SCOPES: dict[Role, frozenset[Scope]] = {
     Role.MANAGER: _MANAGER,
     Role.ADMIN: ALL_SCOPES - {Scope.METRICS},
 }
-"""`metrics` is left out: it counts what all shops do, so that only an operator can give it to a key."""
+"""Without `metrics`, which cover all shops: only an operator can give that to a key."""
 
 VISITOR_SCOPES = frozenset({Scope.ORDERS_WRITE, Scope.MENUS_READ})
-"""What a customer at a shop's order page may do: order, and read the menu."""
+"""Permissions of a customer on a shop's order page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one credential comes to, for the length of one request.
+    """The access that a credential gives for one request.
 
     `actor` names the credential in logs, records and limits: `key:ID`, `staff:NAME`, `page` at `/` and
-    `page:KEY` elsewhere, `customer`, `open`. `person` is the account behind it, who alone may hold and decide
-    reviews; a key may act for one. `order` is the one order that a customer's capability opens; None for
-    everyone else.
+    `page:KEY` elsewhere, `customer`, `open`. `person` is the account behind it, required to claim and decide
+    reviews; a key may act for one. `order` is the only order that a customer's capability opens, else None.
     """
 
     shop: str
@@ -91,20 +89,20 @@ class Access:
 
 
 def of_person(shop: str, name: str, role: Role | None) -> Access:
-    """Return what an account may do: nothing, where its role is not known here."""
+    """Return an account's access: no permissions if its role is unknown here."""
     scopes = ROLE_SCOPES[role] if role else frozenset[Scope]()
     return Access(shop=shop, actor=f"staff:{name}", scopes=scopes, person=name)
 
 
 PAGE = "page:"
-"""How the client of an order that came from a page begins: `page:KEY/ADDRESS/BROWSER`."""
+"""Prefix of an order's client if it came from a page: `page:KEY/ADDRESS/BROWSER`."""
 
 
 def is_page(source: str | None) -> bool:
-    """Whether an order, or a caller that may send one, comes from a page."""
+    """Return True if the source of an order, or a caller, is a page."""
     return source is not None and source.startswith(PAGE)
 
 
 def source_of(client: str | None) -> str | None:
-    """Whose turn an order takes (`turns.py`): its client's, without the browser where it came from a page."""
+    """Return the source that takes turns (`turns.py`): the client, for a page without the browser."""
     return client.rpartition("/")[0] if client and client.startswith(PAGE) else client

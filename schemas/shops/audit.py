@@ -1,8 +1,8 @@
-"""An entry of the audit log, and the line that it is written out as.
+"""Entries of the audit log, and the lines that they are exported as.
 
-A line is a JSON object of the row's columns, named as the columns are; those that are NULL are left out; keys
-sorted, no spaces, UTF-8, nothing escaped that JSON lets stand (RFC 8785). A shop's log is known again by its
-head, SHOP:SEQ:DIGEST: the SHA-256 of the lines from the first to SEQ, each with its newline.
+A line is a JSON object of the row's columns without NULLs: keys sorted, no spaces, UTF-8, minimal escapes
+(RFC 8785). The head of a shop's log, SHOP:SEQ:DIGEST, has the SHA-256 of the lines up to SEQ, each with its
+newline.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 MAX_CHARS = 200
 
-# Names under which a secret, or what a customer said, would come. No entry can ever be taken back.
+# Fields with secrets or customers' words: entries can never be removed.
 _NEVER = frozenset(
     {"password", "password_hash", "secret", "secret_hash", "token", "token_hash", "transcript", "words"}
 )
@@ -23,11 +23,11 @@ _NEVER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts. `name` is a kind and who of that kind: `key:ab12cd34` (a credential's prefix), `staff:ann`,
+    """Who acts. `name` is a kind and a name: `key:ab12cd34` (a credential's prefix), `staff:ann`,
     `operator:ann uid=1000@till-1` (the command line), `system:sweeper`. `address` is the peer's.
 
     Raises:
-        ValueError: one of them is empty, overlong, or holds what no line of a list can show.
+        ValueError: one of them is empty, too long or not printable.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Actor:
     request_id: str | None = None
 
     def __post_init__(self) -> None:
-        for given in (self.name, self.address, self.request_id):
-            if given is not None and not (1 <= len(given) <= MAX_CHARS and given.isprintable()):
-                raise ValueError(f"no name, address or id of a request: {given!r}")
+        for value in (self.name, self.address, self.request_id):
+            if value is not None and not (1 <= len(value) <= MAX_CHARS and value.isprintable()):
+                raise ValueError(f"not a name, address or request id: {value!r}")
 
 
 UNKNOWN = Actor("unknown")
-"""Where a caller does not say who acts; what can be reached from outside always says it."""
+"""For callers that don't say who acts; everything reachable from outside does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +62,20 @@ class Entry:
 
     @property
     def line(self) -> str:
-        """Its canonical JSON."""
+        """The entry as canonical JSON."""
         return canonical({name: value for name, value in asdict(self).items() if value is not None})
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces. What RFC 8785 says, for text, whole numbers and keys of ASCII."""
-    # `str`: SQLite lets bytes stand in a column of text.
+    """Return JSON with sorted keys and no spaces: RFC 8785 for text, integers and ASCII keys."""
+    # `str`: SQLite allows bytes in a text column.
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=str
     )
 
 
 def stamp(at: datetime) -> str:
-    """A time as entries have it: always as long, so that text sorts by time."""
+    """Return a time with fixed length, so that it sorts as text."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -83,7 +83,7 @@ def canonical_json(values: Mapping[str, Any] | None) -> str | None:
     """Return `before` or `after` as canonical JSON.
 
     Raises:
-        ValueError: a field is named like a secret or like a customer's words. Deeper down ids may be names.
+        ValueError: a top-level field is named like a secret or a customer's words; deeper keys may be ids.
     """
     if values is None:
         return None

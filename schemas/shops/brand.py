@@ -1,4 +1,4 @@
-"""How a shop's pages look to its customers: its name, colour and logo."""
+"""A shop's brand on its customers' pages: name, colour and logo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"<svg": "i
 
 @dataclass(frozen=True, slots=True)
 class Brand:
-    """`colour` is `#rrggbb`, `logo` a data URL; None is the product's own."""
+    """`colour` is `#rrggbb`, `logo` a data URL; None means the default."""
 
     name: str
     colour: str | None = None
@@ -22,7 +22,7 @@ class Brand:
 
     @property
     def ink(self) -> str | None:
-        """The one of black and white that is easier to read on the colour: 4.5:1 or more."""
+        """Black or white, whichever is easier to read on the colour (at least 4.5:1)."""
         if self.colour is None:
             return None
         red, green, blue = (_linear(int(self.colour[at : at + 2], 16) / 255) for at in (1, 3, 5))

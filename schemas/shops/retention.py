@@ -1,4 +1,4 @@
-"""For how long a shop keeps recordings, transcripts and orders, in days after an order's end."""
+"""How long a shop keeps recordings, transcripts and orders, in days after an order ends."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ Days = int | Literal["forever"]
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Of one shop; None is what the settings say."""
+    """Retention of one shop; None means the default of the settings."""
 
     recordings: Days | None = None
     transcripts: Days | None = None
     orders: Days | None = None
 
     def over(self, recordings: Days, transcripts: Days, orders: Days) -> Keeping:
-        """With these where the shop says nothing."""
+        """Return a copy with these defaults filled in."""
         return Keeping(self.recordings or recordings, self.transcripts or transcripts, self.orders or orders)
 
     def shown(self) -> dict[str, Days | str]:
-        """As people write it."""
-        return {what: kept or DEFAULT for what, kept in asdict(self).items()}
+        """Return the values as people write them."""
+        return {what: days or DEFAULT for what, days in asdict(self).items()}
 
 
 def parse_days(text: str) -> Days | None:
-    """`30`, `forever`, or `default`, which is None.
+    """Parse `30`, `forever`, or `default`, which is None.
 
     Raises:
-        InputError: none of these. 0 is neither "at once" nor "for ever": it would be taken for both.
+        InputError: none of these. 0 could mean "at once" or "forever", so it is refused.
     """
     if text == DEFAULT:
         return None
@@ -50,6 +50,6 @@ def parse_days(text: str) -> Days | None:
     )
 
 
-def seconds(kept: Days | None) -> float | None:
-    """None where it is kept for ever."""
-    return None if kept is None or kept == FOREVER else kept * DAY_S
+def seconds(days: Days | None) -> float | None:
+    """Return the retention in seconds; None for no limit."""
+    return None if days is None or days == FOREVER else days * DAY_S

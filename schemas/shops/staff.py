@@ -1,4 +1,4 @@
-"""Plain values about staff who sign in: how far they got, and their sessions."""
+"""Sign-in results, sessions and identities of staff."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from schemas.shops.access import Access
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A sign-in that is done, with the new session's token."""
+    """A completed sign-in, with the new session's token."""
 
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class Halfway:
-    """The password was right and a code is wanted; `token` stands for that until then."""
+    """The password was right and a code is required; `token` continues the sign-in."""
 
     token: str
 
 
 @dataclass(frozen=True, slots=True)
 class StaffSession:
-    """One session. `second_step` says whether its account has one, `needs_second_step` whether its shop
-    wants one of all; `id` is no secret. `by_provider`: it was begun by the provider's word, and
-    not by a password. `expires_at` is its last moment however it is used."""
+    """One session. `second_step`: the account has one; `needs_second_step`: the shop requires one. `id` is
+    not secret. `by_provider`: signed in by the identity provider, not by password. `expires_at` is final,
+    however much the session is used."""
 
     id: str
     staff_id: str
@@ -42,8 +42,8 @@ class StaffSession:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person as a provider knows them. `email` is empty unless the provider has verified it; `id_token` is
-    what it said, for signing out there."""
+    """A person at an identity provider. `email` is empty unless verified; `id_token` is kept for signing out
+    there."""
 
     issuer: str
     subject: str
@@ -52,8 +52,8 @@ class Identity:
 
     @classmethod
     def of(cls, claims: Mapping[str, Any], id_token: str) -> Identity:
-        """From the claims of a checked ID token."""
-        # True and nothing like it: some providers let people write any address, and say "false".
+        """Build it from the claims of a verified ID token."""
+        # Exactly True: some providers let people enter any address, and send "false".
         email = claims.get("email") if claims.get("email_verified") is True else ""
         email = email.strip().casefold() if isinstance(email, str) else ""
         return cls(claims["iss"], claims["sub"], email, id_token)

@@ -1,4 +1,4 @@
-"""A shop's webhook endpoints, and the messages that they get about an order (docs/webhooks.md)."""
+"""A shop's webhook endpoints, and the messages sent to them about an order (docs/webhooks.md)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from schemas.priced_cart import Cart, MenuRef
 from schemas.question import Question
 
 MAX_ENDPOINTS = 10
-"""Of one shop: each is one more message for each order that settles."""
+"""Per shop: every settled order is sent to each of them."""
 
 Till = Literal["square", "toast", "deliverect"]
-"""A till whose form completed orders are sent in."""
+"""A till whose format completed orders are sent in."""
 
 Allowed = Literal["off", "public", "private"]
 """The setting `webhook_endpoints`."""
@@ -41,12 +41,12 @@ class Endpoint:
 
     @property
     def origin(self) -> str:
-        """Its URL without the path, where some put a token."""
+        """The URL without its path, which may hold a token."""
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{rest.partition('/')[0].partition('?')[0]}"
 
 
-# A state that is not here is nothing to tell: the order is still under way.
+# Other states are not reported: the order is still in progress.
 TYPES: dict[State, str] = {
     State.COMPLETED: "order.completed",
     State.REJECTED: "order.rejected",

@@ -1,17 +1,15 @@
-"""Spoken orders for a recogniser to learn from: `services/learning/training/recognizer`.
+"""Synthesize orders for training recognizers (`services/learning/training/recognizer`).
 
     python -m tests.golden.speak.learned texts OUT                     # in saycart's own environment
     python -m tests.golden.speak.learned speak OUT --pieces DIR [--shard 0 2]
     python -m tests.golden.speak.learned speak OUT --pieces DIR --piper 1000
 
-`texts` draws all English orders of menus that are learned from into OUT/texts.json. `speak`, in the speaking
-environment, says them one after the other and goes on behind
-the last one; OUT gets the recordings and a manifest for each shard. By those sixteen voices of Kokoro's that
-no set is measured with, half of the time by two of them mixed; `--piper` says so many of the last ones by
-another synthesiser, whose one voice is shifted in pitch. Nothing is added to the speech: training does that
-anew each time.
+`texts` writes all English orders of training menus to OUT/texts.json. `speak`, in the environment for speech,
+synthesizes them into OUT with a manifest per shard; it resumes after the last one. It uses the sixteen Kokoro
+voices that no evaluation set has, half of the time a mix of two. `--piper N` speaks the last N with another
+synthesizer, whose one voice is shifted in pitch. Training adds noise.
 
-Cost: about a second of a core for a second of speech; Piper half of it.
+Cost: about one core second per second of speech; half with Piper.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ Speech = npt.NDArray[np.float32]
 
 
 def texts(out: Path) -> None:
-    """Write what is to be said, in the order in which it is said."""
+    """Write the texts in speaking order."""
     from services.learning.training.orders import shops
 
     english = [shop for shop in shops("train") if shop.menu.language.startswith("en")]
@@ -63,7 +61,7 @@ def texts(out: Path) -> None:
 
 
 def by_kokoro(pieces: Path) -> Callable[[str, random.Random], tuple[Speech, str]]:
-    """Says a text by a voice that is drawn; the speech at `RATE`, and who spoke."""
+    """Speak a text with a random voice; return speech at `RATE`, and the voice."""
     from tests.golden.speak.voices import Voices
 
     voices = Voices(pieces)
@@ -105,25 +103,25 @@ def by_piper(pieces: Path) -> Callable[[str, random.Random], tuple[Speech, str]]
 def speak(
     out: Path, name: str, rows: list[dict[str, str]], say: Callable[[str, random.Random], tuple[Speech, str]]
 ) -> Iterator[str]:
-    """Say what `NAME.jsonl` does not have yet; the files, each when it is there."""
+    """Speak the texts that `NAME.jsonl` lacks; yield each file."""
     import soundfile
 
     manifest = out / f"{name}.jsonl"
     done = len(manifest.read_text(encoding="utf-8").splitlines()) if manifest.exists() else 0
     for number, row in enumerate(rows[done:], done):
         dice = random.Random(f"{name}-{number}")
-        told: dict[str, Any] = dict(row)
+        record: dict[str, Any] = dict(row)
         try:
-            speech, told["voice"] = say(row["text"], dice)
+            speech, record["voice"] = say(row["text"], dice)
         except SystemExit as error:  # a sign that the model does not know, or a text that is too long
-            told["left_out"] = str(error)
+            record["left_out"] = str(error)
         else:
-            told["file"] = f"{name}-{number}.flac"
+            record["file"] = f"{name}-{number}.flac"
             loudest = max(0.05, float(np.abs(speech).max()))
-            soundfile.write(out / told["file"], speech / loudest * PEAK, RATE, subtype="PCM_16")
+            soundfile.write(out / record["file"], speech / loudest * PEAK, RATE, subtype="PCM_16")
         with manifest.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(told, ensure_ascii=False) + "\n")
-        yield told.get("file", told["text"])
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        yield record.get("file", record["text"])
 
 
 def main() -> int:

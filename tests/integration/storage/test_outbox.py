@@ -121,7 +121,7 @@ def test_every_settled_state_has_a_message() -> None:
 
 def test_every_way_to_settle_sends_a_message(orders: OrderStore, outbox: Outbox, database: Database) -> None:
     proposed_and_confirmed(orders)
-    error = OrderError(code="invalid_input", message="no", hint="mend")
+    error = OrderError(code="invalid_input", message="no", hint="fix")
     broken, _ = orders.create(TYPED)
     orders.commit(broken, Outcome(Event.BROKE, error=error))
     orders.cancel(moved(orders).id)

@@ -32,7 +32,7 @@ LATTE = CartDraft.model_validate(
 )
 
 
-class Ears(ScriptedTranscriber):
+class FixedTranscriber(ScriptedTranscriber):
     """Returns the same transcript for every recording, and stores its bytes."""
 
     def transcribe(self, recording: Recording, language: str) -> Any:
@@ -54,12 +54,12 @@ class Worker:
         self.home = home
         self.box = Container(shared.model_copy(update={"home": home, "whisper_second": ""}))
         self.orders = OrderStore(self.box.database, "main")
-        self.ears, self.bell = Ears(), Bell()
+        self.transcriber, self.bell = FixedTranscriber(), Bell()
         decoder = ScriptedDecoder([LATTE])
-        tools = replace(self.box.tools, transcriber=lambda: self.ears, decoder=lambda: decoder)
+        tools = replace(self.box.tools, transcriber=lambda: self.transcriber, decoder=lambda: decoder)
         self.runner = Runner(self.orders, self.bell, tools, "elsewhere", attempts=ATTEMPTS, lease_s=60)
 
-    def hear(self, order_id: str) -> State | None:
+    def transcribe(self, order_id: str) -> State | None:
         """Transcribe and decode once, without the delay before a retry."""
         with self.box.database.everywhere().write() as session:
             session.connection().exec_driver_sql(
@@ -116,9 +116,9 @@ def test_one_machine_transcribes_anothers_recording(
         worker = Worker(tmp_path / "two", world)
         with closing(worker.box):
             orders = [spoken(world) for _ in range(6)]
-            assert [worker.hear(order_id) for order_id in orders] == [State.COMPLETED] * 6
-            assert worker.ears.sounds == [SOUND] * 6
-            assert worker.ears.samples == [32_000] * 6, "the confined child decodes it as any file"
+            assert [worker.transcribe(order_id) for order_id in orders] == [State.COMPLETED] * 6
+            assert worker.transcriber.sounds == [SOUND] * 6
+            assert worker.transcriber.samples == [32_000] * 6, "the confined child decodes it as any file"
             assert sounds_in(worker.home) == world.recordings == []
 
 
@@ -140,10 +140,10 @@ def test_without_the_store_no_order_is_accepted(world: World, object_store: Obje
 def test_transcription_waits_for_the_store(world: World, worker: Worker, object_store: ObjectStore) -> None:
     order_id = spoken(world)
     with object_store.away():
-        assert worker.hear(order_id) is State.RECEIVED
+        assert worker.transcribe(order_id) is State.RECEIVED
         expect_problem(world.http.get(f"/v1/orders/{order_id}/audio"), 503, "recordings_away")
     assert worker.bell.rung[-1][:2] == (order_id, State.RECEIVED)
-    assert worker.hear(order_id) is State.COMPLETED
+    assert worker.transcribe(order_id) is State.COMPLETED
     types = [event.type for event in worker.orders.events(order_id)]
     assert types[:3] == ["received", "retry", "transcribed"]
     assert sounds_in(worker.home) == []
@@ -157,12 +157,12 @@ def test_a_missing_recording_is_retried_then_reviewed(
     for order_id in (late, lost):
         name = names[world.parts.orders.get(order_id).audio_key]
         object_store.client.delete_object(Bucket=bucket, Key=name)
-        assert worker.hear(order_id) is State.RECEIVED
+        assert worker.transcribe(order_id) is State.RECEIVED
         expect_problem(world.http.get(f"/v1/orders/{order_id}/audio"), 503, "recording_lost")
         if order_id == late:
             object_store.client.put_object(Bucket=bucket, Key=name, Body=SOUND)
-    assert worker.hear(late) is State.COMPLETED
-    assert [worker.hear(lost) for _ in range(ATTEMPTS - 1)] == [
+    assert worker.transcribe(late) is State.COMPLETED
+    assert [worker.transcribe(lost) for _ in range(ATTEMPTS - 1)] == [
         *[State.RECEIVED] * (ATTEMPTS - 2), State.IN_REVIEW
     ]  # fmt: skip
     assert worker.orders.get(lost).findings[0].code == "recording_lost"

@@ -1,4 +1,4 @@
-"""Who may do what: every route by every kind of credential, and each way around it that was thought of."""
+"""Authorization: every route with every kind of credential, and known ways around it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def stranger(world: World) -> Header:
-    """A key that may do everything, in the other shop."""
+    """A key of the other shop with all scopes."""
     return header_for(world.parts.database, person="eve", shop=OTHER)
 
 
 def of_every_route(world: World) -> list[tuple[str, str, frozenset[str]]]:
-    """Method, address with ids that exist in the main shop, and scopes, of every route that asks for one."""
+    """Return method, URL with ids of the main shop, and scopes of every protected route."""
     order_id, review_id = _things(world)
     ids = {"order_id": order_id, "review_id": review_id, "menu_id": MENU["id"], "sku": "latte"}
     ids |= {"name": "ticket", "shop": "main"}  # of a masked task, of a kiosk
@@ -69,8 +69,8 @@ def _things(world: World) -> tuple[str, str]:
 
 
 def ask(world: World, method: str, path: str, header: Header) -> httpx.Response:
-    """With a body that is right for none of them, which is not looked at before the credential: whoever is
-    let in gets another refusal."""
+    """Send a body that is invalid for every route: credentials are checked first, so authorized requests get
+    another error."""
     body = None if method == "GET" else {"no": "such"}
     with world.http.stream(method, path, headers=header, json=body) as answer:
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):

@@ -1,4 +1,4 @@
-"""Too much waits: who is refused, with what, and who is let through all the same."""
+"""Backlog limits: who is refused, with which response, and who is accepted nevertheless."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT = {"transcript": "a latte", "menu": MENU["id"]}
 
 @pytest.fixture
 def small(tmp_path: Path, database_url: str) -> Iterator[World]:
-    """Three orders of one client may wait, five in all."""
+    """An API with limits of three waiting orders per client and five in total."""
     with running(tmp_path, database_url, client_backlog=3, address_backlog=3, max_backlog=5) as world:
         yield world
 
@@ -34,7 +34,7 @@ def post(world: World, client: str = "ann", key: str | None = None) -> httpx.Res
 
 
 def begun(world: World) -> socket.socket:
-    """A connection on which the head of a spoken order came, and nothing of its body."""
+    """Open a connection and send only the headers of a spoken order."""
     line = socket.create_connection(("127.0.0.1", world.port), timeout=10)
     line.sendall(
         b"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
@@ -49,7 +49,7 @@ def test_a_client_with_too_many_waiting_is_refused(small: World) -> None:
     found = expect_problem(refused, 429, "too_many_orders")
     assert found["retryable"]
     assert found["detail"].startswith("3 orders from this client are already waiting")
-    # Nothing was finished yet, so there is no measured throughput to go by.
+    # Nothing is finished yet, so there is no measured throughput.
     assert 12 <= int(refused.headers["retry-after"]) <= 18
     assert post(small, "bob").status_code == 202
     small.parts.orders.cancel(orders[0])
@@ -77,7 +77,7 @@ def test_a_repeated_key_is_accepted_under_pressure(small: World) -> None:
     assert repeat.status_code == 202
     assert repeat.json()["id"] == first
     expect_problem(post(small, key="another"), 429, "too_many_orders")
-    # Keys are each client's own.
+    # Idempotency keys belong to a client.
     for _ in range(2):
         assert post(small, "bob").status_code == 202
     expect_problem(post(small, "carl", key="k"), 503, "overloaded")
@@ -93,7 +93,7 @@ def test_a_refusal_does_not_wait_for_the_body(small: World) -> None:
 
 def test_zero_means_unlimited(tmp_path: Path) -> None:
     with running(tmp_path, client_backlog=0, shop_backlog=0, max_backlog=0) as world:
-        world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # asked by nobody
+        world.parts.load = LoadStore(Database("postgresql://127.0.0.1:1/none"))  # must not be queried
         for _ in range(4):
             assert post(world).status_code == 202
 
@@ -134,7 +134,7 @@ def test_a_key_is_released_after_refusals_and_disconnects(lone_world: World) -> 
     with socket.create_connection(("127.0.0.1", lone_world.port), timeout=10) as line:
         line.sendall(head)
 
-        # Seen from outside only as a refusal; a request before that would take the key for itself.
+        # Only a refusal shows this from outside; an earlier request would claim the key.
         state = lone_world.server._app.state.pressure
         until(lambda: state._keys)
         refused = lone_world.http.post("/v1/orders", json=TEXT, headers=headers)

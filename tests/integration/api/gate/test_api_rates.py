@@ -1,4 +1,4 @@
-"""Limits a minute over HTTP: who is refused, with what, and who behind the same address is not."""
+"""Rate limits over HTTP: who is refused, with which response, and who at the same address is not."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ HOME, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 
 @contextmanager
 def limited(home: Path, **settings: Any) -> Iterator[World]:
-    """An API with these limits, in a minute that does not turn meanwhile."""
+    """An API with these limits, started early enough in a minute."""
     with running(home, **settings) as world:
         in_one_minute()
         yield world
 
 
 def browser(world: World, address: str = HOME, **more: Any) -> httpx.Client:
-    """A browser's client that comes from this address, without a key."""
+    """A browser at this address, without a key."""
     transport = httpx.HTTPTransport(local_address=address)
     return httpx.Client(base_url=world.url, transport=transport, headers={"Origin": world.url}, **more)
 
 
 def together(ask: Any, times: int) -> Counter[int]:
-    """The answers to as many requests at once."""
+    """Send concurrent requests; count the status codes."""
     with ThreadPoolExecutor(16) as pool:
         return Counter(answer.status_code for answer in pool.map(lambda _: ask(), range(times)))
 
 
 def limited_of(world: World) -> dict[str, int]:
-    """What /metrics tells of refusals."""
+    """Return the refusals in /metrics."""
     lines = world.http.get("/metrics", headers=world.bearing("scraper")).text.splitlines()
     found = [line for line in lines if line.startswith("saycart_requests_limited_total{")]
     return {line.split('"')[1]: int(float(line.rpartition(" ")[2])) for line in found}
@@ -157,7 +157,7 @@ def test_wrong_keys_count_for_their_address_only(guessed: World) -> None:
     with browser(guessed) as guesser:
         assert together(lambda: guesser.get("/v1/orders", headers=WRONG), 20) == {401: 5, 429: 15}
         assert guesser.get("/").status_code == 200, "customers at the same address order on"
-        # Also one that was never seen before, and while the guessing goes on.
+        # A new key too, during the guessing.
         fresh = header_for(guessed.parts.database)
         with ThreadPoolExecutor(8) as pool:
             guesses = [pool.submit(guesser.get, "/v1/orders", headers=WRONG) for _ in range(60)]
@@ -186,7 +186,7 @@ def ordered(world: World, client: httpx.Client) -> str:
 
 
 def test_customers_are_limited_by_order(tmp_path: Path) -> None:
-    """One customer who reloads without end shuts out nobody behind the same address, and is limited."""
+    """A customer who reloads endlessly is limited and blocks nobody at the same address."""
     with (
         limited(tmp_path, address_requests_per_minute=20, order_requests_per_minute=8) as world,
         browser(world) as greedy,
@@ -198,9 +198,9 @@ def test_customers_are_limited_by_order(tmp_path: Path) -> None:
         assert greedy.get(f"{hers}/events").status_code == 429
         assert [honest.get(his).status_code for _ in range(8)] == [200] * 8
         assert honest.get("/").status_code == 200
-        # Whoever else holds that order shares its limit, wherever they are.
+        # Other browsers with that order share its limit, at any address.
         assert friend.get(world.link(hers.rpartition("/")[2])).status_code == 429
-        # Without the right to an order it is the address that counts.
+        # Without access to an order, the address counts.
         friend.cookies.clear()
         assert together(lambda: friend.get(hers), 30) == {404: 20, 429: 10}
         assert limited_of(world)["order"] == 24
@@ -213,13 +213,13 @@ def test_a_kiosk_has_its_own_limit(tmp_path: Path) -> None:
             assert kiosk.get(f"/at/{page.id}").status_code == 303
             assert together(lambda: anybody.get("/"), 10) == {200: 4, 429: 6}
             assert [kiosk.get("/").status_code for _ in range(7)] == [200] * 5 + [429] * 2
-            # The page's key is public: who else uses it, elsewhere, takes nothing from the kiosk.
+            # The page's key is public: using it elsewhere takes nothing from the kiosk.
             assert other.get("/", headers={"Cookie": f"saycart_page={page.id}"}).status_code == 200
 
 
 @contextmanager
 def signed_in(world: World) -> Iterator[httpx.Client]:
-    """The browser of a manager."""
+    """A manager's browser."""
     world.parts.staff.add("Ann", "correct horse battery", role=Role.MANAGER, by=BY)
     with browser(world) as ann:
         entered = ann.post("/sign-in", data={"name": "Ann", "password": "correct horse battery"})
@@ -240,7 +240,7 @@ def test_staff_are_limited_individually(tmp_path: Path) -> None:
 
 
 def test_a_page_can_not_fill_its_shops_quota(tmp_path: Path) -> None:
-    """An address may send a twentieth of what the shop takes in a day, all pages the half."""
+    """An address may use a twentieth of the shop's daily quota, all pages half of it."""
     sound = {"audio": wav(1.2)}  # 38 kB
     with limited(tmp_path, shop_recording_bytes_per_day=1_000_000) as world, browser(world) as anybody:
 
@@ -273,7 +273,7 @@ def test_an_address_may_send_two_longest_recordings_per_minute(tmp_path: Path) -
 
 
 def test_the_default_limits_suffice_for_an_order_page(tmp_path: Path) -> None:
-    """Sixty customers behind one address, each of whom opens the page, orders, and looks ten times."""
+    """Sixty customers at one address each open the page, order, and reload ten times."""
     defaults = Settings()
     kept = {name: getattr(defaults, name) for name in Settings.model_fields if name.endswith("_per_minute")}
     with limited(tmp_path, **kept, address_backlog=0, shop_backlog=0) as world:

@@ -1,6 +1,6 @@
-"""What one connection may do: bodies where none belongs, and bodies that nobody reads.
+"""Bodies on GET requests, and bodies that are not read.
 
-Slow and crowding clients are the proxy's: `workers/test_caddy.py`.
+The proxy handles slow clients and floods: `workers/test_caddy.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HANGS_S = 15.0
 
 
 def statuses(line: socket.socket) -> list[int]:
-    """Of all answers until the server ends the connection."""
+    """Return the status codes of all responses until the server closes the connection."""
     return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", read_to_end(line))]
 
 

@@ -1,4 +1,4 @@
-"""Every route by every credential that opens nothing: each is answered as if nothing had been shown."""
+"""Every route with every useless credential is answered as without any."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _bearing(token: str) -> dict[str, str]:
 
 
 def shown(world: World, kind: str) -> dict[str, str]:
-    """The headers of one of KINDS."""
+    """Return the headers of one of KINDS."""
     keys = world.parts.keys
     if kind == "unknown":
         return _bearing(f"saycart_{'a' * 10}_{'A' * 43}")

@@ -1,4 +1,4 @@
-"""Whose name a request carries, from which page it comes, and whether it came by https; over real sockets."""
+"""Host names, origins and HTTPS of requests, over real sockets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORM = "transcript=a+latte&menu=corner-cafe"
 
 
 def say(world: World, head: str, body: str = "") -> tuple[int, dict[str, str], str]:
-    """Send these very lines and close: status, headers in lower case, body."""
+    """Send a raw request; return status, lowercase headers and body."""
     own = [f"Authorization: {world.people['ada']['Authorization']}", f"Content-Length: {len(body)}"]
     data = "\r\n".join([*head.strip().splitlines(), *own, "", body])
     with socket.create_connection(("127.0.0.1", world.port), timeout=10) as line:
@@ -146,7 +146,7 @@ def post(world: World, path: str, *headers: str, host: str = "127.0.0.1:{port}")
     [
         ("Sec-Fetch-Site: same-origin",),
         ("Sec-Fetch-Site: none",),
-        # A proxy may have changed the Host; the browser has not been fooled.
+        # A proxy may have changed the Host; the browser knows the real one.
         ("Sec-Fetch-Site: same-origin", "Origin: https://order.example"),
         (f"Origin: {OURS}",),
     ],
@@ -191,14 +191,14 @@ def test_programs_need_no_origin_for_the_api(world: World) -> None:
 
 
 def test_an_unknown_tls_proxy_keeps_the_host(world: World) -> None:
-    """It keeps the Host, and nobody said that it is to be believed."""
+    """It keeps the Host and is not configured as trusted."""
     assert post(world, PAGE, "Origin: https://localhost", host="localhost") == 303
     assert post(world, PAGE, "Origin: https://localhost:444", host="localhost") == 403
 
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Known to browsers by https; with a proxy at the far end of loopback alone, which we can't come from."""
+    """An API with a public HTTPS URL, which trusts only proxies at other addresses than the tests'."""
     home = tmp_path_factory.mktemp("public")
     with running(home, public_url=HOME, proxies="10.0.0.0/8, fd00::/8, 127.0.0.9") as found:
         found.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
@@ -214,7 +214,7 @@ def test_the_public_url_is_our_origin(public: World) -> None:
 
 
 def signed_in(world: World, source: str = "127.0.0.1", **headers: str) -> httpx.Response:
-    """Signed in from one of this machine's loopback addresses."""
+    """Sign in from one of the loopback addresses."""
     transport = httpx.HTTPTransport(local_address=source)
     with httpx.Client(base_url=world.url, transport=transport) as http:
         sent = {"Origin": world.url} | {name.replace("_", "-"): value for name, value in headers.items()}
@@ -233,7 +233,7 @@ def test_the_public_url_makes_cookies_secure(public: World) -> None:
 
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Behind a proxy at 127.0.0.9."""
+    """An API behind a proxy at 127.0.0.9."""
     with running(tmp_path_factory.mktemp("behind"), proxies="127.0.0.9") as found:
         found.parts.staff.add("Ann", PASSWORD, role=Role.ADMIN)
         yield found

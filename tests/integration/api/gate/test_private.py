@@ -1,4 +1,4 @@
-"""What a stack writes is closed to the other users of the machine: real processes, started with umask 0."""
+"""Other users of the machine can't read what a stack writes: real processes, started with umask 0."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.credentials import header_at
 from tests.integration.api_world import MENU, wav
 from tests.waiting import answers, until
 
-# As a shell with `umask 0` starts them: what closes the files is our own doing.
+# With `umask 0`, only our own code can make the files private.
 OPEN = 0
 SUPERVISED = '''
 import os, sys
@@ -50,12 +50,12 @@ STARTED_S = 90.0
 
 
 def wider(home: Path) -> list[str]:
-    """Whatever another user could touch if the home were open: paths with their modes."""
+    """Return paths with permissions for other users, with their modes."""
     found = []
     for path in [home, *home.rglob("*")]:
         try:
             mode = path.lstat().st_mode
-        except FileNotFoundError:  # a journal that its owner removed since it was listed
+        except FileNotFoundError:  # a journal that was removed after listing
             continue
         if mode & 0o077 and not stat.S_ISLNK(mode):
             found.append(f"{stat.filemode(mode)} {path.relative_to(home)}")
@@ -125,7 +125,7 @@ def test_files_are_private_to_their_user(
 
 
 def test_the_first_command_makes_a_home_private(home: Path) -> None:
-    """Before any stack has run there."""
+    """Before any stack has run in it."""
     done = subprocess.run(
         [sys.executable, "-m", "services.cli.main", "staff", "list"],
         env={**os.environ, **as_environment(Settings(home=home))},
@@ -138,7 +138,7 @@ def test_the_first_command_makes_a_home_private(home: Path) -> None:
 
 
 def test_children_inherit_the_umask(home: Path) -> None:
-    """Redis, logs, passwords, records, and whatever a child makes that knows nothing of it."""
+    """Redis, logs, passwords, records, and files of children that don't set a umask."""
     done = subprocess.run(
         [sys.executable, "-c", SUPERVISED, home], umask=OPEN, check=False, capture_output=True
     )

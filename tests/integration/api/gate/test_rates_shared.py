@@ -1,4 +1,4 @@
-"""Limits that several processes count together in a Redis, and what is counted when that one is away."""
+"""Rate limits shared by processes in Redis, and local counts while Redis is down."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.waiting import in_one_minute, until
 
 
 class Shared:
-    """The wheel's server as an operator's own would be: with a password, and scripts allowed."""
+    """The wheel's Redis, configured like an operator's: with a password and scripts."""
 
     def __init__(self, folder: Path) -> None:
         self.port, self.folder = any_free(), folder
@@ -76,7 +76,7 @@ def test_processes_share_counts(shared: Shared, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_hanging_redis_is_awaited_once(shared: Shared) -> None:
-    """Stopped, it takes connections and says nothing: worse than one that is gone."""
+    """Frozen, it accepts connections and never answers: worse than being down."""
 
     async def steps() -> None:
         in_one_minute()
@@ -88,7 +88,7 @@ def test_a_hanging_redis_is_awaited_once(shared: Shared) -> None:
         assert time.monotonic() - began < 4 * rates.TIMEOUT_S
         os.kill(shared.process.pid, signal.SIGCONT)
         await asyncio.sleep(rates.RETRY_S)
-        # It had counted one before, and the one that it did not answer in time.
+        # It had counted one before, and the one that timed out.
         assert [await counts.hit(3, "key/k") for _ in range(3)] == [True, False, False]
         await counts.close()
 
