@@ -17,6 +17,10 @@ TABLE = Path(__file__).with_name("data") / "dietary.jsonl"
 ROWS = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
 DIETARY = [row["text"] for row in ROWS if row["kind"] == "dietary"]
 HARMLESS = [row["text"] for row in ROWS if row["kind"] == "harmless"]
+SEALED = [
+    json.loads(line)
+    for line in TABLE.with_name("dietary_sealed.jsonl").read_text(encoding="utf-8").splitlines()
+]
 NAMED = [
     ("a vegan burger", ["vegan burger"]),
     ("two vegetarian pizzas", ["vegetarian pizza"]),
@@ -75,3 +79,13 @@ def test_staff_see_what_an_allergy_is_against() -> None:
 def test_the_words_come_with_those_around_them() -> None:
     said = "One latte, two bagels and I have a severe nut allergy, so please no nuts in it."
     assert dietary_words(said, ()) == "One latte, two bagels and I have a severe nut allergy, so please no"
+
+
+@pytest.mark.parametrize(("kind", "recognized"), [("allergy", 43), ("diet", 24), ("question", 11)])
+def test_sentences_that_nobody_looked_at(kind: str, recognized: int) -> None:
+    """Sealed: of 45, 25 and 15. The patterns are not to be fitted to them."""
+    assert sum(bool(dietary_words(one["text"], ())) for one in SEALED if one["kind"] == kind) >= recognized
+
+
+def test_harmless_sentences_that_nobody_looked_at() -> None:
+    assert sum(bool(dietary_words(one["text"], ())) for one in SEALED if one["kind"] == "harmless") <= 1
