@@ -83,7 +83,9 @@ def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
     header, above = Row(), Row()
     for place, row in rows:
         # Right below another field, "name,Price Hill Chili" is the menu's name.
-        field = "field" in header and any(above) and row[:1] and row[0].casefold() in FIELDS
+        cells = {*map(str.casefold, row)}
+        named = any(row[:1]) and row[0].casefold() in FIELDS and "price" not in cells
+        field = named and any(above) and "field" in header
         above = row
         if is_header(row) and not field:
             header = tuple(PRICE_IN_CURRENCY.sub("price", cell.casefold()) for cell in row)

@@ -267,6 +267,7 @@ OURS = """{"id": "menu", "name": "m", "currency": "USD",
             "row 6, column tax: an item has one tax: add the rates up",
         ),
         ("name,price,option\nsoup,4,rye\n", "row 2, column group: must not be empty"),
+        ("field,value\nref,a\nname,price\nsoup,free\n", "row 4, column price: “free” is not a price"),
         (
             f"{BREAD}bread,rye\nbread,Rye\n",
             "row 6, column option: option name or alias 'rye' is already used at menu.csv row 5",
