@@ -71,9 +71,14 @@ class Cells:
         return {path: self.place} | {f"{path}/{FIELD_OF.get(one, one)}": self.at(one) for one in columns}
 
 
+def _columns(row: Row) -> Row:
+    """Return the column names of a header: in lower case, a price without its currency."""
+    return tuple(PRICE_IN_CURRENCY.sub("price", cell.casefold()) for cell in row)
+
+
 def is_header(row: Row) -> bool:
     """Return True if a row has the column names that a table needs."""
-    columns = {"price" if cell.casefold().startswith("price") else cell.casefold() for cell in row}
+    columns = {"price" if column.startswith("price ") else column for column in _columns(row)}
     return any(need <= columns for need in ({"group", "option"}, {"name", "price"}, {"field", "value"}))
 
 
@@ -83,12 +88,11 @@ def _tables(rows: Iterable[tuple[str, Row]]) -> dict[str, list[Cells]]:
     header, above = Row(), Row()
     for place, row in rows:
         # Right below another field, "name,Price Hill Chili" is the menu's name.
-        cells = {*map(str.casefold, row)}
-        named = any(row[:1]) and row[0].casefold() in FIELDS and "price" not in cells
+        named = any(row[:1]) and row[0].casefold() in FIELDS and "price" not in _columns(row)
         field = named and any(above) and "field" in header
         above = row
         if is_header(row) and not field:
-            header = tuple(PRICE_IN_CURRENCY.sub("price", cell.casefold()) for cell in row)
+            header = _columns(row)
             table = next(tables[kind] for kind in SHEETS if kind in header)
         elif header and any(row):
             table.append(Cells(place, dict(zip(header, row, strict=False))))
